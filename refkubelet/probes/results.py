@@ -1,0 +1,59 @@
+"""Results of probes: one value per container ID, and a queue of changes for the sync loop.
+
+Rules: PROBE-031 (an update is emitted only when the stored value changes; 20 updates of room, a
+full queue blocks the worker).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+
+
+class ProbeResult(Enum):
+    """What a probe worker stored for a container."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+
+
+class ProbeType(Enum):
+    """The three probes, by the word their events start with (PROBE-081)."""
+
+    LIVENESS = "Liveness"
+    READINESS = "Readiness"
+    STARTUP = "Startup"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeUpdate:
+    """A changed result, for the sync loop (PROBE-032)."""
+
+    container_id: str
+    result: ProbeResult
+    pod_uid: str
+
+
+class ResultManager:
+    """The results of one probe type (kubelet: prober/results.Manager)."""
+
+    def __init__(self) -> None:
+        self.updates: asyncio.Queue[ProbeUpdate] = asyncio.Queue(maxsize=20)
+        self._results: dict[str, ProbeResult] = {}
+
+    def get(self, container_id: str) -> ProbeResult | None:
+        """The stored result, or None when nothing was stored for that container ID."""
+        return self._results.get(container_id)
+
+    async def set(self, container_id: str, result: ProbeResult, pod_uid: str) -> None:
+        """Store `result`; tell the sync loop if it differs from what was stored (PROBE-031)."""
+        if self._results.get(container_id) is result:
+            return
+        self._results[container_id] = result
+        await self.updates.put(ProbeUpdate(container_id, result, pod_uid))
+
+    def remove(self, container_id: str) -> None:
+        """Forget the container; silent (PROBE-031)."""
+        self._results.pop(container_id, None)

@@ -1,0 +1,71 @@
+"""One clock for everything: seconds that only grow, and the wall clock beside them.
+
+A component is given a `Clock` and never asks the operating system. Waiting is the loop's business
+(`Clock.sleep` is `asyncio.sleep`), so that the same code runs on virtual and on real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime, timedelta
+
+NANOSECONDS = 1_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Clock(ABC):
+    """Reads time. Durations: seconds (float); wall-clock instants: nanoseconds since 1970 (int)."""
+
+    @abstractmethod
+    def monotonic_s(self) -> float:
+        """Seconds since an arbitrary start; never goes back. The running loop's own time."""
+
+    @abstractmethod
+    def wall_ns(self) -> int:
+        """Wall clock: nanoseconds since 1970-01-01 UTC."""
+
+    def now(self) -> datetime:
+        """Wall clock as an aware UTC datetime (microsecond resolution)."""
+        return _EPOCH + timedelta(microseconds=self.wall_ns() // 1000)
+
+    async def sleep(self, duration_s: float) -> None:
+        """Wait `duration_s` seconds (at least one pass of the loop)."""
+        await asyncio.sleep(max(0.0, duration_s))
+
+
+class RealClock(Clock):
+    """The machine's clocks."""
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def wall_ns(self) -> int:
+        return time.time_ns()
+
+
+class VirtualClock(Clock):
+    """The clock of one `VirtualLoop`: wall time is `start` plus the loop's time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
+        self._loop = loop
+        self._start_ns = (start - _EPOCH) // timedelta(microseconds=1) * 1000
+
+    def monotonic_s(self) -> float:
+        return self._loop.time()
+
+    def wall_ns(self) -> int:
+        return self._start_ns + round(self._loop.time() * NANOSECONDS)
+
+
+def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:
+    """`wall_ns` as RFC 3339 in UTC with `Z`, cut (not rounded) to `digits` fractional digits (0-9).
+
+    >>> format_rfc3339(1_500_000_000_123_456_789, digits=3)
+    '2017-07-14T02:40:00.123Z'
+    """
+    seconds, nanos = divmod(wall_ns, NANOSECONDS)
+    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f"{nanos:09d}"[:digits]
+    return f"{text}.{fraction}Z" if digits else f"{text}Z"

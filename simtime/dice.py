@@ -1,0 +1,50 @@
+"""Chance and identity from one seed: a stream of numbers per purpose, ids that repeat.
+
+Streams are independent: drawing more numbers for one purpose never changes another's, so adding a
+feature does not reshuffle every recorded run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+
+
+class Rng:
+    """Gives one `random.Random` per purpose, all derived from `seed` (an int; any size)."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._streams: dict[str, random.Random] = {}
+
+    @classmethod
+    def from_system(cls) -> Rng:
+        """A fresh seed from the operating system; `seed` is readable, to repeat the run."""
+        return cls(secrets.randbits(63))
+
+    def stream(self, purpose: str) -> random.Random:
+        """The stream of that purpose: one object per purpose, the same numbers for a seed."""
+        if purpose not in self._streams:
+            digest = hashlib.sha256(f"{self.seed}:{purpose}".encode()).digest()
+            self._streams[purpose] = random.Random(int.from_bytes(digest, "big"))
+        return self._streams[purpose]
+
+
+class Ids:
+    """Makes identifiers from the `ids` stream of an `Rng`."""
+
+    def __init__(self, rng: Rng) -> None:
+        self._random = rng.stream("ids")
+
+    def hex(self, digits: int = 64) -> str:
+        """`digits` lowercase hex digits, as runtimes name sandboxes and containers (CRI-020)."""
+        return f"{self._random.getrandbits(4 * digits):0{digits}x}"
+
+    def uuid(self) -> str:
+        """A version 4 UUID in its text form, as an API server names objects."""
+        bits = self._random.getrandbits(128)
+        bits = bits & ~(0xF << 76) | (0x4 << 76)
+        bits = bits & ~(0x3 << 62) | (0x2 << 62)
+        text = f"{bits:032x}"
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

@@ -14,6 +14,10 @@ from types import MappingProxyType
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
+def _empty() -> Mapping[str, str]:
+    return EMPTY
+
+
 class ContainerState(Enum):
     """CRI container states (CRI-050), by their short names."""
 
@@ -56,9 +60,10 @@ class ContainerRecord:
     restart_count: int = 0  # annotation io.kubernetes.container.restartCount, else the attempt
     termination_message_path: str = ""
     termination_message_policy: str = ""
+    termination_log_host_path: str = ""  # where that path is mounted from; "" when it is not
     log_path: str = ""
-    annotations: Mapping[str, str] = field(default=EMPTY)
-    labels: Mapping[str, str] = field(default=EMPTY)
+    annotations: Mapping[str, str] = field(default_factory=_empty)
+    labels: Mapping[str, str] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,8 @@ class SandboxRecord:
     has_network: bool = False  # whether the answer carried `network` at all (LIFE-103, LIFE-104)
     ips: tuple[str, ...] = ()
     network_mode: NetworkMode = NetworkMode.POD
-    labels: Mapping[str, str] = field(default=EMPTY)
-    annotations: Mapping[str, str] = field(default=EMPTY)
+    labels: Mapping[str, str] = field(default_factory=_empty)
+    annotations: Mapping[str, str] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +118,8 @@ class ListedContainer:
     image: str = ""
     image_id: str = ""
     hash: str = ""
-    labels: Mapping[str, str] = field(default=EMPTY)
-    annotations: Mapping[str, str] = field(default=EMPTY)
+    labels: Mapping[str, str] = field(default_factory=_empty)
+    annotations: Mapping[str, str] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +130,8 @@ class ListedSandbox:
     state: SandboxState
     attempt: int = 0
     created_at_ns: int = 0
-    labels: Mapping[str, str] = field(default=EMPTY)
-    annotations: Mapping[str, str] = field(default=EMPTY)
+    labels: Mapping[str, str] = field(default_factory=_empty)
+    annotations: Mapping[str, str] = field(default_factory=_empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +143,99 @@ class RuntimePod:
     namespace: str
     sandboxes: tuple[ListedSandbox, ...] = ()
     containers: tuple[ListedContainer, ...] = ()
+
+    def in_state(self, state: ContainerState) -> tuple[ListedContainer, ...]:
+        return tuple(c for c in self.containers if c.state is state)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeVersion:
+    """The answer of Version (CRI-002)."""
+
+    version: str
+    runtime_name: str
+    runtime_version: str
+    runtime_api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConditions:
+    """The answer of Status: the two conditions that matter (CRI-130), False when absent."""
+
+    runtime_ready: bool
+    network_ready: bool
+    runtime_reason: str = ""
+    runtime_message: str = ""
+    network_reason: str = ""
+    network_message: str = ""
+
+    def runtime_error(self) -> str | None:
+        """The text for node conditions and logs, or None when the runtime is ready."""
+        if self.runtime_ready:
+            return None
+        return f"container runtime not ready: {_condition('Runtime', self)}"
+
+    def network_error(self) -> str | None:
+        """The text after `network is not ready: ` (LIFE-070), or None when it is ready."""
+        if self.network_ready:
+            return None
+        return f"container runtime network not ready: {_condition('Network', self)}"
+
+
+def _condition(kind: str, status: RuntimeConditions) -> str:
+    ready, reason, message = (
+        (status.runtime_ready, status.runtime_reason, status.runtime_message)
+        if kind == "Runtime"
+        else (status.network_ready, status.network_reason, status.network_message)
+    )
+    return f"{kind}Ready={str(ready).lower()} reason:{reason} message:{message}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRecord:
+    """An image as ImageStatus or ListImages shows it (CRI-093). `uid` is the image's user, if
+    numeric; `username` its name otherwise; both absent means root."""
+
+    id: str
+    size_bytes: int
+    repo_tags: tuple[str, ...] = ()
+    repo_digests: tuple[str, ...] = ()
+    uid: int | None = None
+    username: str = ""
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemUsage:
+    """One entry of ImageFsInfo (CRI-098)."""
+
+    mountpoint: str
+    used_bytes: int
+    inodes_used: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUsage:
+    """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
+
+    container_id: str
+    name: str
+    pod_uid: str
+    pod_name: str
+    pod_namespace: str
+    memory_working_set_bytes: int | None = None
+    memory_time_ns: int = 0
+    cpu_usage_core_ns: int | None = None
+    cpu_usage_nano_cores: int | None = None
+    rootfs_used_bytes: int | None = None
+    rootfs_inodes_used: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """What ExecSync answered (CRI-111)."""
+
+    exit_code: int
+    stdout: bytes = b""
+    stderr: bytes = b""

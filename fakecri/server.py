@@ -1,0 +1,145 @@
+"""A gRPC server over any `CriTarget`, and a `CriTarget` over a gRPC channel.
+
+Real time only: grpc works on threads of its own, which virtual time cannot see. In virtual time
+the target is called directly. What must never happen here: a living runtime loses its socket to
+us, or a message is cut short without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from fakecri.endpoint import make_room, require_listener, socket_path
+from fakecri.services import API_VERSIONS, METHODS, CriHandlers
+
+if TYPE_CHECKING:
+    from fakecri.target import CriTarget
+
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+"""Largest message in both directions (CRI-005)."""
+
+_SIZES: Final = (
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+)
+
+
+class CriServer:
+    """A running server; `serve` makes it."""
+
+    def __init__(self, server: Any, path: Path) -> None:
+        self._server = server
+        self.path = path
+        """Path of the unix socket."""
+
+    @property
+    def endpoint(self) -> str:
+        """What a kubelet takes as its container runtime endpoint."""
+        return f"unix://{self.path}"
+
+    async def wait_closed(self) -> None:
+        """Wait until the server was stopped."""
+        await self._server.wait_for_termination()
+
+    async def stop(self, grace_s: float | None = None) -> None:
+        """Stop serving and remove the socket; calls under way get `grace_s` seconds (none: 0)."""
+        await self._server.stop(grace_s)
+        self.path.unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def serve(
+    target: CriTarget, listen: str, *, api_versions: tuple[str, ...] = API_VERSIONS
+) -> AsyncIterator[CriServer]:
+    """Serve `target` on `listen` (`unix:///path`) until the block ends; the socket goes with it.
+
+    Every API version has the same target behind it. The caller's deadline reaches the target as
+    `timeout_s`. A dead process's socket file is replaced.
+
+    Raises: EndpointError if the endpoint is malformed, in use, or its directory is missing.
+    """
+    path = socket_path(listen)
+    make_room(path)
+    server = grpc.aio.server(options=_SIZES, handlers=(CriHandlers(target, api_versions),))
+    server.add_insecure_port(f"unix:{path}")
+    await server.start()
+    running = CriServer(server, path)
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+class GrpcUpstream:
+    """A `CriTarget` that is somebody else's runtime, reached over its unix socket (CRI-001).
+
+    Calls fail with UNAVAILABLE while nobody listens and work again when somebody does; there is
+    no hidden retry.
+    """
+
+    def __init__(self, endpoint: str, *, api_version: str = "v1") -> None:
+        """Raises: EndpointError for a malformed endpoint."""
+        self.path = socket_path(endpoint)
+        self._channel = grpc.aio.insecure_channel(
+            f"unix:{self.path}",
+            options=[
+                *_SIZES,
+                ("grpc.default_authority", "localhost"),
+                ("grpc.initial_reconnect_backoff_ms", 100),
+                ("grpc.min_reconnect_backoff_ms", 5000),
+                ("grpc.max_reconnect_backoff_ms", 3000),
+            ],
+        )
+        self._calls = {
+            method.name: (
+                self._channel.unary_stream if method.streams else self._channel.unary_unary
+            )(
+                method.path(api_version),
+                request_serializer=method.request_type.SerializeToString,
+                response_deserializer=method.response_type.FromString,
+            )
+            for method in METHODS.values()
+        }
+
+    @property
+    def endpoint(self) -> str:
+        return f"unix://{self.path}"
+
+    def check(self, *, hint: str = "start the runtime, or correct the path") -> None:
+        """Raises: EndpointError unless somebody listens at the endpoint now."""
+        require_listener(self.path, hint=hint)
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message:
+        """One unary call. Raises: grpc.RpcError with the runtime's code and text."""
+        answer: Message = await self._calls[method](request, timeout=timeout_s)
+        return answer
+
+    async def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]:
+        """One server-streaming call; ending the iteration early cancels it."""
+        call = self._calls[method](request, timeout=timeout_s)
+        try:
+            async for answer in call:
+                yield answer
+        finally:
+            call.cancel()
+
+    async def close(self) -> None:
+        """Close the channel; calls under way are cancelled."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> GrpcUpstream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

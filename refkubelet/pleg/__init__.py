@@ -1,0 +1,14 @@
+"""The pod lifecycle event generator: lists the runtime, keeps the pod cache, tells what changed."""
+
+from refkubelet.pleg.cache import PodCache
+from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events
+from refkubelet.pleg.generic import GenericPLEG, PlegOptions
+
+__all__ = [
+    "GenericPLEG",
+    "PlegOptions",
+    "PodCache",
+    "PodLifecycleEvent",
+    "PodLifecycleEventType",
+    "compute_events",
+]

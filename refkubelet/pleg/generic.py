@@ -1,0 +1,206 @@
+"""The generic PLEG: lists everything every second, tells what changed, keeps the pod cache.
+
+One task does it all: global relists, and between them relists of single pods that a worker asked
+for. Per changed pod, in this order: fetch the status, write the cache, commit the record, send the
+events (PLEG-005); so whoever reacts to an event finds at least that status in the cache. What must
+never happen: an event sent before the cache is written; a full queue or one pod's error stopping
+the rest; the record committed although the fetch failed (the change would be lost).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from refkubelet.pleg.cache import PodCache, PodStatusError
+from refkubelet.pleg.compute import (
+    CHANGED,
+    PodLifecycleEvent,
+    PodLifecycleEventType,
+    compute_events,
+)
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import RuntimePod, RuntimePodStatus, SandboxState
+from refkubelet.runtime.text import SECOND, go_duration
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+ON_DEMAND_SLOTS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlegOptions:
+    """Period between the end of a relist and the next, the age from which the PLEG counts as
+    unhealthy (PLEG-001, PLEG-201), and the room for events (PLEG-008)."""
+
+    relist_period_s: float = 1.0
+    relist_threshold_s: float = 180.0
+    events_capacity: int = 1000
+
+
+class PlegRuntime(Protocol):
+    """What the PLEG asks of the runtime manager."""
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
+
+    async def get_pod(self, uid: str) -> RuntimePod | None: ...
+
+    async def status_of(self, pod: RuntimePod) -> RuntimePodStatus: ...
+
+
+class GenericPLEG:
+    """`events` feeds the sync loop; `dropped` counts events that found it full.
+
+    Upstream: pkg/kubelet/pleg/generic.go.
+    """
+
+    def __init__(
+        self,
+        runtime: PlegRuntime,
+        cache: PodCache,
+        clock: Clock,
+        options: PlegOptions | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._cache = cache
+        self._clock = clock
+        self._options = options or PlegOptions()
+        self.events: asyncio.Queue[PodLifecycleEvent] = asyncio.Queue(self._options.events_capacity)
+        self.dropped = 0
+        self._records: dict[str, RuntimePod] = {}
+        self._reinspect: dict[str, None] = {}
+        self._requests: deque[tuple[str, float]] = deque()
+        self._wake = asyncio.Event()
+        self._relist_stamp_s: float | None = None
+        self._relist_s: float | None = None
+
+    async def run(self) -> None:
+        """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
+        while True:
+            await self.relist()
+            due_s = self._clock.monotonic_s() + self._options.relist_period_s
+            while (uid := await self._next_request(due_s)) is not None:
+                await self.relist_pod(uid)
+
+    def healthy(self) -> str | None:
+        """None, or why the PLEG is unhealthy (PLEG-201)."""
+        if self._relist_s is None:
+            return "pleg has yet to be successful"
+        age_s = self._clock.monotonic_s() - self._relist_s
+        if age_s <= self._options.relist_threshold_s:
+            return None
+        threshold = go_duration(round(self._options.relist_threshold_s * SECOND))
+        age = go_duration(round(age_s * SECOND))
+        return f"pleg was last seen active {age} ago; threshold is {threshold}"
+
+    def request_relist(self, uid: str) -> None:
+        """Ask for a relist of one pod, as a worker does after a sync that acted (PLEG-011)."""
+        if len(self._requests) >= ON_DEMAND_SLOTS:
+            return
+        self._requests.append((uid, self._cache.stamp_s()))
+        self._wake.set()
+
+    def request_reinspection(self, uid: str) -> None:
+        """Fetch that pod's status at the next relist even if no state changes (PLEG-007)."""
+        self._reinspect[uid] = None
+
+    async def relist(self) -> None:
+        """One global relist (PLEG-001..009)."""
+        stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
+        try:
+            listed = await self._runtime.get_pods(all_states=True)
+        except CriCallError as error:
+            log.warning("relist failed: %s", error)
+            return
+        self._relist_stamp_s, self._relist_s = stamp_s, now_s
+        pods = {pod.uid: pod for pod in listed}
+        for uid in [*self._records, *(u for u in pods if u not in self._records)]:
+            await self._handle(uid, pods.get(uid), stamp_s)
+        self._cache.update_time(stamp_s)
+
+    async def relist_pod(self, uid: str) -> None:
+        """Relist one pod; a pod that is not there is left to the next global relist (PLEG-011)."""
+        stamp_s = self._cache.stamp_s()
+        try:
+            pod = await self._runtime.get_pod(uid)
+        except CriCallError as error:
+            log.warning("relist of pod %s failed: %s", uid, error)
+            return
+        if pod is None:
+            return
+        await self._handle(uid, pod, stamp_s)
+        self._cache.observed(uid, stamp_s)
+
+    async def _handle(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> None:
+        events = compute_events(self._records.get(uid), pod)
+        reinspect = uid in self._reinspect
+        if not events and not reinspect:
+            return
+        if not await self._update_cache(uid, pod, stamp_s):
+            self._reinspect[uid] = None
+            return
+        self._reinspect.pop(uid, None)
+        if pod is None:
+            self._records.pop(uid, None)
+        else:
+            self._records[uid] = pod
+        if not events and pod is not None:
+            events = [PodLifecycleEvent(uid, PodLifecycleEventType.POD_SYNC)]
+        self._send(events)
+
+    async def _update_cache(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> bool:
+        """Write the pod's status, or the error, into the cache; False on error (PLEG-006)."""
+        if pod is None:
+            self._cache.delete(uid)
+            return True
+        try:
+            status = await self._runtime.status_of(pod)
+        except CriCallError as error:
+            log.warning("cannot read the status of pod %s_%s: %s", pod.name, pod.namespace, error)
+            empty = RuntimePodStatus(uid, pod.name, pod.namespace)
+            self._cache.set(uid, empty, error, stamp_s)
+            return False
+        self._cache.set(uid, self._with_kept_ips(status), None, stamp_s)
+        return True
+
+    def _with_kept_ips(self, status: RuntimePodStatus) -> RuntimePodStatus:
+        """The cached IPs, if there are no new ones and no sandbox is READY (PLEG-010)."""
+        if status.ips or any(s.state is SandboxState.READY for s in status.sandboxes):
+            return status
+        try:
+            return replace(status, ips=self._cache.get(status.uid).ips)
+        except PodStatusError:
+            return status
+
+    def _send(self, events: Iterable[PodLifecycleEvent]) -> None:
+        for event in events:
+            if event.type is CHANGED:
+                continue
+            try:
+                self.events.put_nowait(event)
+            except asyncio.QueueFull:
+                self.dropped += 1
+                log.warning("the event queue is full; dropped %s", event)
+
+    async def _next_request(self, due_s: float) -> str | None:
+        """The next pod to relist on demand, or None once the global relist is due.
+
+        Requests older than the last global relist are dropped: it has served them.
+        """
+        while (left_s := due_s - self._clock.monotonic_s()) > 0:
+            while self._requests:
+                uid, asked_s = self._requests.popleft()
+                if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
+                    return uid
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(left_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                return None
+        return None

@@ -1,0 +1,309 @@
+"""The kubelet's CRI client: deadlines, checks of answers, records instead of messages.
+
+Every call has the deadline of CRI-006; every answer is checked (CRI-008) before it becomes a
+record; every failure is one exception, `CriCallError`, whose text is what events and waiting
+messages show. What must never happen here: a call without a stated deadline, a message that
+leaves this module, a retry (retries are the callers' rules).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+import grpc
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.runtime import convert
+from refkubelet.runtime.labels import POD_UID
+from refkubelet.runtime.records import (
+    EMPTY,
+    ContainerRecord,
+    ContainerUsage,
+    ExecResult,
+    FilesystemUsage,
+    ImageRecord,
+    ListedContainer,
+    ListedSandbox,
+    RuntimeConditions,
+    RuntimeVersion,
+    SandboxRecord,
+)
+
+Message = Any
+T = TypeVar("T")
+
+INVALID_ANSWER: Final = "INVALID_ANSWER"
+
+
+class CriTarget(Protocol):
+    """Where CRI calls go: a socket, a fake in the same process, a proxy.
+
+    `method` is the bare RPC name. Errors are `grpc.RpcError`s with `.code()` and `.details()`;
+    `timeout_s` is the caller's deadline in seconds (None: none), kept by the target.
+    """
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message: ...
+
+    def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]: ...
+
+
+class CriCallError(Exception):
+    """A CRI call failed. `code` is the gRPC code's name (`NOT_FOUND`), or `INVALID_ANSWER` when
+    the answer broke the contract. `str()` is the text a Go client shows."""
+
+    def __init__(self, method: str, code: str, message: str) -> None:
+        self.method = method
+        self.code = code
+        self.message = message
+        super().__init__(self.text)
+
+    @property
+    def text(self) -> str:
+        if self.code == INVALID_ANSWER:
+            return f"{self.method}: {self.message}"
+        return f"rpc error: code = {go_code_name(self.code)} desc = {self.message}"
+
+    @property
+    def not_found(self) -> bool:
+        return self.code == "NOT_FOUND"
+
+    @property
+    def unimplemented(self) -> bool:
+        return self.code == "UNIMPLEMENTED"
+
+
+def go_code_name(code: str) -> str:
+    """A gRPC code's name as Go writes it.
+
+    >>> go_code_name("DEADLINE_EXCEEDED")
+    'DeadlineExceeded'
+    """
+    if code == "OK":
+        return code
+    if code == "CANCELLED":
+        return "Canceled"
+    return "".join(word.capitalize() for word in code.split("_"))
+
+
+class CriClient:
+    """One method per RPC the kubelet uses. Raises `CriCallError`, nothing else.
+
+    `request_timeout_s` is runtimeRequestTimeout (default 120 s). Upstream:
+    staging/src/k8s.io/cri-client/pkg/remote_runtime.go, remote_image.go.
+    """
+
+    def __init__(self, target: CriTarget, request_timeout_s: float = 120.0) -> None:
+        self.target = target
+        self.request_timeout_s = request_timeout_s
+
+    # -- runtime ------------------------------------------------------------------------------
+
+    async def version(self, version: str = "") -> RuntimeVersion:
+        """All four fields of the answer must be there (CRI-002)."""
+        answer = await self._call("Version", cri.VersionRequest(version=version))
+        return self._checked("Version", lambda: convert.runtime_version(answer))
+
+    async def status(self) -> RuntimeConditions:
+        answer = await self._call("Status", cri.StatusRequest())
+        return self._checked("Status", lambda: convert.runtime_conditions(answer.status))
+
+    async def cgroup_driver(self) -> str | None:
+        """`systemd` or `cgroupfs`; None when the runtime cannot tell (CRI-133)."""
+        try:
+            answer = await self._call("RuntimeConfig", cri.RuntimeConfigRequest())
+        except CriCallError as error:
+            if error.unimplemented:
+                return None
+            raise
+        if not answer.HasField("linux"):
+            return None
+        return "cgroupfs" if answer.linux.cgroup_driver == cri.CGROUPFS else "systemd"
+
+    # -- sandboxes ----------------------------------------------------------------------------
+
+    async def run_pod_sandbox(self, config: Message, runtime_handler: str = "") -> str:
+        """The sandbox's id. Deadline: twice the request timeout (CRI-006)."""
+        request = cri.RunPodSandboxRequest(config=config, runtime_handler=runtime_handler)
+        answer = await self._call("RunPodSandbox", request, 2 * self.request_timeout_s)
+        return self._non_empty("RunPodSandbox", "pod_sandbox_id", answer.pod_sandbox_id)
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """A sandbox that does not exist counts as stopped (CRI-009)."""
+        request = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox_id)
+        await self._call_unless_gone("StopPodSandbox", request)
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        request = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
+        await self._call("RemovePodSandbox", request)
+
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxRecord:
+        request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id)
+        answer = await self._call("PodSandboxStatus", request)
+        return self._checked("PodSandboxStatus", lambda: convert.sandbox_record(answer.status))
+
+    async def list_pod_sandboxes(
+        self, *, uid: str = "", ready_only: bool = False
+    ) -> tuple[ListedSandbox, ...]:
+        """In the runtime's order. `uid` "" lists the sandboxes of all pods (CRI-082)."""
+        wanted = cri.PodSandboxFilter()
+        if uid:
+            wanted.label_selector[POD_UID] = uid
+        if ready_only:
+            wanted.state.state = cri.SANDBOX_READY
+        answer = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
+        return tuple(convert.listed_sandbox(item) for item in answer.items)
+
+    # -- containers ---------------------------------------------------------------------------
+
+    async def create_container(
+        self, sandbox_id: str, config: Message, sandbox_config: Message
+    ) -> str:
+        """The container's id. `sandbox_config` is never left out: older runtimes crash on that
+        (CRI-052)."""
+        request = cri.CreateContainerRequest(
+            pod_sandbox_id=sandbox_id, config=config, sandbox_config=sandbox_config
+        )
+        answer = await self._call("CreateContainer", request)
+        return self._non_empty("CreateContainer", "container_id", answer.container_id)
+
+    async def start_container(self, container_id: str) -> None:
+        await self._call("StartContainer", cri.StartContainerRequest(container_id=container_id))
+
+    async def stop_container(self, container_id: str, timeout_s: int) -> None:
+        """Deadline: the timeout plus the request timeout (CRI-006). A container that does not
+        exist counts as stopped (CRI-009)."""
+        request = cri.StopContainerRequest(container_id=container_id, timeout=timeout_s)
+        await self._call_unless_gone("StopContainer", request, timeout_s + self.request_timeout_s)
+
+    async def remove_container(self, container_id: str) -> None:
+        await self._call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
+
+    async def list_containers(
+        self, *, uid: str = "", running_only: bool = False
+    ) -> tuple[ListedContainer, ...]:
+        """In the runtime's order. `uid` "" lists the containers of all pods (CRI-082)."""
+        wanted = cri.ContainerFilter()
+        if uid:
+            wanted.label_selector[POD_UID] = uid
+        if running_only:
+            wanted.state.state = cri.CONTAINER_RUNNING
+        answer = await self._call("ListContainers", cri.ListContainersRequest(filter=wanted))
+        return tuple(convert.listed_container(item) for item in answer.containers)
+
+    async def container_status(self, container_id: str, sandbox_id: str = "") -> ContainerRecord:
+        """`sandbox_id` is copied into the record: the answer does not carry it."""
+        request = cri.ContainerStatusRequest(container_id=container_id)
+        answer = await self._call("ContainerStatus", request)
+        return self._checked(
+            "ContainerStatus", lambda: convert.container_record(answer.status, sandbox_id)
+        )
+
+    async def exec_sync(
+        self, container_id: str, command: Sequence[str], timeout_s: int = 0
+    ) -> ExecResult:
+        """Run a command in the container. `timeout_s` 0 means no limit and no deadline."""
+        request = cri.ExecSyncRequest(
+            container_id=container_id, cmd=list(command), timeout=timeout_s
+        )
+        deadline_s = timeout_s + self.request_timeout_s if timeout_s > 0 else None
+        answer = await self._call_until("ExecSync", request, deadline_s)
+        return ExecResult(answer.exit_code, bytes(answer.stdout), bytes(answer.stderr))
+
+    async def reopen_container_log(self, container_id: str) -> None:
+        request = cri.ReopenContainerLogRequest(container_id=container_id)
+        await self._call("ReopenContainerLog", request)
+
+    async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
+        request = cri.ListContainerStatsRequest(filter=cri.ContainerStatsFilter())
+        answer = await self._call("ListContainerStats", request)
+        return tuple(convert.container_usage(stats) for stats in answer.stats)
+
+    # -- images -------------------------------------------------------------------------------
+
+    async def image_status(
+        self, image: str, annotations: Mapping[str, str] = EMPTY
+    ) -> ImageRecord | None:
+        """None when the image is absent. An image without id or size is an error (BACK-203)."""
+        spec = cri.ImageSpec(image=image, annotations=dict(annotations))
+        answer = await self._call("ImageStatus", cri.ImageStatusRequest(image=spec))
+        if not answer.HasField("image"):
+            return None
+        return self._checked("ImageStatus", lambda: convert.image_record(answer.image))
+
+    async def pull_image(
+        self,
+        image: str,
+        sandbox_config: Message,
+        *,
+        annotations: Mapping[str, str] = EMPTY,
+        auth: Message | None = None,
+    ) -> str:
+        """The image's reference, never empty (CRI-008). No deadline (CRI-006)."""
+        request = cri.PullImageRequest(
+            image=cri.ImageSpec(image=image, annotations=dict(annotations)),
+            auth=auth,
+            sandbox_config=sandbox_config,
+        )
+        answer = await self._call_until("PullImage", request, None)
+        return self._non_empty("PullImage", "image_ref", answer.image_ref)
+
+    async def list_images(self) -> tuple[ImageRecord, ...]:
+        """Images the runtime lists without an id are left out."""
+        answer = await self._call("ListImages", cri.ListImagesRequest())
+        complete = [image for image in answer.images if image.id and image.size]
+        return tuple(convert.image_record(image) for image in complete)
+
+    async def remove_image(self, image: str) -> None:
+        request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image))
+        await self._call("RemoveImage", request)
+
+    async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
+        """The image filesystems, in the runtime's order; the kubelet uses the first (CRI-098)."""
+        answer = await self._call("ImageFsInfo", cri.ImageFsInfoRequest())
+        return tuple(convert.filesystem_usage(usage) for usage in answer.image_filesystems)
+
+    # -- one way out ---------------------------------------------------------------------------
+
+    async def _call(
+        self, method: str, request: Message, deadline_s: float | None = None
+    ) -> Message:
+        """With the given deadline, or the request timeout."""
+        return await self._call_until(method, request, deadline_s or self.request_timeout_s)
+
+    async def _call_until(self, method: str, request: Message, deadline_s: float | None) -> Message:
+        try:
+            return await self.target.call(method, request, timeout_s=deadline_s)
+        except grpc.RpcError as error:
+            raise call_error(method, error) from None
+
+    async def _call_unless_gone(
+        self, method: str, request: Message, deadline_s: float | None = None
+    ) -> None:
+        try:
+            await self._call(method, request, deadline_s)
+        except CriCallError as error:
+            if not error.not_found:
+                raise
+
+    def _checked(self, method: str, make: Callable[[], T]) -> T:
+        try:
+            return make()
+        except ValueError as error:
+            raise CriCallError(method, INVALID_ANSWER, str(error)) from None
+
+    def _non_empty(self, method: str, field: str, value: str) -> str:
+        if not value:
+            raise CriCallError(method, INVALID_ANSWER, f"the answer has no {field}")
+        return value
+
+
+def call_error(method: str, error: grpc.RpcError) -> CriCallError:
+    """The library's error as ours."""
+    code = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
+    details = error.details() if hasattr(error, "details") else str(error)
+    return CriCallError(method, code.name, details or "")

@@ -1,0 +1,265 @@
+"""CRI messages into records, once per answer: messages do not travel through the code.
+
+Also the checks of answers that a kubelet makes before it believes them (CRI-008): a violation is a
+`ValueError` that names the missing field, and the client turns it into an error of that call.
+Nothing here talks to the runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.runtime.labels import (
+    CONTAINER_HASH,
+    CONTAINER_NAME,
+    POD_NAME,
+    POD_NAMESPACE,
+    POD_UID,
+    RESTART_COUNT,
+    TERMINATION_MESSAGE_PATH,
+    TERMINATION_MESSAGE_POLICY,
+)
+from refkubelet.runtime.records import (
+    EMPTY,
+    ContainerRecord,
+    ContainerState,
+    ContainerUsage,
+    FilesystemUsage,
+    ImageRecord,
+    ListedContainer,
+    ListedSandbox,
+    NetworkMode,
+    RuntimeConditions,
+    RuntimeVersion,
+    SandboxRecord,
+    SandboxState,
+)
+
+# Any message of the contract: which one, the function's name says.
+Message = Any
+
+CONTAINER_STATES: Final[dict[int, ContainerState]] = {
+    cri.CONTAINER_CREATED: ContainerState.CREATED,
+    cri.CONTAINER_RUNNING: ContainerState.RUNNING,
+    cri.CONTAINER_EXITED: ContainerState.EXITED,
+    cri.CONTAINER_UNKNOWN: ContainerState.UNKNOWN,
+}
+SANDBOX_STATES: Final[dict[int, SandboxState]] = {
+    cri.SANDBOX_READY: SandboxState.READY,
+    cri.SANDBOX_NOTREADY: SandboxState.NOTREADY,
+}
+
+
+def require(fields: Iterable[tuple[str, object]]) -> None:
+    """Raises ValueError naming the first field whose value is empty or zero (CRI-008)."""
+    for name, value in fields:
+        if not value:
+            raise ValueError(f"the answer has no {name}")
+
+
+def container_state(value: int) -> ContainerState:
+    """The wire's state; numbers from a newer contract count as unknown."""
+    return CONTAINER_STATES.get(value, ContainerState.UNKNOWN)
+
+
+def sandbox_state(value: int) -> SandboxState:
+    return SANDBOX_STATES.get(value, SandboxState.NOTREADY)
+
+
+def sandbox_record(status: Message) -> SandboxRecord:
+    """A checked PodSandboxStatus. IPs that do not parse are left out (CRI-035)."""
+    meta = status.metadata
+    require(
+        (
+            ("id", status.id),
+            ("metadata.name", meta.name),
+            ("metadata.namespace", meta.namespace),
+            ("metadata.uid", meta.uid),
+            ("created_at", status.created_at),
+        )
+    )
+    mode = status.linux.namespaces.options.network
+    return SandboxRecord(
+        id=status.id,
+        state=sandbox_state(status.state),
+        attempt=meta.attempt,
+        created_at_ns=status.created_at,
+        has_network=status.HasField("network"),
+        ips=_ips(status.network),
+        network_mode=NetworkMode.NODE if mode == cri.NODE else NetworkMode.POD,
+        labels=_frozen(status.labels),
+        annotations=_frozen(status.annotations),
+    )
+
+
+def _ips(network: Message) -> tuple[str, ...]:
+    """All IPs, or none when one of them does not parse (CRI-035)."""
+    texts = [text for text in (network.ip, *(a.ip for a in network.additional_ips)) if text]
+    try:
+        for text in texts:
+            ip_address(text)
+    except ValueError:
+        return ()
+    return tuple(texts)
+
+
+def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
+    """A checked ContainerStatus. `sandbox_id` comes from the listing: the status has none."""
+    require(
+        (
+            ("id", status.id),
+            ("metadata.name", status.metadata.name),
+            ("created_at", status.created_at),
+            ("image.image", status.image.image),
+            ("image_ref", status.image_ref),
+        )
+    )
+    annotations = _frozen(status.annotations)
+    attempt = status.metadata.attempt
+    message_path = annotations.get(TERMINATION_MESSAGE_PATH, "")
+    return ContainerRecord(
+        id=status.id,
+        name=status.labels.get(CONTAINER_NAME) or status.metadata.name,
+        state=container_state(status.state),
+        attempt=attempt,
+        sandbox_id=sandbox_id,
+        created_at_ns=status.created_at,
+        started_at_ns=status.started_at,
+        finished_at_ns=status.finished_at,
+        exit_code=status.exit_code,
+        reason=status.reason,
+        message=status.message,
+        image=status.image.image,
+        image_id=status.image_id or status.image_ref,
+        hash=annotations.get(CONTAINER_HASH, ""),
+        restart_count=_number(annotations.get(RESTART_COUNT), attempt),
+        termination_message_path=message_path,
+        termination_message_policy=annotations.get(TERMINATION_MESSAGE_POLICY, ""),
+        termination_log_host_path=_host_path(status.mounts, message_path),
+        log_path=status.log_path,
+        annotations=annotations,
+        labels=_frozen(status.labels),
+    )
+
+
+def _host_path(mounts: Iterable[Message], container_path: str) -> str:
+    if not container_path:
+        return ""
+    return next((m.host_path for m in mounts if m.container_path == container_path), "")
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdecimal() else default
+
+
+def listed_container(item: Message) -> ListedContainer:
+    return ListedContainer(
+        id=item.id,
+        name=item.labels.get(CONTAINER_NAME) or item.metadata.name,
+        state=container_state(item.state),
+        attempt=item.metadata.attempt,
+        sandbox_id=item.pod_sandbox_id,
+        created_at_ns=item.created_at,
+        image=item.image.image,
+        image_id=item.image_id or item.image_ref,
+        hash=item.annotations.get(CONTAINER_HASH, ""),
+        labels=_frozen(item.labels),
+        annotations=_frozen(item.annotations),
+    )
+
+
+def listed_sandbox(item: Message) -> ListedSandbox:
+    return ListedSandbox(
+        id=item.id,
+        state=sandbox_state(item.state),
+        attempt=item.metadata.attempt,
+        created_at_ns=item.created_at,
+        labels=_frozen(item.labels),
+        annotations=_frozen(item.annotations),
+    )
+
+
+def image_record(image: Message) -> ImageRecord:
+    """A checked Image: id and size must be there (BACK-203)."""
+    require((("id", image.id), ("size", image.size)))
+    return ImageRecord(
+        id=image.id,
+        size_bytes=image.size,
+        repo_tags=tuple(image.repo_tags),
+        repo_digests=tuple(image.repo_digests),
+        uid=image.uid.value if image.HasField("uid") else None,
+        username=image.username,
+        pinned=image.pinned,
+    )
+
+
+def runtime_version(answer: Message) -> RuntimeVersion:
+    """All four fields must be there (CRI-002)."""
+    names = ("version", "runtime_name", "runtime_version", "runtime_api_version")
+    require((name, getattr(answer, name)) for name in names)
+    return RuntimeVersion(*(getattr(answer, name) for name in names))
+
+
+def runtime_conditions(status: Message) -> RuntimeConditions:
+    """The two conditions the kubelet knows; at least two must be there (CRI-008, CRI-130)."""
+    if len(status.conditions) < 2:
+        raise ValueError(
+            f"the answer has {len(status.conditions)} conditions, and RuntimeReady and "
+            "NetworkReady are required"
+        )
+    by_type = {condition.type: condition for condition in status.conditions}
+    absent = cri.RuntimeCondition(status=False)
+    runtime = by_type.get("RuntimeReady", absent)
+    network = by_type.get("NetworkReady", absent)
+    return RuntimeConditions(
+        runtime_ready=runtime.status,
+        network_ready=network.status,
+        runtime_reason=runtime.reason,
+        runtime_message=runtime.message,
+        network_reason=network.reason,
+        network_message=network.message,
+    )
+
+
+def container_usage(stats: Message) -> ContainerUsage:
+    labels = stats.attributes.labels
+    layer = stats.writable_layer
+    has_layer = stats.HasField("writable_layer")
+    return ContainerUsage(
+        container_id=stats.attributes.id,
+        name=labels.get(CONTAINER_NAME) or stats.attributes.metadata.name,
+        pod_uid=labels.get(POD_UID, ""),
+        pod_name=labels.get(POD_NAME, ""),
+        pod_namespace=labels.get(POD_NAMESPACE, ""),
+        memory_working_set_bytes=_value(stats.memory, "working_set_bytes"),
+        memory_time_ns=stats.memory.timestamp,
+        cpu_usage_core_ns=_value(stats.cpu, "usage_core_nano_seconds"),
+        cpu_usage_nano_cores=_value(stats.cpu, "usage_nano_cores"),
+        rootfs_used_bytes=_value(layer, "used_bytes") if has_layer else None,
+        rootfs_inodes_used=_value(layer, "inodes_used") if has_layer else None,
+    )
+
+
+def filesystem_usage(usage: Message) -> FilesystemUsage:
+    return FilesystemUsage(
+        mountpoint=usage.fs_id.mountpoint,
+        used_bytes=usage.used_bytes.value,
+        inodes_used=usage.inodes_used.value,
+        time_ns=usage.timestamp,
+    )
+
+
+def _value(message: Message, field: str) -> int | None:
+    if not message.HasField(field):
+        return None
+    value: int = getattr(message, field).value
+    return value
+
+
+def _frozen(values: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(values)) if values else EMPTY

@@ -1,0 +1,92 @@
+"""What the runtime manager is told once: the node's settings, and the things it works with.
+
+Everything has the kubelet's default. Sizes in bytes, durations in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod
+from simtime import Clock, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class DnsOptions:
+    """Cluster DNS (clusterDNS, clusterDomain) and what the node's resolv.conf says."""
+
+    cluster_dns: tuple[str, ...] = ()
+    cluster_domain: str = ""
+    node_servers: tuple[str, ...] = ()
+    node_searches: tuple[str, ...] = ()
+    node_options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """How images are pulled (BACK-208). `max_parallel_pulls` None: no limit if not serial."""
+
+    serialize_pulls: bool = True
+    max_parallel_pulls: int | None = None
+    pull_qps: float = 5.0
+    pull_burst: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GcOptions:
+    """Container garbage collection (GC-001): minimum age, dead containers kept per (pod,
+    container name) and in total (negative: no limit)."""
+
+    min_age_s: float = 0.0
+    max_per_pod_container: int = 1
+    max_containers: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """Settings of the runtime manager."""
+
+    root_dir: Path = Path("/var/lib/kubelet")
+    pod_logs_dir: Path = Path("/var/log/pods")
+    container_logs_dir: Path | None = Path("/var/log/containers")  # None: no symlinks
+    node_name: str = ""
+    node_ips: tuple[str, ...] = ()
+    max_restart_period_s: float = 300.0  # crashLoopBackOff.maxContainerRestartPeriod (BACK-013)
+    memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
+    cgroup_root: str = "/kubepods"  # the parent of the QoS groups
+    cgroup_driver: str = "cgroupfs"
+    cgroups_per_qos: bool = True
+    cpu_cfs_quota: bool = True
+    cpu_cfs_quota_period_us: int = 100_000
+    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")
+    seccomp_default: bool = False
+    cgroup_v2: bool = False
+    single_process_oom_kill: bool = True
+    dns: DnsOptions = field(default_factory=DnsOptions)
+    images: ImageOptions = field(default_factory=ImageOptions)
+    gc: GcOptions = field(default_factory=GcOptions)
+
+
+class ObjectLookup(Protocol):
+    """ConfigMaps, Secrets and services as environment variables need them (LIFE-137)."""
+
+    def config_map(self, namespace: str, name: str) -> Mapping[str, str] | None: ...
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, str] | None: ...
+
+    def service_environment(self, pod: Pod) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDeps:
+    """What the runtime manager works with. `objects` None: no API server (standalone), so every
+    reference to a ConfigMap or Secret is a missing one."""
+
+    clock: Clock
+    ids: Ids
+    events: EventRecorder
+    objects: ObjectLookup | None = None

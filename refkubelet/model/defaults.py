@@ -1,0 +1,197 @@
+"""Defaults of static pods: what an API server would have filled in, and the static identity.
+
+Rules: SRC-030..036, PROBE-003. The order matters: API defaults first, then the UID over the
+defaulted object, then name, namespace, node (SRC-030). All functions give changed copies.
+Upstream: pkg/kubelet/config/common.go: applyDefaults; pkg/apis/core/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from refkubelet.model.hashes import static_pod_uid
+from refkubelet.model.objects import (
+    CONFIG_HASH,
+    CONFIG_SOURCE,
+    Container,
+    Lifecycle,
+    LifecycleHandler,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Probe,
+    Toleration,
+    to_dict,
+)
+from refkubelet.pods.updates import PodSource
+
+replace: Final = msgspec.structs.replace
+
+
+def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name: str) -> Pod:
+    """A manifest's pod as the kubelet runs it.
+
+    `origin` is the file path or URL; it is part of the UID (SRC-031). An explicit metadata.uid is
+    kept (SRC-032). Gives: API defaults, UID, name with the node's suffix, namespace, nodeName,
+    annotations config.hash and config.source, the NoExecute toleration for file pods (SRC-035),
+    phase Pending (SRC-033).
+    """
+    pod = apply_api_defaults(pod)
+    metadata = pod.metadata or ObjectMeta()
+    spec = pod.spec or PodSpec(containers=[])
+    uid = metadata.uid or static_pod_uid(
+        to_dict(pod), node_name=node_name, source=source.value, origin=origin
+    )
+    marks = {**(metadata.annotations or {}), CONFIG_HASH: uid, CONFIG_SOURCE: source.value}
+    metadata = replace(
+        metadata,
+        uid=uid,
+        name=static_pod_name(metadata.name or "", node_name),
+        namespace=metadata.namespace or "default",
+        annotations=marks,
+    )
+    tolerations = list(spec.tolerations or [])
+    if source is PodSource.FILE:
+        tolerations.append(Toleration(operator="Exists", effect="NoExecute"))
+    spec = replace(spec, nodeName=node_name, tolerations=tolerations or None)
+    return replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
+
+
+def static_pod_name(name: str, node_name: str) -> str:
+    """`<name>-<lowercase node name>` (SRC-033)."""
+    return f"{name}-{node_name.lower()}"
+
+
+def apply_api_defaults(pod: Pod) -> Pod:
+    """The defaults every API server sets on a v1 pod (SRC-036, PROBE-003)."""
+    spec = pod.spec
+    if spec is None:
+        return pod
+    host_network = bool(spec.hostNetwork)
+    spec = replace(
+        spec,
+        restartPolicy=spec.restartPolicy or "Always",
+        terminationGracePeriodSeconds=_or(spec.terminationGracePeriodSeconds, 30),
+        dnsPolicy=spec.dnsPolicy or "ClusterFirst",
+        enableServiceLinks=_or(spec.enableServiceLinks, True),
+        schedulerName=spec.schedulerName or "default-scheduler",
+        securityContext=spec.securityContext or _empty_security_context(),
+        containers=[_container(c, host_network) for c in spec.containers or []],
+        initContainers=_each(spec.initContainers, host_network),
+        volumes=[_volume(v) for v in spec.volumes] if spec.volumes else spec.volumes,
+    )
+    return replace(pod, spec=spec)
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _empty_security_context() -> Any:
+    from lightkube.models.core_v1 import PodSecurityContext
+
+    return PodSecurityContext()
+
+
+def _each(containers: list[Container] | None, host_network: bool) -> list[Container] | None:
+    return [_container(c, host_network) for c in containers] if containers else containers
+
+
+def _container(c: Container, host_network: bool) -> Container:
+    return replace(
+        c,
+        imagePullPolicy=c.imagePullPolicy or default_pull_policy(c.image or ""),
+        terminationMessagePath=c.terminationMessagePath or "/dev/termination-log",
+        terminationMessagePolicy=c.terminationMessagePolicy or "File",
+        livenessProbe=_probe(c.livenessProbe),
+        readinessProbe=_probe(c.readinessProbe),
+        startupProbe=_probe(c.startupProbe),
+        lifecycle=_lifecycle(c.lifecycle),
+        ports=[_port(p, host_network) for p in c.ports] if c.ports else c.ports,
+        env=[_env(e) for e in c.env] if c.env else c.env,
+        resources=_resources(c.resources),
+    )
+
+
+def default_pull_policy(image: str) -> str:
+    """Always for `:latest` and for images without tag or digest, else IfNotPresent.
+
+    >>> default_pull_policy("busybox"), default_pull_policy("localhost:5000/busybox:1")
+    ('Always', 'IfNotPresent')
+    """
+    if "@" in image:
+        return "IfNotPresent"
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return "Always" if tag in ("", "latest") else "IfNotPresent"
+
+
+def _probe(probe: Probe | None) -> Probe | None:
+    if probe is None:
+        return None
+    return replace(
+        probe,
+        timeoutSeconds=probe.timeoutSeconds or 1,
+        periodSeconds=probe.periodSeconds or 10,
+        successThreshold=probe.successThreshold or 1,
+        failureThreshold=probe.failureThreshold or 3,
+        httpGet=_http_get(probe.httpGet),
+        grpc=replace(probe.grpc, service=probe.grpc.service or "") if probe.grpc else None,
+    )
+
+
+def _http_get(action: Any) -> Any:
+    if action is None:
+        return None
+    return replace(action, path=action.path or "/", scheme=action.scheme or "HTTP")
+
+
+def _lifecycle(lifecycle: Lifecycle | None) -> Lifecycle | None:
+    if lifecycle is None:
+        return None
+    return replace(
+        lifecycle,
+        postStart=_handler(lifecycle.postStart),
+        preStop=_handler(lifecycle.preStop),
+    )
+
+
+def _handler(handler: LifecycleHandler | None) -> LifecycleHandler | None:
+    return handler and replace(handler, httpGet=_http_get(handler.httpGet))
+
+
+def _port(port: Any, host_network: bool) -> Any:
+    host_port = port.containerPort if host_network and not port.hostPort else port.hostPort
+    return replace(port, protocol=port.protocol or "TCP", hostPort=host_port)
+
+
+def _env(env: Any) -> Any:
+    ref = env.valueFrom.fieldRef if env.valueFrom else None
+    if ref is None or ref.apiVersion:
+        return env
+    return replace(env, valueFrom=replace(env.valueFrom, fieldRef=replace(ref, apiVersion="v1")))
+
+
+def _resources(resources: Any) -> Any:
+    """Requests default to limits, resource by resource."""
+    if resources is None or not resources.limits:
+        return resources
+    return replace(resources, requests={**resources.limits, **(resources.requests or {})})
+
+
+def _volume(volume: Any) -> Any:
+    """Default modes of file volumes (NODE-205); a volume without source is an emptyDir."""
+    changes: dict[str, Any] = {}
+    for name in ("secret", "configMap", "downwardAPI", "projected"):
+        part = getattr(volume, name)
+        if part is not None and part.defaultMode is None:
+            changes[name] = replace(part, defaultMode=0o644)
+    if volume.hostPath is not None and volume.hostPath.type is None:
+        changes["hostPath"] = replace(volume.hostPath, type="")
+    if all(getattr(volume, f) is None for f in volume.__struct_fields__ if f != "name"):
+        from lightkube.models.core_v1 import EmptyDirVolumeSource
+
+        changes["emptyDir"] = EmptyDirVolumeSource()
+    return replace(volume, **changes) if changes else volume

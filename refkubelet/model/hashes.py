@@ -1,0 +1,60 @@
+"""Digests that identify: static pods by their manifest, containers by what they run.
+
+Both must give the same value in every process and on every day, or a kubelet restart restarts pods
+(SRC-031, LIFE-116). So they cover sorted JSON and nothing volatile.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from refkubelet.model.objects import Container
+
+_FNV_32: Final = (0x811C9DC5, 0x01000193, 32)
+_FNV_128: Final = (0x6C62272E07BB014262B821756295C58D, 0x0000000001000000000000000000013B, 128)
+
+
+def _fnv1a(data: bytes, parameters: tuple[int, int, int]) -> int:
+    value, prime, bits = parameters
+    mask = (1 << bits) - 1
+    for byte in data:
+        value = ((value ^ byte) * prime) & mask
+    return value
+
+
+def fnv1a_32(data: bytes) -> int:
+    """FNV-1a, 32 bits.
+
+    >>> hex(fnv1a_32(b"foobar"))
+    '0xbf9cf968'
+    """
+    return _fnv1a(data, _FNV_32)
+
+
+def fnv1a_128(data: bytes) -> int:
+    """FNV-1a, 128 bits.
+
+    >>> hex(fnv1a_128(b"foobar"))
+    '0x343e1662793c64bf6f0d3597ba446f18'
+    """
+    return _fnv1a(data, _FNV_128)
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+
+def container_hash(container: Container) -> str:
+    """Hex FNV-1a-32 over name and image: the annotation that says whether a running container is
+    still the wanted one (LIFE-116, BACK-019)."""
+    text = _canonical({"image": container.image or "", "name": container.name})
+    return f"{fnv1a_32(text):x}"
+
+
+def static_pod_uid(pod: dict[str, Any], *, node_name: str, source: str, origin: str) -> str:
+    """32 hex digits over the decoded, defaulted manifest, the node and where it came from
+    (SRC-030, SRC-031). `source` is `file` or `http`."""
+    kind = "file" if source == "file" else "url"
+    data = _canonical(pod) + f"host:{node_name}{kind}:{origin}".encode()
+    return f"{fnv1a_128(data):032x}"

@@ -1,0 +1,89 @@
+"""PodConfig: the sources' sets, merged into one queue of operations for the sync loop.
+
+Sources run as tasks of their own and deliver whole sets; a slow sync loop holds them back (the
+queue has room for 50 updates, SRC-064), a failing source touches no other.
+Upstream: pkg/kubelet/config/config.go: PodConfig.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, full_name, pod_ref
+from refkubelet.pods.merge import merge_pod_sources
+from refkubelet.pods.updates import PodSource, PodUpdate
+from simtime import Clock, format_rfc3339
+
+log = logging.getLogger(__name__)
+
+Deliver = Callable[[Sequence[Pod]], Awaitable[None]]
+QUEUE_SIZE = 50
+
+
+class Source(Protocol):
+    """Something that delivers complete sets of pods, again and again, until cancelled."""
+
+    source: PodSource
+
+    async def run(self, deliver: Deliver) -> None: ...
+
+
+class PodConfig:
+    """Runs `sources`, merges what they deliver, queues operations in `updates`."""
+
+    def __init__(self, sources: Sequence[Source], recorder: EventRecorder, clock: Clock) -> None:
+        self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
+        self._sources = tuple(sources)
+        self._recorder = recorder
+        self._clock = clock
+        self._pods: dict[PodSource, Mapping[str, Pod]] = {}
+
+    @property
+    def sources(self) -> frozenset[PodSource]:
+        """The configured sources: those that `seen_all_sources` waits for."""
+        return frozenset(s.source for s in self._sources)
+
+    def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
+        """Whether every configured source delivered, and the sync loop took a batch of it (`seen`).
+
+        Until then nothing may be killed or cleaned (SRC-070, SRC-071).
+        """
+        return self.sources <= seen and self.sources <= self._pods.keys()
+
+    async def run(self) -> None:
+        """Run all sources until cancelled; without any, wait for ever."""
+        async with asyncio.TaskGroup() as group:
+            for source in self._sources:
+                group.create_task(self._run_source(source), name=f"source-{source.source.value}")
+            if not self._sources:
+                await asyncio.Event().wait()
+
+    async def _run_source(self, source: Source) -> None:
+        async def deliver(pods: Sequence[Pod]) -> None:
+            await self.merge(source.source, pods)
+
+        await source.run(deliver)
+
+    async def merge(self, source: PodSource, pods: Sequence[Pod]) -> None:
+        """Merge one complete set of `source`; waits while the queue is full."""
+        result = merge_pod_sources(
+            self._pods.get(source, {}),
+            pods,
+            source,
+            first=source not in self._pods,
+            seen_at=format_rfc3339(self._clock.wall_ns(), digits=9),
+        )
+        self._pods[source] = result.pods
+        for pod in result.duplicates:
+            message = (
+                f"Error validating pod {pod_ref(pod)} from {source.value} due to duplicate "
+                f'pod name "{full_name(pod)}", ignoring'
+            )
+            log.warning(message)
+            self._recorder.pod_event(pod, "Warning", "FailedValidation", message)
+        for update in result.updates:
+            await self.updates.put(update)

@@ -1,0 +1,87 @@
+"""PodManager: the pods this node should run, and the mirrors of its static pods.
+
+A mirror pod is not part of the desired pods (MIRR-020). Static pods and mirrors find each other by
+full name only. Upstream: pkg/kubelet/pod/pod_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from refkubelet.model.objects import Pod, full_name, is_mirror, is_static, uid
+
+
+class PodManager:
+    """The desired state of the node, in memory. Nothing here waits or fails."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, Pod] = {}
+        self._mirrors: dict[str, Pod] = {}
+        self._by_name: dict[str, Pod] = {}
+        self._mirror_by_name: dict[str, Pod] = {}
+
+    def set_pods(self, pods: Iterable[Pod]) -> None:
+        """Forget everything and keep `pods`."""
+        for index in (self._pods, self._mirrors, self._by_name, self._mirror_by_name):
+            index.clear()
+        for pod in pods:
+            self.update(pod)
+
+    def add(self, pod: Pod) -> None:
+        self.update(pod)
+
+    def update(self, pod: Pod) -> None:
+        """Store the pod; with equal full names the last one owns the name (SRC-067)."""
+        mirror = is_mirror(pod)
+        (self._mirrors if mirror else self._pods)[uid(pod)] = pod
+        (self._mirror_by_name if mirror else self._by_name)[full_name(pod)] = pod
+
+    def remove(self, pod: Pod) -> None:
+        """Forget the pod; a successor that took over its full name keeps the name."""
+        mirror = is_mirror(pod)
+        (self._mirrors if mirror else self._pods).pop(uid(pod), None)
+        names = self._mirror_by_name if mirror else self._by_name
+        owner = names.get(full_name(pod))
+        if owner is not None and uid(owner) == uid(pod):
+            del names[full_name(pod)]
+
+    def pods(self) -> tuple[Pod, ...]:
+        """Regular and static pods, without mirrors, in order of arrival."""
+        return tuple(self._pods.values())
+
+    def pods_and_mirrors(self) -> tuple[Pod, ...]:
+        return (*self._pods.values(), *self._mirrors.values())
+
+    def get(self, uid: str) -> Pod | None:
+        """The regular or static pod of that UID; mirror UIDs are unknown here (MIRR-001)."""
+        return self._pods.get(uid)
+
+    def by_full_name(self, name: str) -> Pod | None:
+        return self._by_name.get(name)
+
+    def mirror_of(self, pod: Pod) -> Pod | None:
+        """The mirror of a static pod, or None."""
+        return self._mirror_by_name.get(full_name(pod)) if is_static(pod) else None
+
+    def mirror_by_full_name(self, name: str) -> Pod | None:
+        return self._mirror_by_name.get(name)
+
+    def static_of(self, mirror: Pod) -> Pod | None:
+        """The static pod a mirror stands for, or None (an orphan, MIRR-031)."""
+        pod = self._by_name.get(full_name(mirror))
+        return pod if pod is not None and is_static(pod) else None
+
+    def orphan_mirrors(self) -> tuple[Pod, ...]:
+        """Mirrors without a pod of their full name (MIRR-031, MIRR-033)."""
+        return tuple(m for n, m in self._mirror_by_name.items() if n not in self._by_name)
+
+    def translate_uid(self, pod_uid: str) -> str:
+        """The static pod's UID for a mirror's; any other UID unchanged (MIRR-034)."""
+        mirror = self._mirrors.get(pod_uid)
+        static = self._by_name.get(full_name(mirror)) if mirror is not None else None
+        return pod_uid if static is None else uid(static)
+
+    def status_uid_of(self, pod: Pod) -> str:
+        """The UID under which the API knows this pod: the mirror's for a static pod."""
+        mirror = self.mirror_of(pod)
+        return uid(pod) if mirror is None else uid(mirror)

@@ -1,0 +1,128 @@
+"""Whole sets of pods in, operations out: the pure heart of the pod sources.
+
+A source always sends everything it has; what changed is found by UID against the set it sent
+before (SRC-060..067, LIFE-002). Sources never see each other here.
+Upstream: pkg/kubelet/config/config.go: Merge, updatePodsInCache, checkAndUpdatePod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, Pod
+from refkubelet.model.objects import annotations as annotations_of
+from refkubelet.model.objects import full_name as full_name_of
+from refkubelet.model.objects import labels as labels_of
+from refkubelet.model.objects import uid as uid_of
+from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
+
+LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR})  # SRC-061
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """The source's new set by UID, the operations in delivery order, and the dropped duplicates."""
+
+    pods: Mapping[str, Pod]
+    updates: tuple[PodUpdate, ...]
+    duplicates: tuple[Pod, ...] = ()
+
+
+def merge_pod_sources(
+    previous: Mapping[str, Pod],
+    message: Sequence[Pod],
+    source: PodSource,
+    *,
+    first: bool,
+    seen_at: str,
+) -> MergeResult:
+    """Compare one source's message with the set before it.
+
+    `first`: no message of this source was merged before (SRC-064's empty ADD); `seen_at`: text for
+    annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE, ADD, UPDATE, DELETE,
+    the empty ADD, RECONCILE (SRC-064).
+    """
+    wanted, duplicates = drop_duplicate_names(message)
+    pods: dict[str, Pod] = {}
+    changes: dict[PodOperation, list[Pod]] = {operation: [] for operation in PodOperation}
+    for pod in wanted:
+        old = previous.get(uid_of(pod))
+        operation, kept = _compare(old, pod, source, seen_at)
+        pods[uid_of(kept)] = kept
+        if operation is not None:
+            changes[operation].append(kept)
+    changes[PodOperation.REMOVE] = [p for u, p in previous.items() if u not in pods]
+    return MergeResult(pods, _in_order(changes, source, first), duplicates)
+
+
+def drop_duplicate_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:
+    """Split into (first of each full name, the rest) (SRC-024, LIFE-002)."""
+    first: dict[str, Pod] = {}
+    duplicates: list[Pod] = []
+    for pod in message:
+        if full_name_of(pod) in first:
+            duplicates.append(pod)
+        else:
+            first[full_name_of(pod)] = pod
+    return tuple(first.values()), tuple(duplicates)
+
+
+def _compare(
+    old: Pod | None, new: Pod, source: PodSource, seen_at: str
+) -> tuple[PodOperation | None, Pod]:
+    """What happened to one pod, and the object to keep for it."""
+    if old is None:
+        return PodOperation.ADD, _annotated(new, source, seen_at)  # also when deleted: SRC-063
+    kept = _annotated(new, source, annotations_of(old).get(CONFIG_SEEN, seen_at))
+    if differ_semantically(old, new):
+        deleted = new.metadata is not None and new.metadata.deletionTimestamp is not None
+        return (PodOperation.DELETE if deleted else PodOperation.UPDATE), kept
+    if old.status != new.status:
+        return PodOperation.RECONCILE, kept
+    return None, old
+
+
+def differ_semantically(old: Pod, new: Pod) -> bool:
+    """Whether a worker must look at the change (SRC-061): spec, labels, deletion, annotations."""
+    before, after = old.metadata, new.metadata
+    assert before is not None  # both passed uid_of
+    assert after is not None
+    return (
+        old.spec != new.spec
+        or labels_of(old) != labels_of(new)
+        or before.deletionTimestamp != after.deletionTimestamp
+        or before.deletionGracePeriodSeconds != after.deletionGracePeriodSeconds
+        or _foreign_annotations(old) != _foreign_annotations(new)
+    )
+
+
+def _foreign_annotations(pod: Pod) -> dict[str, str]:
+    return {k: v for k, v in annotations_of(pod).items() if k not in LOCAL_ANNOTATIONS}
+
+
+def _annotated(pod: Pod, source: PodSource, seen_at: str) -> Pod:
+    """A copy with the kubelet's own annotations (SRC-034)."""
+    merged = annotations_of(pod) | {CONFIG_SOURCE: source.value, CONFIG_SEEN: seen_at}
+    assert pod.metadata is not None
+    metadata = msgspec.structs.replace(pod.metadata, annotations=merged)
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def _in_order(
+    changes: Mapping[PodOperation, Sequence[Pod]], source: PodSource, first: bool
+) -> tuple[PodUpdate, ...]:
+    o = PodOperation
+    result = [
+        PodUpdate(operation, source, tuple(changes[operation]))
+        for operation in (o.REMOVE, o.ADD, o.UPDATE, o.DELETE)
+        if changes[operation]
+    ]
+    if first and not any(changes[operation] for operation in (o.ADD, o.UPDATE, o.DELETE)):
+        result.append(PodUpdate(o.ADD, source))
+    if changes[o.RECONCILE]:
+        result.append(PodUpdate(o.RECONCILE, source, tuple(changes[o.RECONCILE])))
+    return tuple(result)

@@ -1,0 +1,114 @@
+"""Mirror pods: what the API server shows of a static pod.
+
+Creating or deleting one may fail at any time and never delays or touches the static pod (MIRR-021).
+Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.model.objects import (
+    CONFIG_HASH,
+    CONFIG_MIRROR,
+    Node,
+    OwnerReference,
+    Pod,
+    full_name,
+    uid,
+)
+from refkubelet.model.objects import annotations as annotations_of
+
+log = logging.getLogger(__name__)
+
+
+class MirrorError(Exception):
+    """A mirror pod could not be made; the message says why. Logged and tried again by callers."""
+
+
+def mirror_pod(pod: Pod, node: Node) -> Pod:
+    """The object to post for a static pod (MIRR-022, MIRR-023)."""
+    assert pod.metadata is not None
+    assert node.metadata is not None
+    owner = OwnerReference(
+        apiVersion="v1",
+        kind="Node",
+        name=node.metadata.name or "",
+        uid=node.metadata.uid or "",
+        controller=True,
+    )
+    marks = annotations_of(pod)
+    metadata = msgspec.structs.replace(
+        pod.metadata,
+        annotations={**marks, CONFIG_MIRROR: marks.get(CONFIG_HASH, "")},
+        ownerReferences=[owner],
+    )
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def is_mirror_of(mirror: Pod, pod: Pod) -> bool:
+    """Whether a mirror shows this very version of the static pod, and is not being deleted
+    (MIRR-025)."""
+    deleted = mirror.metadata is not None and mirror.metadata.deletionTimestamp is not None
+    same = annotations_of(mirror).get(CONFIG_MIRROR) == annotations_of(pod).get(CONFIG_HASH)
+    return same and not deleted
+
+
+class MirrorClient:
+    """Makes and deletes mirror pods. `api` None (standalone, SRC-052): does nothing.
+
+    `node` gives the Node object as last seen, or None (MIRR-024).
+    """
+
+    def __init__(self, api: ApiClient | None, node_name: str, node: Callable[[], Node | None]):
+        self._api = api
+        self._node_name = node_name
+        self._node = node
+
+    async def create_mirror(self, pod: Pod) -> None:
+        """Post the mirror of a static pod. Raises `MirrorError` or `ApiError` (409 included:
+        MIRR-026)."""
+        if self._api is None:
+            return
+        node = self._node()
+        if node is None or node.metadata is None:
+            raise MirrorError(f"node {self._node_name} is not known yet")
+        if node.metadata.deletionTimestamp is not None:
+            raise MirrorError(f"node {self._node_name} is being deleted")
+        if not node.metadata.uid:
+            raise MirrorError(f"UID unset for node {self._node_name}")
+        await self._api.create_pod(mirror_pod(pod, node))
+
+    async def delete_mirror(self, pod_full_name: str, pod_uid: str | None) -> bool:
+        """Delete with grace 0; `pod_uid` is the precondition, None for orphans (MIRR-031).
+
+        Returns whether it was deleted: a missing or other pod is no error (MIRR-026). Raises
+        `ApiError` for everything else.
+        """
+        if self._api is None:
+            return False
+        name, _, namespace = pod_full_name.rpartition("_")
+        try:
+            await self._api.delete_pod(namespace, name, grace_period_s=0, uid=pod_uid)
+        except ApiError as e:
+            if e.not_found or e.conflict:
+                return False
+            raise
+        return True
+
+    async def reconcile(self, pod: Pod, mirror: Pod | None) -> None:
+        """Bring the mirror of a static pod up to date; failures are logged only (MIRR-021,
+        MIRR-025, MIRR-029). `mirror` is the one known now, or None."""
+        try:
+            if mirror is not None:
+                if is_mirror_of(mirror, pod):
+                    return
+                if not await self.delete_mirror(full_name(pod), uid(mirror)):
+                    return
+            await self.create_mirror(pod)
+        except (ApiError, MirrorError) as e:
+            log.warning("mirror of %s: %s", full_name(pod), e)

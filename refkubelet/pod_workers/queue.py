@@ -1,0 +1,31 @@
+"""The work queue: UIDs and the time from which they want a sync; read once a second (LIFE-004).
+
+Upstream: pkg/kubelet/util/queue/work_queue.go.
+"""
+
+from __future__ import annotations
+
+from simtime import Clock
+
+
+class WorkQueue:
+    """At most one due time per UID; the last one given counts."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due_s: dict[str, float] = {}
+
+    def enqueue(self, uid: str, delay_s: float) -> None:
+        """Want a sync of `uid` in `delay_s` seconds; replaces an earlier wish."""
+        self._due_s[uid] = self._clock.monotonic_s() + delay_s
+
+    def take_due(self) -> tuple[str, ...]:
+        """Remove and return the UIDs whose time has come, in the order they were due."""
+        now_s = self._clock.monotonic_s()
+        due = sorted((at_s, uid) for uid, at_s in self._due_s.items() if at_s <= now_s)
+        for _, uid in due:
+            del self._due_s[uid]
+        return tuple(uid for _, uid in due)
+
+    def forget(self, uid: str) -> None:
+        self._due_s.pop(uid, None)

@@ -1,0 +1,164 @@
+"""What a pod worker is told and what it remembers.
+
+`UpdatePodOptions` is the message into `PodWorkers.update_pod`; `PodSyncStatus` is the record of
+one UID, touched by `workers.py` alone. Upstream: pkg/kubelet/pod_workers.go: podSyncStatus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from refkubelet.model.objects import Pod, PodStatus, full_name, is_static, uid
+from refkubelet.pod_workers.transitions import WorkState
+from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
+
+PodStatusFn = Callable[[PodStatus], PodStatus]
+
+
+class SyncPodType(Enum):
+    """Why a pod is handed to its worker."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    SYNC = "sync"
+    KILL = "kill"
+
+
+@dataclass(frozen=True, slots=True)
+class KillPodOptions:
+    """How to end a pod. `completed` is set when its containers have stopped (or it never ran)."""
+
+    completed: asyncio.Event | None = None
+    evict: bool = False
+    status_fn: PodStatusFn | None = None
+    grace_override_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePodOptions:
+    """One update of one pod: a pod from config, or one that only the runtime knows."""
+
+    update_type: SyncPodType
+    pod: Pod | None = None
+    mirror: Pod | None = None
+    running_pod: RuntimePod | None = None
+    kill: KillPodOptions | None = None
+
+    def uid(self) -> str:
+        if self.pod is not None:
+            return uid(self.pod)
+        if self.running_pod is None:
+            raise ValueError("an update needs a pod or a running pod")
+        return self.running_pod.uid
+
+    def full_name(self) -> str:
+        if self.pod is not None:
+            return full_name(self.pod)
+        if self.running_pod is None:
+            raise ValueError("an update needs a pod or a running pod")
+        return f"{self.running_pod.name}_{self.running_pod.namespace}"
+
+
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What every step is given beside its pod. `cancelled` is looked at only where a step waits
+    for volumes (LIFE-032)."""
+
+    update_type: SyncPodType
+    cancelled: asyncio.Event
+
+
+class StepError(Exception):
+    """A step failed and is retried whole; `backoff_expiry_s` (monotonic) names an earlier time
+    than the usual 10 s (LIFE-037)."""
+
+    def __init__(self, message: str, backoff_expiry_s: float | None = None) -> None:
+        super().__init__(message)
+        self.backoff_expiry_s = backoff_expiry_s
+
+
+class StepCancelled(Exception):
+    """A step gave way to an update that is already waiting (LIFE-032)."""
+
+
+class PodSyncer(Protocol):
+    """The four steps (LIFE-070..073); each raises `StepError` to be retried."""
+
+    async def sync_pod(
+        self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
+    ) -> bool:
+        """Bring the pod nearer to what is wanted; True: its phase is terminal."""
+        ...
+
+    async def sync_terminating_pod(
+        self, pod: Pod, status: RuntimePodStatus, grace_s: int | None, status_fn: PodStatusFn | None
+    ) -> None: ...
+
+    async def sync_terminating_runtime_pod(self, running: RuntimePod) -> None: ...
+
+    async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None: ...
+
+
+class StatusCache(Protocol):
+    """The part of the pod cache that workers read."""
+
+    def get(self, uid: str) -> RuntimePodStatus: ...
+
+    async def get_newer_than(self, uid: str, t_s: float) -> RuntimePodStatus: ...
+
+    def stamp_s(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodWorkerSync:
+    """What housekeeping learns about a worker (kubelet: PodWorkerSync)."""
+
+    state: WorkState
+    orphan: bool = False
+    has_config: bool = False
+    static: bool = False
+
+
+@dataclass(slots=True)
+class PodSyncStatus:
+    """The record of one UID. Times are not kept: the state and the flags say all that is asked."""
+
+    uid: str
+    full_name: str
+    state: WorkState = WorkState.SYNCING
+    pending: UpdatePodOptions | None = None
+    active: UpdatePodOptions | None = None
+    started: bool = False
+    started_terminating: bool = False
+    deleted: bool = False
+    evicted: bool = False
+    observed_runtime: bool = False
+    restart_requested: bool = False
+    grace_s: int = 0
+    status_fns: list[PodStatusFn] = field(default_factory=list)
+    waiters: list[asyncio.Event] = field(default_factory=list)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    last_sync_s: float = -1.0
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def termination_requested(self) -> bool:
+        return self.state is not WorkState.SYNCING
+
+    @property
+    def terminated(self) -> bool:
+        return self.state in (WorkState.TERMINATED, WorkState.FINISHED)
+
+    @property
+    def finished(self) -> bool:
+        return self.state is WorkState.FINISHED
+
+    @property
+    def static(self) -> bool:
+        known = self.active or self.pending
+        return known is not None and known.pod is not None and is_static(known.pod)

@@ -1,0 +1,145 @@
+"""What an update does to the record of its pod: LIFE-031, rows 3 to 10, in that order.
+
+No waiting, no calls, no clock: the record goes in, the action comes out, and `workers.py` carries
+it out. What must never happen: a pod that is asked to end comes back, or its grace grows.
+Upstream: pkg/kubelet/pod_workers.go: UpdatePod.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from refkubelet.model.objects import Pod
+from refkubelet.pod_workers.grace import effective_grace_period
+from refkubelet.pod_workers.records import (
+    KillPodOptions,
+    PodSyncStatus,
+    SyncPodType,
+    UpdatePodOptions,
+)
+from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
+from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
+
+TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+def has_terminal_phase(pod: Pod) -> bool:
+    """Whether the object itself says that the pod is over."""
+    return pod.status is not None and pod.status.phase in TERMINAL_PHASES
+
+
+def nothing_runs(status: RuntimePodStatus) -> bool:
+    """No running container and no READY sandbox (LIFE-031 row 2)."""
+    containers = any(c.state is ContainerState.RUNNING for c in status.containers)
+    return not containers and all(s.state is not SandboxState.READY for s in status.sandboxes)
+
+
+def asks_for_end(options: UpdatePodOptions) -> bool:
+    """LIFE-031 row 6: runtime-only, deletionTimestamp, terminal phase, or a kill."""
+    pod = options.pod
+    if pod is None or options.update_type is SyncPodType.KILL:
+        return True
+    return is_being_deleted(pod) or has_terminal_phase(pod)
+
+
+def is_being_deleted(pod: Pod) -> bool:
+    return pod.metadata is not None and pod.metadata.deletionTimestamp is not None
+
+
+def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePodOptions:
+    """LIFE-031 row 3: the kill of a runtime pod is meant for the real pod where one is known."""
+    if options.pod is not None:
+        return options
+    record.observed_runtime = True
+    for known in (record.pending, record.active):
+        if known is not None and known.pod is not None:
+            return replace(options, pod=known.pod, running_pod=None)
+    return options
+
+
+def input_of(record: PodSyncStatus, options: UpdatePodOptions, first_time: bool) -> WorkInput:
+    """The row of the table that this update is."""
+    if options.update_type is SyncPodType.CREATE and record.termination_requested:
+        # Not at first sight: a pod found over after a kubelet restart still needs its last step.
+        if not first_time:
+            return WorkInput.CREATE
+    if asks_for_end(options):
+        return WorkInput.END if options.pod is not None else WorkInput.RUNTIME_END
+    return WorkInput.CREATE if options.update_type is SyncPodType.CREATE else WorkInput.CHANGE
+
+
+def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: bool) -> Action:
+    """Put `options` into `record` as its pending update, if the table says so.
+
+    Sets `record.cancelled` when the step that runs now should give way (LIFE-031 row 10).
+    """
+    options = with_real_pod(record, options)
+    before = record.state
+    row = transition(before, input_of(record, options, first_time))
+    if row.action is Action.RESTART_LATER:
+        record.restart_requested = True
+    if row.action is not Action.RUN:
+        return row.action
+    record.state = row.to
+    became_terminating = before is WorkState.SYNCING and record.state is WorkState.TERMINATING
+    if became_terminating:
+        note_why(record, options)
+    grace_before_s = record.grace_s
+    record.pending = replace(options, kill=_kill_options(record, options))
+    shortened = grace_before_s != 0 and record.grace_s != grace_before_s
+    if became_terminating or shortened:
+        record.cancelled.set()
+    return row.action
+
+
+def note_why(record: PodSyncStatus, options: UpdatePodOptions) -> None:
+    """Remember what ended the pod: deletion and eviction free its containers for removal
+    (LIFE-057)."""
+    if options.pod is None or is_being_deleted(options.pod):
+        record.deleted = True
+    elif not has_terminal_phase(options.pod):
+        record.evicted = options.kill is not None and options.kill.evict
+
+
+def _kill_options(record: PodSyncStatus, options: UpdatePodOptions) -> KillPodOptions | None:
+    """Rows 7 to 9: only a terminating pod keeps its kill options, with the grace worked out."""
+    kill = options.kill or KillPodOptions()
+    if record.state is not WorkState.TERMINATING:
+        if kill.completed is not None:
+            kill.completed.set()
+        return None
+    if kill.completed is not None:
+        record.waiters.append(kill.completed)
+    if kill.status_fn is not None:
+        record.status_fns.append(kill.status_fn)
+    record.grace_s = grace_of(record, options.pod, kill.grace_override_s)
+    return KillPodOptions(evict=kill.evict, grace_override_s=record.grace_s)
+
+
+def grace_of(record: PodSyncStatus, pod: Pod | None, override_s: int | None) -> int:
+    """LIFE-033 for this record; a pod known only to the runtime has no wishes of its own."""
+    deletion_s = pod.metadata.deletionGracePeriodSeconds if pod and pod.metadata else None
+    spec_s = pod.spec.terminationGracePeriodSeconds if pod and pod.spec else None
+    return effective_grace_period(record.grace_s, deletion_s, override_s, spec_s)
+
+
+def merge_last_update(record: PodSyncStatus, options: UpdatePodOptions) -> None:
+    """Make `options` the update that a retry replays: the newest pod, the last mirror seen, all
+    kill options so far; a replay is a plain sync."""
+    last = record.active or UpdatePodOptions(SyncPodType.SYNC)
+    pod = options.pod if last.pod is None or options.running_pod is None else last.pod
+    kill = last.kill
+    if options.kill is not None:
+        evict = options.kill.evict or (kill is not None and kill.evict)
+        kill = KillPodOptions(evict=evict, grace_override_s=options.kill.grace_override_s)
+    record.active = UpdatePodOptions(
+        SyncPodType.SYNC, pod, options.mirror or last.mirror, options.running_pod, kill
+    )
+
+
+def requeue_last(record: PodSyncStatus) -> None:
+    """Run the last update again, unless a newer one waits already or nothing ever ran."""
+    if record.pending is None:
+        record.pending = record.active
+    if record.pending is not None:
+        record.wake.set()

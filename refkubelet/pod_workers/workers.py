@@ -1,0 +1,323 @@
+"""One task per pod UID: the shell around the table of `transitions.py`.
+
+How it works. `update_pod` puts an update into the record of its UID, replacing one that waits
+(LIFE-030), and wakes the task. The task takes the pending update, waits for a runtime status newer
+than the end of its previous step (LIFE-038), runs the one step that belongs to the state, and
+either moves on at once (a state change) or leaves a time in the work queue, from which the sync
+loop brings it back.
+
+What must never happen: two steps of one UID at the same time; a step on a status older than the
+previous step; an exception that ends the task; a task that outlives `stop`.
+Upstream: pkg/kubelet/pod_workers.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.pod_workers import start_order
+from refkubelet.pod_workers.predicates import WorkerQuestions
+from refkubelet.pod_workers.queue import WorkQueue
+from refkubelet.pod_workers.records import (
+    PodSyncer,
+    PodSyncStatus,
+    PodWorkerSync,
+    StatusCache,
+    StepCancelled,
+    StepContext,
+    StepError,
+    SyncPodType,
+    UpdatePodOptions,
+)
+from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
+from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
+from refkubelet.pod_workers.updates import (
+    apply_update,
+    grace_of,
+    has_terminal_phase,
+    merge_last_update,
+    nothing_runs,
+    requeue_last,
+)
+from refkubelet.runtime.records import RuntimePodStatus
+from simtime import Clock, Rng
+
+log = logging.getLogger(__name__)
+
+DEFAULT_SYNC_FREQUENCY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """`sync_frequency_s`: how often a healthy pod is looked at again (syncFrequency, 1 minute)."""
+
+    clock: Clock
+    rng: Rng
+    sync_frequency_s: float = DEFAULT_SYNC_FREQUENCY_S
+
+
+class PodWorkers(WorkerQuestions):
+    """The workers of all pods; `work_queue` holds who wants a sync and when."""
+
+    def __init__(
+        self,
+        syncer: PodSyncer,
+        cache: StatusCache,
+        recorder: EventRecorder,
+        settings: WorkerSettings,
+    ) -> None:
+        super().__init__()
+        self._syncer = syncer
+        self._cache = cache
+        self._recorder = recorder
+        self._settings = settings
+        self._random = settings.rng.stream("pod workers")
+        self.work_queue = WorkQueue(settings.clock)
+        self._waiting_static: dict[str, list[str]] = {}
+
+    # Updates from outside
+
+    def update_pod(self, options: UpdatePodOptions) -> None:
+        """Hand an update to the worker of its pod; returns at once (LIFE-030, LIFE-031)."""
+        if options.pod is None and not _is_kill(options):
+            return  # LIFE-031 row 1
+        record = self._records.get(options.uid())
+        first_time = record is None
+        if record is None:
+            record = self._new_record(options)
+        action = apply_update(record, options, first_time)
+        if action is not Action.RUN:
+            return
+        if record.task is None:
+            if options.pod is not None and is_static(options.pod):
+                self._waiting_static.setdefault(record.full_name, []).append(record.uid)
+            record.task = asyncio.create_task(self._work(record), name=f"pod {record.uid}")
+        record.wake.set()
+
+    def _new_record(self, options: UpdatePodOptions) -> PodSyncStatus:
+        record = PodSyncStatus(options.uid(), options.full_name())
+        if options.pod is not None and has_terminal_phase(options.pod):
+            if self._stopped_long_ago(record.uid):
+                record.state = WorkState.TERMINATED  # LIFE-031 row 2
+                record.started_terminating = True
+        self._records[record.uid] = record
+        return record
+
+    def _stopped_long_ago(self, pod_uid: str) -> bool:
+        try:
+            return nothing_runs(self._cache.get(pod_uid))
+        except Exception:
+            return False  # the cache holds an error: nobody knows, so the worker finds out
+
+    def sync_known_pods(self, desired: Iterable[Pod]) -> dict[str, PodWorkerSync]:
+        """Compare the workers with the desired pods; the workers that remain (LIFE-039).
+
+        Finished workers of pods that are gone, or wanted again, are forgotten; the other workers
+        of pods that are gone are driven to their end.
+        """
+        wanted = {uid(pod) for pod in desired}
+        self._synced = True
+        remaining: dict[str, PodWorkerSync] = {}
+        for record in list(self._records.values()):
+            orphan = record.uid not in wanted
+            if (orphan or record.restart_requested) and self._forget_or_end(record, orphan):
+                continue
+            has_config = record.active is not None and record.active.pod is not None
+            remaining[record.uid] = PodWorkerSync(record.state, orphan, has_config, record.static)
+        return remaining
+
+    def _forget_or_end(self, record: PodSyncStatus, orphan: bool) -> bool:
+        """True when the record was erased."""
+        if not record.finished:
+            if not orphan:
+                return False
+            record.deleted = True
+            if record.started or record.observed_runtime:
+                self._end_orphan(record)
+                return False
+        self._erase(record)
+        return True
+
+    def _end_orphan(self, record: PodSyncStatus) -> None:
+        row = transition(record.state, WorkInput.ORPHANED)
+        if record.state is WorkState.SYNCING:
+            pod = record.active.pod if record.active is not None else None
+            record.grace_s = grace_of(record, pod, None)
+            record.cancelled.set()
+        record.state = row.to
+        requeue_last(record)
+
+    def _erase(self, record: PodSyncStatus) -> None:
+        self._records.pop(record.uid, None)
+        self.work_queue.forget(record.uid)
+        self._release(record)
+        if record.task is not None and record.task is not asyncio.current_task():
+            record.task.cancel()  # it waits for an update that never comes
+
+    def _release(self, record: PodSyncStatus) -> None:
+        """Let waiters go and the next static pod of that name start."""
+        for waiter in record.waiters:
+            waiter.set()
+        record.waiters.clear()
+        if self._started_static.get(record.full_name) == record.uid:
+            del self._started_static[record.full_name]
+
+    # The task of one UID
+
+    async def _work(self, record: PodSyncStatus) -> None:
+        while not record.finished:
+            await record.wake.wait()
+            record.wake.clear()
+            options = self._begin(record)
+            if options is not None:
+                await self._step(record, options)
+
+    def _begin(self, record: PodSyncStatus) -> UpdatePodOptions | None:
+        """Take the pending update, if there is one and the pod may start (LIFE-034)."""
+        options = record.pending
+        if options is None:
+            return None
+        if not record.started and options.pod is not None and is_static(options.pod):
+            if record.termination_requested:
+                record.pending = None
+                self._finish(record, WorkInput.NEVER_STARTED)
+                return None
+            if not self._may_start(record):
+                self.work_queue.enqueue(record.uid, start_retry_s(self._random.random))
+                return None
+        record.started = True
+        record.pending = None
+        record.cancelled.clear()
+        merge_last_update(record, options)
+        return options
+
+    def _may_start(self, record: PodSyncStatus) -> bool:
+        waiting = self._waiting_static.get(record.full_name, [])
+        started = self._started_static.get(record.full_name)
+        if not start_order.may_start(record.uid, started, waiting, self._may_still_start):
+            return False
+        rest = start_order.still_waiting(waiting, record.uid, self._may_still_start)
+        self._waiting_static[record.full_name] = list(rest)
+        self._started_static[record.full_name] = record.uid
+        return True
+
+    def _may_still_start(self, pod_uid: str) -> bool:
+        record = self._records.get(pod_uid)
+        return record is not None and not record.termination_requested
+
+    async def _step(self, record: PodSyncStatus, options: UpdatePodOptions) -> None:
+        outcome = StepOutcome()
+        try:
+            done = await self._run_step(record, options)
+            outcome = self._settle(record, done)
+        except StepCancelled:
+            self._settle(record, WorkInput.STEP_FAILED)  # the update that cancelled it is pending
+        except StepError as error:
+            self._settle(record, WorkInput.STEP_FAILED)
+            outcome = StepOutcome(error=str(error), backoff_expiry_s=error.backoff_expiry_s)
+            log.info("pod %s: step %s failed: %s", record.uid, record.state.value, error)
+        except Exception as error:
+            self._settle(record, WorkInput.STEP_FAILED)
+            outcome = StepOutcome(error=str(error) or repr(error))
+            log.exception("pod %s: step %s failed", record.uid, record.state.value)
+        if record.finished:
+            return
+        self._requeue(record, outcome)
+
+    async def _run_step(self, record: PodSyncStatus, options: UpdatePodOptions) -> WorkInput:
+        """The one step of the record's state; what its end means for the table."""
+        state = record.state
+        if state is WorkState.TERMINATING:
+            record.started_terminating = True
+        if options.running_pod is not None and options.pod is None:
+            await self._syncer.sync_terminating_runtime_pod(options.running_pod)
+            return WorkInput.RUNTIME_POD_STOPPED
+        if options.pod is None:
+            raise ValueError(f"worker {record.uid} has neither a pod nor a running pod")
+        status = await self._newer_status(record, options.pod)
+        end = await self._pod_step(state, record, options, status)
+        record.last_sync_s = self._cache.stamp_s()
+        return end
+
+    async def _pod_step(
+        self,
+        state: WorkState,
+        record: PodSyncStatus,
+        options: UpdatePodOptions,
+        status: RuntimePodStatus,
+    ) -> WorkInput:
+        pod = options.pod
+        assert pod is not None
+        if state is WorkState.TERMINATED:
+            await self._syncer.sync_terminated_pod(pod, status)
+            return WorkInput.CLEANUP_DONE
+        if state is WorkState.TERMINATING:
+            grace_s = options.kill.grace_override_s if options.kill is not None else None
+            status_fn = record.status_fns[-1] if record.status_fns else None  # LIFE-035
+            await self._syncer.sync_terminating_pod(pod, status, grace_s, status_fn)
+            return WorkInput.CONTAINERS_STOPPED
+        context = StepContext(options.update_type, record.cancelled)
+        mirror = record.active.mirror if record.active is not None else None
+        terminal = await self._syncer.sync_pod(context, pod, mirror, status)
+        return WorkInput.SYNC_SAID_TERMINAL if terminal else WorkInput.SYNC_OK
+
+    async def _newer_status(self, record: PodSyncStatus, pod: Pod) -> RuntimePodStatus:
+        try:
+            return await self._cache.get_newer_than(record.uid, record.last_sync_s)
+        except Exception as error:
+            message = f"error determining status: {error}"
+            self._recorder.pod_event(pod, "Warning", "FailedSync", message)
+            raise StepError(message) from error
+
+    def _settle(self, record: PodSyncStatus, done: WorkInput) -> StepOutcome:
+        """Take the state change that the end of a step means."""
+        row = transition(record.state, done)
+        if row.action in (Action.STOP, Action.ERASE):
+            self._finish(record, done)
+            return StepOutcome()
+        record.state = row.to
+        if done is WorkInput.SYNC_SAID_TERMINAL:
+            record.started_terminating = True
+        if done is WorkInput.CONTAINERS_STOPPED:
+            for waiter in record.waiters:
+                waiter.set()
+            record.waiters.clear()
+        if row.action is Action.REQUEUE_LAST:
+            requeue_last(record)
+            return StepOutcome(phase_changed=True)
+        return StepOutcome()
+
+    def _finish(self, record: PodSyncStatus, done: WorkInput) -> None:
+        row = transition(record.state, done)
+        record.state = row.to
+        self._release(record)
+        self.work_queue.forget(record.uid)
+        if row.action is Action.ERASE:
+            self._records.pop(record.uid, None)
+
+    def _requeue(self, record: PodSyncStatus, outcome: StepOutcome) -> None:
+        delay_s = requeue_delay_s(
+            outcome,
+            self._settings.clock.monotonic_s(),
+            self._settings.sync_frequency_s,
+            self._random.random,
+        )
+        self.work_queue.enqueue(record.uid, delay_s)
+        if record.pending is not None:
+            record.wake.set()
+
+    async def stop(self) -> None:
+        """Cancel all tasks and wait for them; no container is touched."""
+        tasks = [r.task for r in self._records.values() if r.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _is_kill(options: UpdatePodOptions) -> bool:
+    return options.update_type is SyncPodType.KILL

@@ -1,0 +1,204 @@
+"""The kubelet's own pod conditions (LIFE-180..184, STAT-040..043): pure.
+
+Each function answers one condition from spec and statuses; none knows the time. When a condition
+changed is the status manager's business (`normalize.stamp_times`, STAT-004).
+Upstream: pkg/kubelet/status/generate.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import (
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    is_sidecar,
+)
+from refkubelet.runtime.records import NetworkMode, RuntimePodStatus, SandboxState
+
+READY_TO_START: Final = "PodReadyToStartContainers"
+INITIALIZED: Final = "Initialized"
+READY: Final = "Ready"
+CONTAINERS_READY: Final = "ContainersReady"
+SCHEDULED: Final = "PodScheduled"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+OWNED: Final = frozenset(
+    {
+        READY_TO_START,
+        INITIALIZED,
+        READY,
+        CONTAINERS_READY,
+        SCHEDULED,
+        "PodResizeInProgress",
+        "PodResizePending",
+        "AllContainersRestarting",
+    }
+)
+"""Conditions the kubelet replaces wholesale (STAT-026); DisruptionTarget is shared."""
+
+
+def generate_conditions(
+    pod: Pod, status: PodStatus, runtime_status: RuntimePodStatus, previous: PodStatus | None
+) -> list[PodCondition]:
+    """Foreign conditions, DisruptionTarget, then the kubelet's five in their order (LIFE-180)."""
+    api_conditions = (pod.status.conditions if pod.status else None) or ()
+    kept = [c for c in api_conditions if c.type not in OWNED and c.type != DISRUPTION_TARGET]
+    disruption = find(previous, DISRUPTION_TARGET) or find(pod.status, DISRUPTION_TARGET)
+    if disruption is not None:
+        kept.append(disruption)
+    was_initialized = find(previous, INITIALIZED)
+    own = (
+        _flag(READY_TO_START, has_ready_sandbox(pod, runtime_status)),
+        initialized_condition(
+            pod, status, was_true=was_initialized is not None and was_initialized.status == "True"
+        ),
+        ready_condition(pod, status, kept),
+        containers_ready_condition(pod, status),
+        _flag(SCHEDULED, True),
+    )
+    generation = (pod.metadata.generation if pod.metadata else None) or None
+    return kept + [msgspec.structs.replace(c, observedGeneration=generation) for c in own]
+
+
+def with_readiness(pod: Pod, status: PodStatus) -> PodStatus:
+    """`status` with Ready and ContainersReady recomputed from its container statuses
+    (PROBE-033, STAT-009); the other conditions keep their places."""
+    conditions = list(status.conditions or ())
+    for fresh in (
+        ready_condition(pod, status, conditions),
+        containers_ready_condition(pod, status),
+    ):
+        _replace_condition(conditions, fresh)
+    return msgspec.structs.replace(status, conditions=conditions)
+
+
+def _replace_condition(conditions: list[PodCondition], fresh: PodCondition) -> None:
+    for index, old in enumerate(conditions):
+        if old.type == fresh.type:
+            same = old.status == fresh.status
+            conditions[index] = msgspec.structs.replace(
+                fresh,
+                observedGeneration=old.observedGeneration,
+                lastTransitionTime=old.lastTransitionTime if same else None,
+            )
+            return
+    conditions.append(fresh)
+
+
+def find(status: PodStatus | None, condition_type: str) -> PodCondition | None:
+    """The condition of that type, or None."""
+    conditions = (status.conditions if status is not None else None) or ()
+    return next((c for c in conditions if c.type == condition_type), None)
+
+
+def is_true(status: PodStatus | None, condition_type: str) -> bool:
+    condition = find(status, condition_type)
+    return condition is not None and condition.status == "True"
+
+
+def has_ready_sandbox(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
+    """LIFE-100..104 as a yes or no: no new sandbox is needed (STAT-043)."""
+    sandboxes = runtime_status.sandboxes
+    ready = [s for s in sandboxes if s.state is SandboxState.READY]
+    if len(ready) != 1:
+        return False  # LIFE-100, LIFE-101
+    newest = max(sandboxes, key=lambda s: (s.attempt, s.created_at_ns))
+    if newest.state is not SandboxState.READY:
+        return False
+    host_network = bool(pod.spec and pod.spec.hostNetwork)
+    wanted = NetworkMode.NODE if host_network else NetworkMode.POD
+    if newest.network_mode is not wanted:
+        return False  # LIFE-102
+    return host_network or not newest.has_network or bool(newest.ips)  # LIFE-103, LIFE-104
+
+
+def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> PodCondition:
+    """LIFE-181, STAT-042: all init containers done, or it can be seen that they were."""
+    spec = pod.spec
+    init = (spec.initContainers if spec else None) or ()
+    if init and not status.initContainerStatuses:
+        return _false(INITIALIZED, "UnknownContainerStatuses")
+    known = _by_name(status.initContainerStatuses)
+    unknown = [c.name for c in init if c.name not in known]
+    incomplete = [
+        c.name
+        for c in init
+        if c.name in known and not (known[c.name].started if is_sidecar(c) else known[c.name].ready)
+    ]
+    if status.phase == "Succeeded" and not unknown:
+        return PodCondition(type=INITIALIZED, status="True", reason="PodCompleted")
+    if was_true or _any_started(status.containerStatuses) or not (unknown or incomplete):
+        return _flag(INITIALIZED, True)
+    message = _listed(unknown, incomplete, "incomplete")
+    return _false(INITIALIZED, "ContainersNotInitialized", message)
+
+
+def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
+    """LIFE-183, STAT-040: every sidecar and regular container is ready."""
+    if status.containerStatuses is None:
+        return _false(CONTAINERS_READY, "UnknownContainerStatuses")
+    spec = pod.spec
+    sidecars = [c.name for c in (spec.initContainers if spec else None) or () if is_sidecar(c)]
+    regular = [c.name for c in spec.containers] if spec else []
+    known = _by_name(status.initContainerStatuses) | _by_name(status.containerStatuses)
+    unknown = [name for name in sidecars + regular if name not in known]
+    unready = [name for name in sidecars + regular if name in known and not known[name].ready]
+    if status.phase == "Succeeded" and not unknown:
+        return _false(CONTAINERS_READY, "PodCompleted")
+    if status.phase == "Failed" and not unknown:
+        return _false(CONTAINERS_READY, "PodFailed")
+    if unknown or unready:
+        message = _listed(unknown, unready, "unready")
+        return _false(CONTAINERS_READY, "ContainersNotReady", message)
+    return _flag(CONTAINERS_READY, True)
+
+
+def ready_condition(
+    pod: Pod, status: PodStatus, conditions: Sequence[PodCondition]
+) -> PodCondition:
+    """LIFE-182, STAT-041: ContainersReady, and every readiness gate True in `conditions`."""
+    containers = containers_ready_condition(pod, status)
+    if containers.status != "True":
+        return msgspec.structs.replace(containers, type=READY)
+    by_type = {c.type: c for c in conditions}
+    gates = [g.conditionType for g in (pod.spec.readinessGates if pod.spec else None) or ()]
+    messages = [text for gate in gates if (text := _gate_problem(gate, by_type.get(gate)))]
+    if messages:
+        return _false(READY, "ReadinessGatesNotReady", ", ".join(messages))
+    return _flag(READY, True)
+
+
+def _gate_problem(gate: str, condition: PodCondition | None) -> str:
+    if condition is None:
+        return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+    if condition.status != "True":
+        return f'the status of pod readiness gate "{gate}" is not "True", but {condition.status}'
+    return ""
+
+
+def _any_started(statuses: Iterable[ContainerStatus] | None) -> bool:
+    return any(s.state and (s.state.running or s.state.terminated) for s in statuses or ())
+
+
+def _by_name(statuses: Iterable[ContainerStatus] | None) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in statuses or ()}
+
+
+def _listed(unknown: Sequence[str], others: Sequence[str], word: str) -> str:
+    parts = (("unknown", unknown), (word, others))
+    return ", ".join(
+        f"containers with {what} status: [{' '.join(names)}]" for what, names in parts if names
+    )
+
+
+def _flag(condition_type: str, value: bool) -> PodCondition:
+    return PodCondition(type=condition_type, status="True" if value else "False")
+
+
+def _false(condition_type: str, reason: str, message: str | None = None) -> PodCondition:
+    return PodCondition(type=condition_type, status="False", reason=reason, message=message)

@@ -1,0 +1,189 @@
+"""The whole status of a pod, made anew at every sync: pure.
+
+How it works: container statuses (`container_statuses.py`), their `started` and `ready` from the
+probes (`readiness.py`), the phase they stand for (`phase.py`), the conditions (`conditions.py`),
+and the times carried over from the previous status (`normalize.py`). The order matters: each part
+reads the ones before it.
+What must never happen: a terminal phase is left, a restart count goes down, a start time moves.
+Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+from lightkube.models.core_v1 import HostIP, ResourceRequirements
+
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodIP, PodStatus
+from refkubelet.model.qos import qos_class
+from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
+from refkubelet.model.resources import pod_limits, pod_requests
+from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
+from refkubelet.status.conditions import generate_conditions
+from refkubelet.status.container_statuses import (
+    ReasonLookup,
+    StatusSources,
+    container_statuses,
+)
+from refkubelet.status.normalize import observed_generation, stamp_times
+from refkubelet.status.phase import is_terminal, pod_phase, settled_phase
+from refkubelet.status.readiness import NoProbes, ProbeFacts, apply_probes
+
+
+def no_reason(container_name: str) -> tuple[str, str] | None:
+    """A reason cache without entries."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedFailure:
+    """The kubelet itself ends the pod: phase Failed with this reason and message (LIFE-204)."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusInputs:
+    """Everything a status depends on besides the pod and the runtime.
+
+    `now`: aware UTC. `host_ips`: the node's addresses, primary first; empty standalone.
+    `runtime_name`: scheme of container IDs, from the runtime's Version answer.
+    `pod_is_terminal`: no container will be started any more (LIFE-163).
+    """
+
+    now: datetime
+    probes: ProbeFacts = field(default_factory=NoProbes)
+    pod_is_terminal: bool = False
+    runtime_name: str = "containerd"
+    host_ips: tuple[str, ...] = ()
+    reason_of: ReasonLookup = no_reason
+    forced: ForcedFailure | None = None
+
+
+def generate_pod_status(
+    pod: Pod,
+    runtime_status: RuntimePodStatus,
+    previous: PodStatus | None,
+    inputs: StatusInputs,
+) -> PodStatus:
+    """The status to publish now. `previous` is the last one the kubelet had or knew (STAT-002)."""
+    known = previous if previous is not None else pod.status
+    status = _with_containers(pod, runtime_status, known, inputs)
+    status = apply_probes(pod, status, known, inputs.probes)
+    status = _with_phase(pod, status, runtime_status, known, inputs)
+    status = _with_addresses(pod, status, runtime_status, known, inputs)
+    generation = pod.metadata.generation if pod.metadata else None
+    status = msgspec.structs.replace(
+        status,
+        conditions=generate_conditions(pod, status, runtime_status, known),
+        resources=pod_level_resources(pod),
+        qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
+        observedGeneration=observed_generation(generation, known),
+    )
+    return stamp_times(status, known, inputs.now)
+
+
+def _with_containers(
+    pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None, inputs: StatusInputs
+) -> PodStatus:
+    spec = pod.spec
+    if spec is None:
+        return PodStatus()
+
+    def statuses(
+        containers: Sequence[Container], old: Sequence[ContainerStatus] | None, *, init: bool
+    ) -> list[ContainerStatus]:
+        sources = StatusSources(
+            pod,
+            runtime_status,
+            inputs.runtime_name,
+            inputs.reason_of,
+            {status.name: status for status in old or ()},
+        )
+        return container_statuses(sources, containers, init=init)
+
+    old = known if known is not None else PodStatus()
+    init = statuses(spec.initContainers or (), old.initContainerStatuses, init=True)
+    return PodStatus(
+        containerStatuses=statuses(spec.containers, old.containerStatuses, init=False),
+        initContainerStatuses=init or None,
+    )
+
+
+def _with_phase(
+    pod: Pod,
+    status: PodStatus,
+    runtime_status: RuntimePodStatus,
+    known: PodStatus | None,
+    inputs: StatusInputs,
+) -> PodStatus:
+    """LIFE-160..166, LIFE-204."""
+    computed = pod_phase(
+        pod,
+        (*(status.initContainerStatuses or ()), *(status.containerStatuses or ())),
+        pod_is_terminal=inputs.pod_is_terminal,
+        has_regular_record=_has_regular_record(pod, runtime_status),
+    )
+    from_api = pod.status.phase if pod.status else None
+    phase = settled_phase(computed, known.phase if known else None, from_api)
+    if inputs.forced is not None and not is_terminal(phase):
+        return msgspec.structs.replace(
+            status, phase="Failed", reason=inputs.forced.reason, message=inputs.forced.message
+        )
+    kept = known if known is not None and known.phase == phase else PodStatus()
+    return msgspec.structs.replace(status, phase=phase, reason=kept.reason, message=kept.message)
+
+
+def _has_regular_record(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
+    """Whether the newest READY sandbox has a regular container that is or was started."""
+    ready = (s.id for s in runtime_status.sandboxes if s.state is SandboxState.READY)
+    sandbox_id = next(ready, None)
+    regular = {container.name for container in pod.spec.containers} if pod.spec else set()
+    return sandbox_id is not None and any(
+        record.name in regular
+        and record.sandbox_id == sandbox_id
+        and record.state is not ContainerState.UNKNOWN
+        for record in runtime_status.containers
+    )
+
+
+def _with_addresses(
+    pod: Pod,
+    status: PodStatus,
+    runtime_status: RuntimePodStatus,
+    known: PodStatus | None,
+    inputs: StatusInputs,
+) -> PodStatus:
+    """LIFE-176. The addresses stay after the sandbox stopped; hostNetwork pods have the node's."""
+    host_network = bool(pod.spec and pod.spec.hostNetwork)
+    old = tuple(p.ip for p in (known.podIPs if known is not None else None) or ())
+    ips = runtime_status.ips or old
+    if host_network:
+        ips = inputs.host_ips
+    return msgspec.structs.replace(
+        status,
+        hostIP=inputs.host_ips[0] if inputs.host_ips else None,
+        hostIPs=[HostIP(ip=ip) for ip in inputs.host_ips] or None,
+        podIP=ips[0] if ips else None,
+        podIPs=[PodIP(ip=ip) for ip in ips] or None,
+    )
+
+
+def pod_level_resources(pod: Pod) -> ResourceRequirements:
+    """status.resources: CPU, memory and huge pages of the whole pod, in canonical form."""
+    return ResourceRequirements(
+        limits=_canonical(pod_limits(pod)), requests=_canonical(pod_requests(pod))
+    )
+
+
+def _canonical(amounts: Mapping[str, int]) -> dict[str, str] | None:
+    texts = {
+        name: format_decimal_nano(nano) if name == "cpu" else format_binary(nano // NANO)
+        for name, nano in amounts.items()
+        if name in ("cpu", "memory") or name.startswith("hugepages-")
+    }
+    return texts or None

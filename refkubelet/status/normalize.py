@@ -1,0 +1,148 @@
+"""One form for statuses before they are cached and compared (STAT-003..007): pure.
+
+The kubelet compares its status with the API's every 10 s. What the API would store differently
+(fractions of a second, long messages, another order) must be cut here, or it is patched for ever.
+Upstream: pkg/kubelet/status/status_manager.go: normalizeStatus, isPodStatusByKubeletEqual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+)
+from refkubelet.status import conditions as c
+
+TERMINATION_MESSAGE_BYTES: Final = 12288  # shared by all containers of the pod (STAT-006)
+STAMPED: Final = c.OWNED | {c.DISRUPTION_TARGET}
+_NOT_COMPARED: Final = (
+    "resourceClaimStatuses",
+    "extendedResourceClaimStatus",
+    "nodeAllocatableResourceClaimStatuses",
+)
+
+
+def stamp_times(status: PodStatus, previous: PodStatus | None, now: datetime) -> PodStatus:
+    """startTime once and for all (STAT-003); lastTransitionTime moves with `status` only
+    (STAT-004)."""
+    start = (previous.startTime if previous is not None else None) or status.startTime or now
+    stamped = [_stamped(condition, previous, now) for condition in status.conditions or ()]
+    return msgspec.structs.replace(
+        status, startTime=start, conditions=stamped if status.conditions is not None else None
+    )
+
+
+def _stamped(condition: PodCondition, previous: PodStatus | None, now: datetime) -> PodCondition:
+    if condition.type not in STAMPED:
+        return condition
+    old = c.find(previous, condition.type)
+    same = old is not None and old.status == condition.status
+    when = old.lastTransitionTime if same and old is not None else None
+    return msgspec.structs.replace(condition, lastTransitionTime=when or now)
+
+
+def observed_generation(generation: int | None, previous: PodStatus | None) -> int | None:
+    """STAT-005: the pod's generation, never lowered; None for pods without one (MIRR-037)."""
+    old = (previous.observedGeneration if previous is not None else None) or 0
+    return max(generation or 0, old) or None
+
+
+def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
+    """STAT-006: whole seconds, container statuses by name, init ones in spec order, termination
+    messages cut to their share of 12288 bytes."""
+    spec = pod.spec
+    init_order = [container.name for container in (spec.initContainers if spec else None) or ()]
+    count = len(init_order)
+    if spec is not None:
+        count += len(spec.containers) + len(spec.ephemeralContainers or ())
+    limit = TERMINATION_MESSAGE_BYTES // max(1, count)
+    return msgspec.structs.replace(
+        status,
+        startTime=_whole(status.startTime),
+        conditions=None
+        if status.conditions is None
+        else [_normal_condition(condition) for condition in status.conditions],
+        containerStatuses=_normal_statuses(status.containerStatuses, limit, None),
+        initContainerStatuses=_normal_statuses(status.initContainerStatuses, limit, init_order),
+        ephemeralContainerStatuses=_normal_statuses(status.ephemeralContainerStatuses, limit, None),
+    )
+
+
+def statuses_equal(old: PodStatus | None, new: PodStatus) -> bool:
+    """STAT-007: equal in what the kubelet owns. Conditions count by type, status, reason and
+    message, and only those the kubelet owns or shares."""
+    return old is not None and _comparable(old) == _comparable(new)
+
+
+def _comparable(status: PodStatus) -> PodStatus:
+    owned = sorted(
+        (
+            PodCondition(type=x.type, status=x.status, reason=x.reason, message=x.message)
+            for x in status.conditions or ()
+            if x.type in STAMPED
+        ),
+        key=lambda condition: condition.type,
+    )
+    changes: dict[str, object] = dict.fromkeys(_NOT_COMPARED)
+    return msgspec.structs.replace(status, conditions=owned, **changes)
+
+
+def _whole(when: datetime | None) -> datetime | None:
+    return when.replace(microsecond=0) if when is not None else None
+
+
+def _normal_condition(condition: PodCondition) -> PodCondition:
+    return msgspec.structs.replace(
+        condition,
+        lastProbeTime=_whole(condition.lastProbeTime),
+        lastTransitionTime=_whole(condition.lastTransitionTime),
+    )
+
+
+def _normal_statuses(
+    statuses: Sequence[ContainerStatus] | None, limit: int, order: Sequence[str] | None
+) -> list[ContainerStatus] | None:
+    if statuses is None:
+        return None
+    places = {name: place for place, name in enumerate(order or ())}
+    fresh = [
+        msgspec.structs.replace(
+            s, state=_normal_state(s.state, limit), lastState=_normal_state(s.lastState, limit)
+        )
+        for s in statuses
+    ]
+    return sorted(fresh, key=lambda s: (places.get(s.name, len(places)), s.name))
+
+
+def _normal_state(state: ContainerState | None, limit: int) -> ContainerState | None:
+    if state is None:
+        return None
+    running, terminated = state.running, state.terminated
+    if running is not None:
+        running = ContainerStateRunning(startedAt=_whole(running.startedAt))
+    if terminated is not None:
+        terminated = _normal_exit(terminated, limit)
+    return msgspec.structs.replace(state, running=running, terminated=terminated)
+
+
+def _normal_exit(terminated: ContainerStateTerminated, limit: int) -> ContainerStateTerminated:
+    message = terminated.message
+    if message is not None:
+        message = message.encode()[:limit].decode(errors="ignore")
+    return msgspec.structs.replace(
+        terminated,
+        message=message,
+        startedAt=_whole(terminated.startedAt),
+        finishedAt=_whole(terminated.finishedAt),
+    )

@@ -1,0 +1,126 @@
+"""`started` and `ready` of containers, from probe results and what was known before: pure.
+
+Rules: LIFE-175, PROBE-041, PROBE-042, PROBE-044, PROBE-051, PROBE-052.
+Upstream: pkg/kubelet/prober/prober_manager.go: UpdatePodStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, is_sidecar, uid
+from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.status.conditions import READY, is_true
+from refkubelet.status.container_statuses import bare_id
+
+
+class ProbeFacts(Protocol):
+    """What the probe manager knows; `container_id` is the runtime's bare ID."""
+
+    def startup_result(self, container_id: str) -> ProbeResult | None: ...
+
+    def readiness_result(self, container_id: str) -> ProbeResult | None: ...
+
+    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool: ...
+
+    def predates_kubelet(self, started_at: datetime | None) -> bool:
+        """Whether a container started long enough before this kubelet that its readiness is kept
+        until it is probed (PROBE-051)."""
+        ...
+
+
+class NoProbes:
+    """The facts of a kubelet without probes: what runs is started and ready."""
+
+    def startup_result(self, container_id: str) -> ProbeResult | None:
+        return None
+
+    def readiness_result(self, container_id: str) -> ProbeResult | None:
+        return None
+
+    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
+        return False
+
+    def predates_kubelet(self, started_at: datetime | None) -> bool:
+        return False
+
+
+def apply_probes(
+    pod: Pod, status: PodStatus, previous: PodStatus | None, facts: ProbeFacts
+) -> PodStatus:
+    """`status` with `started` and `ready` of every init and regular container."""
+    spec = pod.spec
+    if spec is None:
+        return status
+    scope = _Scope(pod, previous, facts)
+    return msgspec.structs.replace(
+        status,
+        containerStatuses=scope.apply(status.containerStatuses, spec.containers, init=False),
+        initContainerStatuses=scope.apply(
+            status.initContainerStatuses, spec.initContainers or (), init=True
+        ),
+    )
+
+
+class _Scope:
+    """One pod's view of the facts."""
+
+    def __init__(self, pod: Pod, previous: PodStatus | None, facts: ProbeFacts) -> None:
+        self._uid = uid(pod)
+        self._facts = facts
+        self._pod_was_ready = is_true(previous, READY)
+        old = [] if previous is None else (previous.containerStatuses or [])
+        old_init = [] if previous is None else (previous.initContainerStatuses or [])
+        self._previous: Mapping[str, ContainerStatus] = {s.name: s for s in (*old, *old_init)}
+
+    def apply(
+        self,
+        statuses: Sequence[ContainerStatus] | None,
+        containers: Sequence[Container],
+        *,
+        init: bool,
+    ) -> list[ContainerStatus] | None:
+        if statuses is None:
+            return None
+        specs = {container.name: container for container in containers}
+        return [self._with_probes(s, specs[s.name], init=init) for s in statuses]
+
+    def _with_probes(
+        self, status: ContainerStatus, container: Container, *, init: bool
+    ) -> ContainerStatus:
+        started = self._started(status)
+        if init and not is_sidecar(container):
+            exited = status.state.terminated if status.state else None
+            ready = exited is not None and exited.exitCode == 0
+        else:
+            ready = started and self._ready(status, container)
+        return msgspec.structs.replace(status, started=started, ready=ready)
+
+    def _started(self, status: ContainerStatus) -> bool:
+        """PROBE-041. The earlier value counts by name, whatever the ID (PROBE-044)."""
+        if status.state is None or status.state.running is None:
+            return False
+        result = self._facts.startup_result(bare_id(status.containerID))
+        if result is not None:
+            return result is ProbeResult.SUCCESS
+        previous = self._previous.get(status.name)
+        if previous is not None and previous.started:
+            return True
+        return not self._facts.has_worker(self._uid, status.name, ProbeType.STARTUP)
+
+    def _ready(self, status: ContainerStatus, container: Container) -> bool:
+        """PROBE-042, PROBE-052, of a running and started container."""
+        result = self._facts.readiness_result(bare_id(status.containerID))
+        if result is not None:
+            return result is ProbeResult.SUCCESS
+        if container.readinessProbe is None:
+            return True
+        running = status.state.running if status.state else None
+        if running is not None and self._facts.predates_kubelet(running.startedAt):
+            previous = self._previous.get(status.name)
+            return self._pod_was_ready and previous is not None and previous.ready
+        return not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)

@@ -59,10 +59,10 @@ def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePod
 
 def input_of(record: PodSyncStatus, options: UpdatePodOptions, first_time: bool) -> WorkInput:
     """The row of the table that this update is."""
-    if options.update_type is SyncPodType.CREATE and record.termination_requested:
+    again = options.update_type is SyncPodType.CREATE and not first_time
+    if again and record.termination_requested:
         # Not at first sight: a pod found over after a kubelet restart still needs its last step.
-        if not first_time:
-            return WorkInput.CREATE
+        return WorkInput.CREATE
     if asks_for_end(options):
         return WorkInput.END if options.pod is not None else WorkInput.RUNTIME_END
     return WorkInput.CREATE if options.update_type is SyncPodType.CREATE else WorkInput.CHANGE

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, is_static, uid
@@ -101,10 +101,10 @@ class PodWorkers(WorkerQuestions):
 
     def _new_record(self, options: UpdatePodOptions) -> PodSyncStatus:
         record = PodSyncStatus(options.uid(), options.full_name())
-        if options.pod is not None and has_terminal_phase(options.pod):
-            if self._stopped_long_ago(record.uid):
-                record.state = WorkState.TERMINATED  # LIFE-031 row 2
-                record.started_terminating = True
+        over = options.pod is not None and has_terminal_phase(options.pod)
+        if over and self._stopped_long_ago(record.uid):
+            record.state = WorkState.TERMINATED  # LIFE-031 row 2
+            record.started_terminating = True
         self._records[record.uid] = record
         return record
 

@@ -1,0 +1,290 @@
+"""The status manager: one versioned status per pod, written to the API server in the background.
+
+How it works. Workers set statuses in memory; each accepted change raises the pod's version and
+wakes the one writing task. The task sends what is newer than what the API server confirmed, as GET
+and strategic-merge PATCH; every 10 s it also looks for statuses that somebody changed at the API,
+and for pods that can be deleted for good. What must never happen: two writers; a worker waiting
+for the API server; a status written to another pod of the same name (STAT-024).
+Rules: STAT-001..031, LIFE-189..191. Upstream: pkg/kubelet/status/status_manager.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from msgspec.structs import replace as with_fields
+
+from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.model.objects import (
+    ContainerStatus,
+    Pod,
+    PodStatus,
+    full_name,
+    is_mirror,
+    is_static,
+    uid,
+)
+from refkubelet.status.conditions import with_readiness
+from refkubelet.status.merge import (
+    illegal_transition,
+    is_terminal,
+    merge_pod_status,
+    terminated_status,
+)
+from refkubelet.status.normalize import normalize_status, stamp_times, statuses_equal
+from refkubelet.status.patch import status_patch
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+FULL_PASS_S: Final = 10.0
+
+
+class KnownPods(Protocol):
+    """The part of the pod manager that statuses need."""
+
+    def get(self, uid: str) -> Pod | None: ...
+
+    def mirror_of(self, pod: Pod) -> Pod | None: ...
+
+    def translate_uid(self, pod_uid: str) -> str: ...
+
+    def pods_and_mirrors(self) -> tuple[Pod, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDeps:
+    """`api` None: standalone, statuses stay in memory (SRC-052). `could_run` answers whether
+    containers of a UID may still run (LIFE-052)."""
+
+    clock: Clock
+    pods: KnownPods
+    could_run: Callable[[str], bool]
+    api: ApiClient | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedStatus:
+    """A cached status; `finished`: the pod's termination is complete (STAT-030)."""
+
+    pod: Pod
+    status: PodStatus
+    version: int
+    finished: bool = False
+
+
+class StatusManager:
+    """Statuses by pod UID; the static UID for static pods."""
+
+    def __init__(self, deps: StatusDeps) -> None:
+        self._deps = deps
+        self._statuses: dict[str, VersionedStatus] = {}
+        self._confirmed: dict[str, int] = {}  # by the UID at the API
+        self._changed = asyncio.Event()
+
+    # The cache
+
+    def get(self, pod_uid: str) -> PodStatus | None:
+        """The cached status; None before the first one. A mirror's UID finds its static pod."""
+        entry = self._statuses.get(self._deps.pods.translate_uid(pod_uid))
+        return entry.status if entry is not None else None
+
+    def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
+        """Take a freshly generated status; an equal one changes nothing (STAT-007)."""
+        deleted = pod.metadata is not None and pod.metadata.deletionTimestamp is not None
+        self._update(pod, _with_generation(pod, status), force=deleted)
+
+    def terminate_pod(self, pod: Pod) -> None:
+        """Mark the termination complete: undecided containers get exit 137 and an API pod a
+        terminal phase; now it may be deleted (STAT-010, STAT-030)."""
+        status = self._old_status(pod) or PodStatus(phase="Pending")
+        self._update(pod, terminated_status(pod, status), force=True, finished=True)
+
+    def set_container_readiness(self, pod_uid: str, container_id: str, ready: bool) -> None:
+        """A readiness probe's result (STAT-009). `container_id` as the runtime names it."""
+        self._set_container(pod_uid, container_id, lambda s: with_fields(s, ready=ready))
+
+    def set_container_startup(self, pod_uid: str, container_id: str, started: bool) -> None:
+        """A startup probe's result (STAT-009)."""
+        self._set_container(pod_uid, container_id, lambda s: with_fields(s, started=started))
+
+    def remove_orphaned(self, uids: Iterable[str]) -> None:
+        """Forget statuses of UIDs that are neither pods nor mirrors (STAT-011)."""
+        known = {self._deps.pods.translate_uid(pod_uid) for pod_uid in uids}
+        for pod_uid in [u for u in self._statuses if u not in known]:
+            del self._statuses[pod_uid]
+
+    def _set_container(
+        self, pod_uid: str, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
+    ) -> None:
+        pod, entry = self._deps.pods.get(pod_uid), self._statuses.get(pod_uid)
+        if pod is None or entry is None:
+            return
+        status = entry.status
+        changed = with_fields(
+            status,
+            containerStatuses=_change_one(status.containerStatuses, container_id, change),
+            initContainerStatuses=_change_one(status.initContainerStatuses, container_id, change),
+        )
+        if changed != status:
+            self._update(pod, with_readiness(pod, changed))
+
+    def _old_status(self, pod: Pod) -> PodStatus | None:
+        """STAT-002: the cache, else the mirror's status, else the object's."""
+        entry = self._statuses.get(uid(pod))
+        if entry is not None:
+            return entry.status
+        mirror = self._deps.pods.mirror_of(pod)
+        return mirror.status if mirror is not None else pod.status
+
+    def _update(
+        self, pod: Pod, status: PodStatus, *, force: bool = False, finished: bool = False
+    ) -> None:
+        old = self._old_status(pod)
+        revived = illegal_transition(old, status, pod)
+        if revived is not None:
+            log.error(
+                "status of %s dropped: terminated container %s attempted illegal transition to "
+                "non-terminated state",
+                full_name(pod),
+                revived,
+            )
+            return
+        status = normalize_status(pod, stamp_times(status, old, self._now()))
+        entry = self._statuses.get(uid(pod))
+        if entry is not None and not force and statuses_equal(entry.status, status):
+            return
+        was_finished = entry is not None and entry.finished and not is_static(pod)
+        version = entry.version + 1 if entry is not None else 1
+        self._statuses[uid(pod)] = VersionedStatus(pod, status, version, finished or was_finished)
+        self._changed.set()
+
+    def _now(self) -> datetime:
+        return self._deps.clock.now()
+
+    # The writer
+
+    async def run(self) -> None:
+        """Write statuses until cancelled: at each change, and everything every 10 s (STAT-020)."""
+        clock = self._deps.clock
+        full_pass_s = clock.monotonic_s() + FULL_PASS_S
+        while True:
+            everything = not await self._wait_for_change(full_pass_s - clock.monotonic_s())
+            if everything:
+                full_pass_s = clock.monotonic_s() + FULL_PASS_S
+            try:
+                await self.sync_batch(everything=everything)
+            except Exception:
+                log.exception("writing pod statuses failed")
+
+    async def _wait_for_change(self, timeout_s: float) -> bool:
+        try:
+            async with asyncio.timeout(max(timeout_s, 0.0)):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    async def sync_batch(self, *, everything: bool) -> None:
+        """One pass: new versions only, or also deletable pods and foreign edits (STAT-021)."""
+        if self._deps.api is None:
+            return
+        if everything:
+            self._forget_confirmations()
+        for pod_uid, entry in list(self._statuses.items()):
+            if self._must_send(pod_uid, entry, everything):
+                await self._send(self._deps.api, pod_uid)
+
+    def _forget_confirmations(self) -> None:
+        mirrors = {uid(p) for p in self._deps.pods.pods_and_mirrors() if is_mirror(p)}
+        for api_uid in [u for u in self._confirmed if u not in self._statuses]:
+            if api_uid not in mirrors:
+                del self._confirmed[api_uid]
+
+    def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
+        pod = self._deps.pods.get(pod_uid)
+        api_pod: Pod | None = pod
+        if is_static(pod or entry.pod):
+            api_pod = self._deps.pods.mirror_of(pod) if pod is not None else None
+            if api_pod is None:
+                return False  # STAT-025
+        api_uid = uid(api_pod) if api_pod is not None else pod_uid
+        if self._confirmed.get(api_uid, 0) < entry.version:
+            return True
+        if not everything or api_pod is None:
+            return False
+        return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
+
+    @staticmethod
+    def _differs(api_pod: Pod, entry: VersionedStatus) -> bool:
+        """Somebody else changed what the kubelet owns, or it never got there."""
+        seen = normalize_status(api_pod, api_pod.status or PodStatus())
+        return not statuses_equal(seen, entry.status)
+
+    async def _send(self, api: ApiClient, pod_uid: str) -> None:
+        entry = self._statuses.get(pod_uid)
+        if entry is None or entry.pod.metadata is None:
+            return
+        name, namespace = entry.pod.metadata.name or "", entry.pod.metadata.namespace or ""
+        try:
+            live = await api.get_pod(namespace, name)
+            if self._deps.pods.translate_uid(uid(live)) != pod_uid:
+                self._statuses.pop(pod_uid, None)  # STAT-024
+                return
+            live = await self._patch(api, live, entry)
+            self._confirmed[uid(live)] = entry.version
+            if _can_be_deleted(live, entry.finished):
+                await api.delete_pod(namespace, name, grace_period_s=0, uid=uid(live))
+                self._statuses.pop(pod_uid, None)
+        except ApiError as error:
+            if not error.not_found:
+                log.warning("status of %s_%s not written: %s", name, namespace, error)
+
+    async def _patch(self, api: ApiClient, live: Pod, entry: VersionedStatus) -> Pod:
+        merged = merge_pod_status(
+            live.status,
+            entry.status,
+            could_run=self._deps.could_run(uid(live)),
+            now=self._now().replace(microsecond=0),
+        )
+        patch = status_patch(uid(live), live.status, merged)
+        if patch is None or live.metadata is None:
+            return live
+        return await api.patch_pod_status(
+            live.metadata.namespace or "", live.metadata.name or "", patch
+        )
+
+
+def _with_generation(pod: Pod, status: PodStatus) -> PodStatus:
+    """STAT-005; static pods have no generation (MIRR-037)."""
+    generation = pod.metadata.generation if pod.metadata is not None else None
+    if not generation or (status.observedGeneration or 0) >= generation:
+        return status
+    return with_fields(status, observedGeneration=generation)
+
+
+def _change_one(
+    statuses: list[ContainerStatus] | None,
+    container_id: str,
+    change: Callable[[ContainerStatus], ContainerStatus],
+) -> list[ContainerStatus] | None:
+    if statuses is None:
+        return None
+    return [change(s) if _bare(s.containerID) == container_id else s for s in statuses]
+
+
+def _bare(container_id: str | None) -> str:
+    """The runtime's own id: `containerd://abc` -> `abc`."""
+    return (container_id or "").partition("://")[2]
+
+
+def _can_be_deleted(pod: Pod, finished: bool) -> bool:
+    """STAT-030."""
+    deleted = pod.metadata is not None and pod.metadata.deletionTimestamp is not None
+    return deleted and not is_mirror(pod) and is_terminal(pod.status) and finished

@@ -1,0 +1,191 @@
+"""What the API server may be told of a pod's status, and which updates are refused. Pure.
+
+The kubelet owns some conditions and the rest of the status; others own their conditions, and
+those stay as they are (STAT-026). What must never happen: a terminal phase is sent while a
+container may still run (STAT-027), or together with Ready (STAT-028); an exited container that may
+not run again comes back to life in the cache (STAT-008).
+Upstream: pkg/kubelet/status/status_manager.go: mergePodStatus, checkContainerStateTransition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from refkubelet.model.objects import (
+    Container,
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    is_sidecar,
+    is_static,
+)
+from refkubelet.status.restart import exit_restarts, pod_restart_policy
+
+TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+
+OWNED_CONDITIONS: Final = (
+    "PodScheduled",
+    "Ready",
+    "Initialized",
+    "ContainersReady",
+    "PodResizeInProgress",
+    "PodResizePending",
+    "PodReadyToStartContainers",
+    "AllContainersRestarting",
+)
+DISRUPTION_TARGET: Final = "DisruptionTarget"  # shared with the API server's own writers
+
+LOST_AT_TERMINATION: Final = (
+    "The container could not be located when the pod was terminated"  # STAT-010
+)
+
+
+def is_terminal(status: PodStatus | None) -> bool:
+    return status is not None and status.phase in TERMINAL_PHASES
+
+
+def merge_pod_status(
+    live: PodStatus | None, new: PodStatus, *, could_run: bool, now: datetime
+) -> PodStatus:
+    """The status to send: `new`, with what others own taken from `live` (STAT-026..028).
+
+    `could_run`: containers of the pod may still run, so a terminal phase waits.
+    """
+    live = live or PodStatus()
+    ending = is_terminal(new) and not is_terminal(live)
+    conditions = [c for c in live.conditions or () if c.type not in OWNED_CONDITIONS]
+    for condition in new.conditions or ():
+        if condition.type in OWNED_CONDITIONS:
+            conditions.append(condition)
+        elif condition.type == DISRUPTION_TARGET and ending and not could_run:
+            conditions = with_condition(conditions, condition)
+    merged = replace(new, conditions=conditions, resourceClaimStatuses=live.resourceClaimStatuses)
+    if ending and could_run:
+        merged = replace(merged, phase=live.phase, reason=live.reason, message=live.message)
+    return _never_ready_at_the_end(merged, now)
+
+
+def with_condition(
+    conditions: Iterable[PodCondition], condition: PodCondition
+) -> list[PodCondition]:
+    """`conditions` with that one replaced in its place, or appended."""
+    before = list(conditions)
+    if all(c.type != condition.type for c in before):
+        return [*before, condition]
+    return [condition if c.type == condition.type else c for c in before]
+
+
+def _never_ready_at_the_end(status: PodStatus, now: datetime) -> PodStatus:
+    if not is_terminal(status):
+        return status
+    reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
+    conditions = [
+        replace(c, status="False", reason=reason, message=None, lastTransitionTime=now)
+        if c.type in ("Ready", "ContainersReady") and c.status == "True"
+        else c
+        for c in status.conditions or ()
+    ]
+    return replace(status, conditions=conditions)
+
+
+def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
+    """The name of a container that `new` brings back although it may not run again, or None
+    (STAT-008)."""
+    policy = pod_restart_policy(pod)
+    if old is None or pod.spec is None or policy == "Always" or _may_restart_all(pod):
+        return None
+    plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
+    return _revived(
+        pod.spec.containers, old.containerStatuses, new.containerStatuses, policy
+    ) or _revived(plain, old.initContainerStatuses, new.initContainerStatuses, policy)
+
+
+def _may_restart_all(pod: Pod) -> bool:
+    spec = pod.spec
+    containers = [*(spec.initContainers or ()), *spec.containers] if spec else []
+    rules = (rule for c in containers for rule in c.restartPolicyRules or ())
+    return any(rule.action == "RestartAllContainers" for rule in rules)
+
+
+def _revived(
+    containers: Sequence[Container],
+    old: Sequence[ContainerStatus] | None,
+    new: Sequence[ContainerStatus] | None,
+    policy: str,
+) -> str | None:
+    specs = {c.name: c for c in containers}
+    alive = {s.name for s in new or () if s.state is None or s.state.terminated is None}
+    for status in old or ():
+        ended = status.state.terminated if status.state is not None else None
+        spec = specs.get(status.name)
+        if ended is None or spec is None or status.name not in alive:
+            continue
+        if not exit_restarts(spec, policy, ended.exitCode):
+            return status.name
+    return None
+
+
+def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
+    """The status of a pod whose termination is complete: nothing is left undecided (STAT-010,
+    LIFE-205)."""
+    containers = status.containerStatuses
+    if _has_initialized(pod, status):
+        containers = [_lost(c) for c in containers or ()] or containers
+    inits = list(status.initContainerStatuses or ())
+    begun = _count_begun(inits)
+    inits = [*(_lost(c) for c in inits[:begun]), *inits[begun:]]
+    phase = status.phase
+    if not is_static(pod) and not is_terminal(status):
+        phase = "Failed"
+    return replace(
+        status,
+        phase=phase,
+        containerStatuses=containers,
+        initContainerStatuses=inits or status.initContainerStatuses,
+    )
+
+
+def _lost(status: ContainerStatus) -> ContainerStatus:
+    if status.state is not None and status.state.terminated is not None:
+        return status
+    ended = ContainerStateTerminated(
+        exitCode=137, reason="ContainerStatusUnknown", message=LOST_AT_TERMINATION
+    )
+    return replace(status, state=ContainerState(terminated=ended))
+
+
+def _has_initialized(pod: Pod, status: PodStatus) -> bool:
+    inits = (pod.spec.initContainers if pod.spec else None) or []
+    if not inits or any(_left_waiting(c) for c in status.containerStatuses or ()):
+        return True
+    statuses = status.initContainerStatuses or []
+    if not statuses or len(statuses) > len(inits):
+        return False
+    last, spec = statuses[-1], inits[len(statuses) - 1]
+    if is_sidecar(spec):
+        return bool(last.started)
+    ends = [s.terminated for s in (last.lastState, last.state) if s is not None]
+    return any(end is not None and end.exitCode == 0 for end in ends)
+
+
+def _left_waiting(status: ContainerStatus) -> bool:
+    """The container ran at some time."""
+    last = status.lastState.terminated if status.lastState is not None else None
+    return last is not None or status.state is None or status.state.waiting is None
+
+
+def _count_begun(inits: Sequence[ContainerStatus]) -> int:
+    """How many init containers, from the first, count as started: at least one."""
+    for index in reversed(range(len(inits))):
+        state, last = inits[index].state, inits[index].lastState
+        running = state is not None and (state.running or state.terminated) is not None
+        if running or (last is not None and last.terminated is not None):
+            return index + 1
+    return min(len(inits), 1)

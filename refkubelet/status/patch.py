@@ -1,0 +1,65 @@
+"""The difference of two pod statuses as a strategic-merge patch (STAT-022). Pure.
+
+Lists with a merge key are compared item by item, all other lists are sent whole; an equal pair
+gives None, and then nothing is sent. Upstream: pkg/util/pod/pod.go: PatchPodStatus.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from refkubelet.model.objects import PodStatus, to_dict
+
+MERGE_KEYS: Final = {
+    "conditions": "type",
+    "hostIPs": "ip",
+    "podIPs": "ip",
+    "resourceClaimStatuses": "name",
+}
+
+
+def status_patch(uid: str, live: PodStatus | None, merged: PodStatus) -> dict[str, Any] | None:
+    """The body that turns `live` into `merged`, with the UID as precondition; None if equal."""
+    before = to_dict(live) if live is not None else {}
+    difference = diff_objects(before, to_dict(merged), MERGE_KEYS)
+    return {"metadata": {"uid": uid}, "status": difference} if difference else None
+
+
+def diff_objects(
+    before: dict[str, Any], after: dict[str, Any], merge_keys: dict[str, str]
+) -> dict[str, Any]:
+    """Fields that change; a field that goes is null. `merge_keys`: list field -> key of its items.
+
+    >>> diff_objects({"a": 1, "b": 2}, {"a": 1, "c": 3}, {})
+    {'b': None, 'c': 3}
+    """
+    patch: dict[str, Any] = {}
+    for name in [*before, *(n for n in after if n not in before)]:
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            patch[name] = diff_objects(old, new, {})
+        elif old and new and name in merge_keys:
+            patch |= _diff_merge_list(name, merge_keys[name], old, new)
+        else:
+            patch[name] = new
+    return patch
+
+
+def _diff_merge_list(
+    name: str, key: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> dict[str, Any]:
+    old = {item[key]: item for item in before}
+    wanted = [item[key] for item in after]
+    changes = []
+    for item in after:
+        change = diff_objects(old.get(item[key], {}), item, {})
+        if change:
+            changes.append({**change, key: item[key]})
+    changes += [{"$patch": "delete", key: k} for k in old if k not in wanted]
+    order = [{key: k} for k in wanted]
+    patch: dict[str, Any] = {f"$setElementOrder/{name}": order}
+    if changes:
+        patch[name] = changes
+    return patch

@@ -19,6 +19,7 @@ from refkubelet.config import fields as f
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 KIND: Final = "KubeletConfiguration"
+FIRST_FIELD_NOT_ACTED_ON: Final = "staticPodURL"
 DEFAULT_EVICTION_HARD: Final[Mapping[str, str]] = MappingProxyType(
     {
         "memory.available": "100Mi",

@@ -1,0 +1,239 @@
+"""From a YAML document to a frozen schema object; every mistake in the file is found at once.
+
+Strict: an unknown field or a value of the wrong type is an error that names line, field, what was
+wanted and what was there (upstream only warns about unknown fields, CFG-002). `null` means "not
+set". What must never happen here: a value silently changed into another type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from refkubelet.config.fields import FieldInfo, Kind, info_of
+from refkubelet.model.duration import parse_duration_s
+from refkubelet.model.quantity import parse_integer
+from refkubelet.model.yaml import Document, Path
+
+S = TypeVar("S")
+
+_WANTED: Final = {
+    Kind.BOOL: "true or false",
+    Kind.INT32: "an integer of 32 bits",
+    Kind.INT64: "an integer",
+    Kind.FLOAT: "a number",
+    Kind.STRING: "a text",
+    Kind.PATH: "a path",
+    Kind.DURATION: "a duration such as 10s or 1m30s",
+    Kind.QUANTITY: "a quantity such as 10Mi",
+    Kind.STRINGS: "a list of texts",
+    Kind.INTS: "a list of integers",
+    Kind.STRING_MAP: "a mapping of texts to texts",
+    Kind.BOOL_MAP: "a mapping of texts to true or false",
+    Kind.STRINGS_MAP: "a mapping of texts to lists of texts",
+    Kind.STRUCT: "a mapping",
+    Kind.STRUCTS: "a list of mappings",
+    Kind.OPAQUE: "a mapping",
+}
+
+
+class _Mistake(Exception):
+    """The value at `path` is not what its field wants."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+
+
+@dataclasses.dataclass
+class Decoder:
+    """Decodes one document. `problems` collects `<file>:<line>: <field>: <what>`."""
+
+    file: str
+    document: Document
+    problems: list[str] = dataclasses.field(default_factory=list)
+
+    def struct(self, cls: type[S], value: Any, path: Path, *, ignore: frozenset[str]) -> S:
+        """`cls` from a mapping; `ignore` names keys that are not its business."""
+        known = {info_of(f).wire: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        arguments: dict[str, Any] = {}
+        for key, item in value.items():
+            if key in ignore:
+                continue
+            field = known.get(key)
+            if field is None:
+                self._unknown(key, (*path, key), known)
+                continue
+            try:
+                decoded = self._value(info_of(field), item, (*path, key))
+            except _Mistake as e:
+                self.problem(e.path, e.problem)
+                continue
+            if decoded is not None:
+                arguments[field.name] = decoded
+        return cls(**arguments)
+
+    def problem(self, path: Path, text: str) -> None:
+        line = self.document.line_of(path)
+        place = f"{self.file}:{line}" if line is not None else self.file
+        name = dotted(path)
+        self.problems.append(f"{place}: {name}: {text}" if name else f"{place}: {text}")
+
+    def _unknown(self, key: str, path: Path, known: Mapping[str, Any]) -> None:
+        lowered = {name.lower(): name for name in known}
+        near = lowered.get(key.lower()) or next(
+            iter(difflib.get_close_matches(key, known, n=1, cutoff=0.75)), None
+        )
+        hint = f"; did you mean {near}?" if near else ""
+        self.problem(path, f"unknown field{hint}")
+
+    def _value(self, info: FieldInfo, value: Any, path: Path) -> Any:
+        """The decoded value, or None for "take the default"."""
+        if value is None:
+            return None
+        if info.struct is not None:
+            return self._structs(info, value, path)
+        decoded = _DECODERS[info.kind](value, info.kind, path)
+        if info.zero_is_default and not decoded:
+            return None
+        if info.kind is Kind.PATH and decoded:
+            return str(FilePath(self.file).absolute().parent / decoded)  # CFG-002
+        return decoded
+
+    def _structs(self, info: FieldInfo, value: Any, path: Path) -> Any:
+        assert info.struct is not None
+        if info.kind is Kind.STRUCT:
+            _require(isinstance(value, dict), value, info.kind, path)
+            return self.struct(info.struct, value, path, ignore=frozenset())
+        _require(isinstance(value, list), value, info.kind, path)
+        result: list[Any] = []
+        for i, item in enumerate(value):
+            _require(isinstance(item, dict), item, Kind.STRUCT, (*path, i))
+            result.append(self.struct(info.struct, item, (*path, i), ignore=frozenset()))
+        return tuple(result)
+
+
+def dotted(path: Path) -> str:
+    """A path as people write it.
+
+    >>> dotted(("registerWithTaints", 0, "key"))
+    'registerWithTaints[0].key'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def describe(value: Any) -> str:
+    """What was found, for an error message.
+
+    >>> describe(3), describe("x"), describe([]), describe(None)
+    ('the number 3', "the text 'x'", 'a list', 'nothing')
+    """
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text {value!r}"
+        case list():
+            return "a list"
+    return "a mapping"
+
+
+def _require(ok: bool, value: Any, kind: Kind, path: Path) -> None:
+    if not ok:
+        raise _Mistake(path, f"wanted {_WANTED[kind]}, found {describe(value)}")
+
+
+def _is_int(value: Any, bits: int) -> bool:
+    in_range = isinstance(value, int) and -(1 << (bits - 1)) <= value < 1 << (bits - 1)
+    return in_range and not isinstance(value, bool)
+
+
+def _bool(value: Any, kind: Kind, path: Path) -> bool:
+    _require(isinstance(value, bool), value, kind, path)
+    return bool(value)
+
+
+def _int(value: Any, kind: Kind, path: Path) -> int:
+    _require(_is_int(value, 32 if kind in (Kind.INT32, Kind.INTS) else 64), value, kind, path)
+    return int(value)
+
+
+def _float(value: Any, kind: Kind, path: Path) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(number and math.isfinite(value), value, kind, path)
+    return float(value)
+
+
+def _text(value: Any, kind: Kind, path: Path) -> str:
+    if not isinstance(value, str):
+        hint = "" if isinstance(value, list | dict) else f'; put it in quotes: "{value}"'
+        raise _Mistake(path, f"wanted {_WANTED[kind]}, found {describe(value)}{hint}")
+    return value
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable[[Any, Kind, Path], Any]:
+    def decode(value: Any, kind: Kind, path: Path) -> Any:
+        _require(isinstance(value, str), value, kind, path)
+        try:
+            return parse(value)
+        except ValueError:
+            raise _Mistake(path, f"wanted {_WANTED[kind]}, found {describe(value)}") from None
+
+    return decode
+
+
+def _list_of(
+    item: Callable[[Any, Kind, Path], Any], item_kind: Kind
+) -> Callable[[Any, Kind, Path], tuple[Any, ...]]:
+    def decode(value: Any, kind: Kind, path: Path) -> tuple[Any, ...]:
+        _require(isinstance(value, list), value, kind, path)
+        return tuple(item(v, item_kind, (*path, i)) for i, v in enumerate(value))
+
+    return decode
+
+
+def _map_of(
+    item: Callable[[Any, Kind, Path], Any], item_kind: Kind
+) -> Callable[[Any, Kind, Path], Mapping[str, Any]]:
+    def decode(value: Any, kind: Kind, path: Path) -> Mapping[str, Any]:
+        _require(isinstance(value, dict), value, kind, path)
+        return MappingProxyType({k: item(v, item_kind, (*path, k)) for k, v in value.items()})
+
+    return decode
+
+
+def _opaque(value: Any, kind: Kind, path: Path) -> Mapping[str, Any]:
+    _require(isinstance(value, dict), value, kind, path)
+    return MappingProxyType(value)
+
+
+_TEXTS: Final = _list_of(_text, Kind.STRING)
+
+_DECODERS: Final[Mapping[Kind, Callable[[Any, Kind, Path], Any]]] = {
+    Kind.BOOL: _bool,
+    Kind.INT32: _int,
+    Kind.INT64: _int,
+    Kind.FLOAT: _float,
+    Kind.STRING: _text,
+    Kind.PATH: _text,
+    Kind.DURATION: _parsed(parse_duration_s),
+    Kind.QUANTITY: _parsed(parse_integer),
+    Kind.STRINGS: _TEXTS,
+    Kind.INTS: _list_of(_int, Kind.INT32),
+    Kind.STRING_MAP: _map_of(_text, Kind.STRING),
+    Kind.BOOL_MAP: _map_of(_bool, Kind.BOOL),
+    Kind.STRINGS_MAP: _map_of(_TEXTS, Kind.STRINGS),
+    Kind.OPAQUE: _opaque,
+}

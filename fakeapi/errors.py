@@ -1,0 +1,162 @@
+"""What the API server says when it says no: one exception, rendered as a `metav1.Status`.
+
+Codes, reasons and the fixed parts of the messages are the wire's; clients compare them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_REASONS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Gone",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+class ApiUnreachable(ConnectionError):
+    """The server is down (`FakeApi.down`): no answer at all, as a refused connection."""
+
+
+class StatusError(Exception):
+    """A refused request: HTTP `code`, machine `reason`, `message`, and `details` if any."""
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason or _REASONS.get(code, "Unknown")
+        self.details = details
+
+    def body(self) -> dict[str, Any]:
+        """The `metav1.Status` object of this error."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        if self.details:
+            status["details"] = self.details
+        return status
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One wrong field of an object. `kind` is the wire's cause reason (FieldValueInvalid, ...)."""
+
+    field: str
+    message: str
+    kind: str = "FieldValueInvalid"
+
+    @property
+    def text(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def required(field: str, message: str = "") -> Cause:
+    return Cause(
+        field, "Required value" + (f": {message}" if message else ""), "FieldValueRequired"
+    )
+
+
+def invalid_value(field: str, value: Any, message: str) -> Cause:
+    shown = f'"{value}"' if isinstance(value, str) else repr(value)
+    return Cause(field, f"Invalid value: {shown}: {message}")
+
+
+def forbidden_field(field: str, message: str) -> Cause:
+    return Cause(field, f"Forbidden: {message}", "FieldValueForbidden")
+
+
+def duplicate(field: str, value: str) -> Cause:
+    return Cause(field, f'Duplicate value: "{value}"', "FieldValueDuplicate")
+
+
+def unsupported_value(field: str, value: Any, allowed: Sequence[str]) -> Cause:
+    known = ", ".join(f'"{item}"' for item in allowed)
+    message = f'Unsupported value: "{value}": supported values: {known}'
+    return Cause(field, message, "FieldValueNotSupported")
+
+
+def _details(name: str, group: str, kind: str) -> dict[str, Any]:
+    parts = {"name": name, "group": group, "kind": kind}
+    return {key: value for key, value in parts.items() if value}
+
+
+def not_found(resource: str, name: str) -> StatusError:
+    """`resource` is qualified: `pods`, `leases.coordination.k8s.io`."""
+    plural, _, group = resource.partition(".")
+    return StatusError(404, f'{resource} "{name}" not found', details=_details(name, group, plural))
+
+
+def already_exists(resource: str, name: str) -> StatusError:
+    plural, _, group = resource.partition(".")
+    return StatusError(
+        409,
+        f'{resource} "{name}" already exists',
+        reason="AlreadyExists",
+        details=_details(name, group, plural),
+    )
+
+
+def conflict(resource: str, name: str, why: str) -> StatusError:
+    plural, _, group = resource.partition(".")
+    return StatusError(
+        409,
+        f'Operation cannot be fulfilled on {resource} "{name}": {why}',
+        details=_details(name, group, plural),
+    )
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+    """422 with one cause per wrong field. `kind` is `Pod`, `Node`, ..."""
+    texts = [cause.text for cause in causes]
+    listed = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    details = _details(name, group, kind)
+    details["causes"] = [
+        {"reason": cause.kind, "message": cause.message, "field": cause.field} for cause in causes
+    ]
+    qualified = f"{kind}.{group}" if group else kind
+    return StatusError(422, f'{qualified} "{name}" is invalid: {listed}', details=details)
+
+
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, message)
+
+
+def expired(wanted: int, oldest: int) -> StatusError:
+    """410: history before `oldest` is gone; the client has to list again."""
+    return StatusError(410, f"too old resource version: {wanted} ({oldest})", reason="Expired")
+
+
+def unsupported_media_type(content_type: str, allowed: Sequence[str]) -> StatusError:
+    return StatusError(
+        415,
+        f"the body of the request was in an unknown format ({content_type or 'no content type'}) "
+        f"- accepted media types include: {', '.join(allowed)}",
+    )

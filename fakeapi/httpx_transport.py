@@ -1,0 +1,67 @@
+"""Connects an httpx2 client (lightkube's) to a `FakeApi` by direct calls: no socket, no thread.
+
+Bodies pass as bytes, so client and server share nothing. A watch is a streamed body that waits on
+the running loop, and so works in virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from fakeapi.api import FakeApi
+from fakeapi.errors import ApiUnreachable, StatusError
+from fakeapi.jsontools import decode_body, encode
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class InProcessTransport(httpx2.AsyncBaseTransport):
+    """`lightkube.AsyncClient(config, transport=InProcessTransport(api))`.
+
+    Errors: `httpx2.ConnectError` while the server is down, `httpx2.ReadError` when a watch breaks.
+    """
+
+    def __init__(self, api: FakeApi) -> None:
+        self._api = api
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        raw = await request.aread()
+        try:
+            body = decode_body(raw) if raw else None
+            response = await self._api.request(
+                request.method,
+                request.url.path,
+                params=dict(request.url.params),
+                body=body,
+                content_type=request.headers.get("Content-Type", "application/json"),
+            )
+        except StatusError as error:
+            return httpx2.Response(error.code, headers=_JSON, content=encode(error.body()))
+        except ApiUnreachable as error:
+            raise httpx2.ConnectError(str(error), request=request) from error
+        if response.events is None:
+            return httpx2.Response(response.status, headers=_JSON, content=encode(response.body))
+        stream = _EventStream(response.events, request)
+        return httpx2.Response(200, headers=_JSON, stream=stream)
+
+
+class _EventStream(httpx2.AsyncByteStream):
+    """The events of a watch, one JSON line each."""
+
+    def __init__(self, events: AsyncIterator[dict[str, object]], request: httpx2.Request) -> None:
+        self._events = events
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for event in self._events:
+                yield encode(event) + b"\n"
+        except ApiUnreachable as error:
+            raise httpx2.ReadError(str(error), request=self._request) from error
+
+    async def aclose(self) -> None:
+        close = getattr(self._events, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,350 @@
+"""What the verbs do to the store: create, get, list, update, patch, delete.
+
+Everything here is synchronous, so a request is one atomic step. Nothing stored is changed in
+place, and nothing handed in is kept: objects are copied on the way in.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from fakeapi.errors import (
+    StatusError,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    invalid_value,
+    not_found,
+    required,
+)
+from fakeapi.jsontools import copy_json, without_null
+from fakeapi.patch import apply_patch
+from fakeapi.resources import Resource
+from fakeapi.selectors import Predicate
+from fakeapi.store import Key, Object, Store
+from simtime import Clock, Ids, format_rfc3339
+
+MODIFIED: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+_SERVER_OWNED: Final = (
+    "uid",
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+    "generateName",
+)
+
+
+class Operations:
+    """The verbs over one store. `clock` gives creation and deletion times, `ids` the UIDs."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    def create(self, resource: Resource, namespace: str, body: Any, *, dry_run: bool) -> Object:
+        obj = self._checked(resource, namespace, body)
+        metadata = obj["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = metadata["generateName"] + self._ids.hex(5)
+        metadata["uid"] = self._ids.uuid()
+        metadata["creationTimestamp"] = self._now_text()
+        for field in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"):
+            metadata.pop(field, None)
+        metadata.pop("managedFields", None)
+        metadata.pop("generation", None)
+        if resource.strategy.has_generation:
+            metadata["generation"] = 1
+        resource.strategy.prepare_create(obj)
+        causes = resource.strategy.validate_create(obj)
+        name = metadata.get("name", "")
+        if causes:
+            raise invalid(resource.kind, resource.group, name, causes)
+        if namespace and self._store.get(Key("namespaces", "", namespace)) is None:
+            raise not_found("namespaces", namespace)
+        key = Key(resource.qualified, namespace, name)
+        if self._store.get(key) is not None:
+            raise already_exists(resource.qualified, name)
+        return obj if dry_run else self._store.put(key, obj)
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        found = self._store.get(Key(resource.qualified, namespace, name))
+        if found is None:
+            raise not_found(resource.qualified, name)
+        return found
+
+    def list(
+        self,
+        resource: Resource,
+        namespace: str | None,
+        matches: Predicate,
+        *,
+        limit: int = 0,
+        start: str = "",
+    ) -> Object:
+        """A list object; `limit` > 0 cuts it and gives `metadata.continue` for the next part."""
+        keys = self._store.keys(resource.qualified, namespace)
+        if start:
+            last = _decode_continue(start)
+            keys = [key for key in keys if (key.namespace, key.name) > last]
+        items: list[Object] = []
+        metadata: dict[str, Any] = {"resourceVersion": str(self._store.revision)}
+        for i, key in enumerate(keys):
+            obj = self._store.get(key)
+            if obj is not None and matches(obj):
+                items.append({k: v for k, v in obj.items() if k not in ("kind", "apiVersion")})
+            if limit and len(items) == limit and i + 1 < len(keys):
+                metadata["continue"] = _encode_continue(key)
+                break
+        return {
+            "kind": f"{resource.kind}List",
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        *,
+        subresource: str = "",
+        dry_run: bool,
+    ) -> tuple[Object, bool]:
+        """The stored object, and whether it was created by this PUT."""
+        new = self._checked(resource, namespace, body)
+        given = new["metadata"].setdefault("name", name)
+        if given != name:
+            raise bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({name})"
+            )
+        old = self._store.get(Key(resource.qualified, namespace, name))
+        if old is None and resource.strategy.allow_create_on_update and not subresource:
+            return self.create(resource, namespace, body, dry_run=dry_run), True
+        if old is None:
+            raise not_found(resource.qualified, name)
+        if resource.strategy.needs_resource_version and not new["metadata"].get("resourceVersion"):
+            cause = invalid_value("metadata.resourceVersion", "", "must be specified for an update")
+            raise invalid(resource.kind, resource.group, name, [cause])
+        return self._replace(resource, old, new, subresource, dry_run=dry_run), False
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        body: Any,
+        content_type: str,
+        *,
+        subresource: str = "",
+        dry_run: bool,
+    ) -> Object:
+        old = self.get(resource, namespace, name)
+        patched = apply_patch(content_type, old, body, resource.kind)
+        if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
+            raise bad_request(f"the patch leaves no {resource.kind} with metadata")
+        new = self._checked(resource, namespace, patched)
+        if new["metadata"].get("name") != name:
+            cause = invalid_value(
+                "metadata.name", new["metadata"].get("name"), "field is immutable"
+            )
+            raise invalid(resource.kind, resource.group, name, [cause])
+        return self._replace(resource, old, new, subresource, dry_run=dry_run)
+
+    def delete(
+        self, resource: Resource, namespace: str, name: str, options: Any, *, dry_run: bool
+    ) -> tuple[Object, bool]:
+        """The object's last or current state, and whether it is gone.
+
+        `options` is a DeleteOptions body (gracePeriodSeconds, preconditions); a pod that has to
+        wait for its kubelet stays, with deletionTimestamp. A second delete can only shorten.
+        """
+        obj = self.get(resource, namespace, name)
+        options = options or {}
+        _check_preconditions(resource, obj, options.get("preconditions") or {})
+        grace_s = self._effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
+        metadata = obj["metadata"]
+        running = metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in metadata and (grace_s is None or grace_s >= (running or 0)):
+            if running or metadata.get("finalizers"):
+                return obj, False
+            grace_s = 0
+        key = Key(resource.qualified, namespace, name)
+        if dry_run:
+            return obj, not grace_s
+        if grace_s or metadata.get("finalizers") or running:
+            obj = self._store.put(key, self._marked(resource, obj, grace_s or 0))
+        if grace_s or metadata.get("finalizers"):
+            return obj, False
+        last = self._store.remove(key)
+        if resource.qualified == "namespaces":
+            self._empty_namespace(name)
+        return last, True
+
+    def bind(self, resource: Resource, namespace: str, name: str, body: Any) -> None:
+        """pods/binding: give an unbound pod its node, as a scheduler does."""
+        pod = self.get(resource, namespace, name)
+        target = (body or {}).get("target") or {} if isinstance(body, dict) else {}
+        node = target.get("name")
+        if not node:
+            raise invalid("Binding", "", name, [required("target.name")])
+        current = pod["spec"].get("nodeName")
+        if current:
+            raise conflict(
+                "pods/binding", name, f'pod {name} is already assigned to node "{current}"'
+            )
+        condition = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastTransitionTime": self._now_text(),
+        }
+        status = pod.get("status", {})
+        others = [c for c in status.get("conditions", []) if c["type"] != "PodScheduled"]
+        changed = {
+            **pod,
+            "spec": {**pod["spec"], "nodeName": node},
+            "status": {**status, "conditions": [*others, condition]},
+        }
+        self._store.put(Key(resource.qualified, namespace, name), changed)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def _now_text(self) -> str:
+        return format_rfc3339(self._clock.wall_ns())
+
+    def _checked(self, resource: Resource, namespace: str, body: Any) -> Object:
+        """A private copy of a posted object, with kind, apiVersion and namespace set."""
+        if not isinstance(body, dict):
+            raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
+        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+            if body.get(field, wanted) != wanted:
+                raise bad_request(
+                    f"{body.get(field)} in {field} does not fit this URL: it takes {wanted}"
+                )
+        obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
+        obj.update(without_null({k: v for k, v in body.items() if k not in obj}))
+        metadata = obj.setdefault("metadata", {})
+        if not isinstance(metadata, dict):
+            raise bad_request(f"metadata must be an object, got {metadata!r}")
+        if resource.namespaced:
+            given = metadata.setdefault("namespace", namespace)
+            if given != namespace:
+                raise bad_request(
+                    "the namespace of the provided object does not match the namespace sent on "
+                    f"the request: {given} in the object, {namespace} in the URL"
+                )
+        else:
+            metadata.pop("namespace", None)
+        return obj
+
+    def _replace(
+        self, resource: Resource, old: Object, new: Object, subresource: str, *, dry_run: bool
+    ) -> Object:
+        name, was, now = old["metadata"]["name"], old["metadata"], new["metadata"]
+        uid, version = now.get("uid"), now.get("resourceVersion")
+        if uid and uid != was["uid"]:
+            raise conflict(
+                resource.qualified,
+                name,
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+                f"{was['uid']}",
+            )
+        if version and version not in ("0", was["resourceVersion"]):
+            raise conflict(resource.qualified, name, MODIFIED)
+        for field in _SERVER_OWNED:
+            now.pop(field, None)
+            if field in was:
+                now[field] = was[field]
+        now.pop("managedFields", None)
+        resource.strategy.prepare_update(new, old, subresource)
+        new = without_null(new)
+        causes = resource.strategy.validate_update(new, old, subresource)
+        if causes:
+            raise invalid(resource.kind, resource.group, name, causes)
+        if resource.strategy.has_generation and new.get("spec") != old.get("spec"):
+            new["metadata"]["generation"] = was.get("generation", 0) + 1
+        return old if new == old else self._commit(resource, new, dry_run=dry_run)
+
+    def _commit(self, resource: Resource, new: Object, *, dry_run: bool) -> Object:
+        """Store a changed object; one that only waited for its finalizers goes now."""
+        if dry_run:
+            return new
+        metadata = new["metadata"]
+        key = Key(resource.qualified, metadata.get("namespace", ""), metadata["name"])
+        stored = self._store.put(key, new)
+        leaving = "deletionTimestamp" in metadata and not metadata.get("finalizers")
+        if leaving and not metadata.get("deletionGracePeriodSeconds"):
+            return self._store.remove(key)
+        return stored
+
+    def _effective_grace_s(self, resource: Resource, obj: Object, asked: Any) -> int | None:
+        """The grace a delete means; None: a repeated delete that asks for nothing new."""
+        if asked is not None and (not isinstance(asked, int) or isinstance(asked, bool)):
+            raise bad_request(f"gracePeriodSeconds must be a whole number, got {asked!r}")
+        if asked is None and "deletionTimestamp" in obj["metadata"]:
+            return None
+        return resource.strategy.delete_grace_s(obj, asked)
+
+    def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
+        """`obj` with its deletion time: now plus grace, or the earlier end of a shorter grace."""
+        metadata = copy_json(obj["metadata"])
+        if "deletionTimestamp" in metadata:
+            end = datetime.fromisoformat(metadata["deletionTimestamp"])
+            running = metadata.get("deletionGracePeriodSeconds", 0)
+            end -= timedelta(seconds=running - grace_s)
+        else:
+            end = self._clock.now() + timedelta(seconds=grace_s)
+        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        already_marked = "deletionGracePeriodSeconds" in metadata
+        metadata["deletionGracePeriodSeconds"] = grace_s
+        if resource.strategy.has_generation and not already_marked:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        return {**obj, "metadata": metadata}
+
+    def _empty_namespace(self, name: str) -> None:
+        # Stands in for the namespace controller of a whole cluster.
+        for key in self._store.namespaced_keys(name):
+            self._store.remove(key)
+
+
+def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]) -> None:
+    name, metadata = obj["metadata"]["name"], obj["metadata"]
+    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
+    if uid and uid != metadata["uid"]:
+        raise conflict(
+            resource.qualified,
+            name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            f"{metadata['uid']}",
+        )
+    if version and version != metadata["resourceVersion"]:
+        raise conflict(
+            resource.qualified,
+            name,
+            f"Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in "
+            f"object meta: {metadata['resourceVersion']}",
+        )
+
+
+def _encode_continue(key: Key) -> str:
+    return base64.urlsafe_b64encode(f"{key.namespace}/{key.name}".encode()).decode()
+
+
+def _decode_continue(token: str) -> tuple[str, str]:
+    try:
+        namespace, _, name = base64.urlsafe_b64decode(token).decode().partition("/")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise StatusError(400, f"continue key is not valid: {token!r}") from None
+    return namespace, name

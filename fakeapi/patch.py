@@ -1,0 +1,198 @@
+"""The three patch types: JSON patch (RFC 6902), merge patch (RFC 7386), strategic merge patch.
+
+Pure functions: a document and a patch give a new document; neither argument is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fakeapi.errors import StatusError, bad_request, unsupported_media_type
+from fakeapi.jsontools import copy_json
+from fakeapi.strategic import strategic_merge
+
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+
+
+def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: str) -> Any:
+    """`document` after `patch`. `kind` ("Pod") names the type whose list keys a strategic patch
+    uses. Raises 415 for an unknown `content_type`, 400 or 422 for a patch that does not apply."""
+    media_type = content_type.partition(";")[0].strip()
+    if media_type == JSON_PATCH:
+        return json_patch(document, patch)
+    if media_type not in PATCH_TYPES:
+        raise unsupported_media_type(content_type, PATCH_TYPES)
+    if not isinstance(patch, dict):
+        raise bad_request(f"a patch of type {media_type} is a JSON object, got {_name(patch)}")
+    if media_type == MERGE_PATCH:
+        return merge_patch(document, patch)
+    return strategic_merge(document, patch, kind)
+
+
+def merge_patch(document: Any, patch: Any) -> Any:
+    """RFC 7386: maps merge, null deletes, everything else replaces.
+
+    >>> merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"a": None, "b": {"c": 9}})
+    {'b': {'c': 9, 'd': 3}}
+    """
+    if not isinstance(patch, dict):
+        return copy_json(patch)
+    result = copy_json(document) if isinstance(document, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result
+
+
+def json_patch(document: Any, patch: Any) -> Any:
+    """RFC 6902. A failed `test` or a path that does not exist is a 422, and nothing is changed.
+
+    >>> json_patch({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}])
+    {'a': [1, 2, 3]}
+    """
+    if not isinstance(patch, list):
+        raise bad_request(f"a JSON patch is a list of operations, got {_name(patch)}")
+    result = copy_json(document)
+    for number, operation in enumerate(patch):
+        result = _one_operation(result, operation, number)
+    return result
+
+
+def _one_operation(document: Any, operation: Any, number: int) -> Any:
+    if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
+        known = ", ".join(_OPERATIONS)
+        raise bad_request(f"operation {number} of the JSON patch: op must be one of {known}")
+    name = operation["op"]
+    wanted = {"path", *_NEEDS.get(name, ())}
+    missing = sorted(wanted - operation.keys())
+    if missing:
+        raise bad_request(f"operation {number} ({name}) of the JSON patch has no {missing[0]!r}")
+    try:
+        return _OPERATIONS[name](document, operation)
+    except (KeyError, IndexError, ValueError) as error:
+        raise StatusError(
+            422, f"operation {number} ({name} {operation['path']!r}) does not apply: {error}"
+        ) from None
+
+
+def _pointer(path: Any) -> list[str]:
+    if path == "":
+        return []
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise ValueError(f"not a JSON pointer: {path!r}")
+    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+
+
+def _get(document: Any, parts: list[str]) -> Any:
+    value = document
+    for part in parts:
+        value = value[_index(value, part)]
+    return value
+
+
+def _index(container: Any, part: str, *, adding: bool = False) -> Any:
+    if isinstance(container, dict):
+        if part not in container and not adding:
+            raise KeyError(f"no member {part!r}")
+        return part
+    if not isinstance(container, list):
+        raise ValueError(f"{part!r} lies below a value that is neither object nor list")
+    if part == "-" and adding:
+        return len(container)
+    if not part.isdecimal() or (part != "0" and part.startswith("0")):
+        raise ValueError(f"{part!r} is no list index")
+    if int(part) > len(container) - (0 if adding else 1):
+        raise IndexError(f"index {part} is beyond the list of {len(container)}")
+    return int(part)
+
+
+def _add(document: Any, parts: list[str], value: Any) -> Any:
+    if not parts:
+        return value
+    parent = _get(document, parts[:-1])
+    index = _index(parent, parts[-1], adding=True)
+    if isinstance(parent, list):
+        parent.insert(index, value)
+    else:
+        parent[index] = value
+    return document
+
+
+def _remove(document: Any, parts: list[str]) -> Any:
+    if not parts:
+        raise ValueError("the whole document cannot be removed")
+    parent = _get(document, parts[:-1])
+    return parent.pop(_index(parent, parts[-1]))
+
+
+def _op_add(document: Any, operation: dict[str, Any]) -> Any:
+    return _add(document, _pointer(operation["path"]), copy_json(operation["value"]))
+
+
+def _op_remove(document: Any, operation: dict[str, Any]) -> Any:
+    _remove(document, _pointer(operation["path"]))
+    return document
+
+
+def _op_replace(document: Any, operation: dict[str, Any]) -> Any:
+    parts = _pointer(operation["path"])
+    if not parts:
+        return copy_json(operation["value"])
+    parent = _get(document, parts[:-1])
+    parent[_index(parent, parts[-1])] = copy_json(operation["value"])
+    return document
+
+
+def _op_move(document: Any, operation: dict[str, Any]) -> Any:
+    source, target = _pointer(operation["from"]), _pointer(operation["path"])
+    if len(target) > len(source) and target[: len(source)] == source:
+        raise ValueError(f"{operation['from']!r} cannot move into itself")
+    if source == target:
+        _get(document, source)
+        return document
+    return _add(document, target, _remove(document, source))
+
+
+def _op_copy(document: Any, operation: dict[str, Any]) -> Any:
+    value = copy_json(_get(document, _pointer(operation["from"])))
+    return _add(document, _pointer(operation["path"]), value)
+
+
+def _op_test(document: Any, operation: dict[str, Any]) -> Any:
+    found = _get(document, _pointer(operation["path"]))
+    if not _same(found, operation["value"]):
+        raise ValueError(f"test failed: found {found!r}, wanted {operation['value']!r}")
+    return document
+
+
+def _same(left: Any, right: Any) -> bool:
+    # JSON has no bool that is a number: 1 and true differ, 1 and 1.0 do not.
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
+
+
+def _name(value: Any) -> str:
+    names: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}
+    return names.get(type(value)) or repr(value)
+
+
+_OPERATIONS: Final[dict[str, Callable[[Any, dict[str, Any]], Any]]] = {
+    "add": _op_add,
+    "remove": _op_remove,
+    "replace": _op_replace,
+    "move": _op_move,
+    "copy": _op_copy,
+    "test": _op_test,
+}
+_NEEDS: Final = {
+    "add": ("value",),
+    "replace": ("value",),
+    "test": ("value",),
+    "move": ("from",),
+    "copy": ("from",),
+}

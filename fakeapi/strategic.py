@@ -1,0 +1,138 @@
+"""Strategic merge patch: a merge patch that knows which lists are maps in disguise.
+
+Maps merge as in RFC 7386. A list with a merge key (`merge_keys`) is patched element by element;
+every other list is replaced. Directives: `$patch: replace | delete | merge` in a map or a list
+element, `$retainKeys`, `$setElementOrder/<field>`, `$deleteFromPrimitiveList/<field>`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fakeapi.errors import StatusError, bad_request
+from fakeapi.jsontools import copy_json
+from fakeapi.merge_keys import Field, Merged, fields_of
+
+_PATCH: Final = "$patch"
+_RETAIN_KEYS: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_DELETE_PRIMITIVE: Final = "$deleteFromPrimitiveList/"
+
+
+def strategic_merge(document: dict[str, Any], patch: dict[str, Any], kind: str) -> dict[str, Any]:
+    """`document` (an object of that `kind`) after `patch`; raises 400 or 422 `StatusError`.
+
+    >>> old = {"status": {"conditions": [{"type": "A", "status": "False"}, {"type": "B"}]}}
+    >>> strategic_merge(old, {"status": {"conditions": [{"type": "A", "status": "True"}]}}, "Pod")
+    {'status': {'conditions': [{'type': 'A', 'status': 'True'}, {'type': 'B'}]}}
+    """
+    return _merge_map(document, patch, kind, "")
+
+
+def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> dict[str, Any]:
+    directive = patch.get(_PATCH, "merge")
+    if directive == "delete":
+        return {}
+    if directive not in ("merge", "replace"):
+        raise _bad_directive(directive, path)
+    base = old if isinstance(old, dict) and directive == "merge" else {}
+    result = _retained(copy_json(base), patch, path)
+    fields = fields_of(type_name) if type_name else {}
+    for key, value in patch.items():
+        if key.startswith("$"):
+            continue
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merge_value(result.get(key), patch, key, fields.get(key), path)
+    _apply_list_directives(result, patch, fields)
+    return result
+
+
+def _merge_value(old: Any, patch: dict[str, Any], key: str, field: Field | None, path: str) -> Any:
+    value = patch[key]
+    here = f"{path}.{key}" if path else key
+    if isinstance(value, dict):
+        return _merge_map(old, value, field if isinstance(field, str) else "", here)
+    if isinstance(value, list) and isinstance(field, Merged):
+        known = old if isinstance(old, list) else []
+        return _merge_list(known, value, field, here) if field.key else _union(known, value)
+    if isinstance(value, list):
+        return [_merge_map({}, v, "", here) if isinstance(v, dict) else v for v in value]
+    return value
+
+
+def _merge_list(old: list[Any], patch: list[Any], field: Merged, path: str) -> list[Any]:
+    directives = [item for item in patch if _is_replace(item)]
+    if directives:
+        kept = [item for item in patch if not _is_replace(item)]
+        return [_merge_map({}, item, field.element, path) for item in kept]
+    result = [copy_json(item) for item in old]
+    for item in patch:
+        wanted = _key_of(item, field, path)
+        place = next((i for i, have in enumerate(result) if have.get(field.key) == wanted), None)
+        if item.get(_PATCH) == "delete":
+            result = [have for have in result if have.get(field.key) != wanted]
+        elif place is None:
+            result.append(_merge_map({}, item, field.element, path))
+        else:
+            result[place] = _merge_map(result[place], item, field.element, path)
+    return result
+
+
+def _is_replace(item: Any) -> bool:
+    # A list element that carries nothing but `$patch: replace` replaces the whole list.
+    return isinstance(item, dict) and item == {_PATCH: "replace"}
+
+
+def _key_of(item: Any, field: Merged, path: str) -> Any:
+    if not isinstance(item, dict):
+        raise bad_request(f"{path}: wanted objects with the key {field.key!r}, got {item!r}")
+    if field.key not in item:
+        raise StatusError(422, f"{path}: element {item!r} does not contain merge key: {field.key}")
+    return item[field.key]
+
+
+def _union(old: list[Any], patch: list[Any]) -> list[Any]:
+    return [*old, *(item for item in patch if item not in old)]
+
+
+def _retained(result: dict[str, Any], patch: dict[str, Any], path: str) -> dict[str, Any]:
+    if _RETAIN_KEYS not in patch:
+        return result
+    keep = patch[_RETAIN_KEYS]
+    if not isinstance(keep, list):
+        raise bad_request(f"{path}: {_RETAIN_KEYS} is a list of field names, got {keep!r}")
+    return {key: value for key, value in result.items() if key in keep}
+
+
+def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any], fields: Any) -> None:
+    for key, value in patch.items():
+        if key.startswith(_DELETE_PRIMITIVE):
+            name = key.removeprefix(_DELETE_PRIMITIVE)
+            result[name] = [item for item in result.get(name, []) if item not in value]
+        if key.startswith(_ORDER):
+            name = key.removeprefix(_ORDER)
+            field = fields.get(name)
+            if isinstance(field, Merged) and isinstance(result.get(name), list):
+                result[name] = _ordered(result[name], value, field.key)
+
+
+def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
+    """The elements named in `order` in that order, over the places they had; others stay."""
+    ranks = [item.get(key) if key else item for item in order]
+
+    def rank(item: Any) -> int:
+        identity = item.get(key) if key else item
+        return ranks.index(identity) if identity in ranks else -1
+
+    places = [i for i, item in enumerate(items) if rank(item) >= 0]
+    result = list(items)
+    for place, item in zip(places, sorted((items[i] for i in places), key=rank), strict=True):
+        result[place] = item
+    return result
+
+
+def _bad_directive(directive: Any, path: str) -> StatusError:
+    where = path or "the patch"
+    return bad_request(f"{where}: unknown {_PATCH} directive {directive!r}")

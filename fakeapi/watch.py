@@ -1,0 +1,119 @@
+"""Watches: the changes of some objects as a stream, from a revision on, without gaps.
+
+A watch reads the store's history by revision, so it cannot miss or reorder a change; one that
+falls behind what the history still holds ends with an ERROR event (410 Expired), as does one that
+starts from a forgotten revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapi.errors import ApiUnreachable, StatusError
+from fakeapi.resources import Resource
+from fakeapi.selectors import Predicate
+from fakeapi.store import Change, Store
+
+Event = dict[str, Any]
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What a client asked for. `resource_version` None or 0: first the current objects as ADDED
+    events. `timeout_s` None: for ever. `bookmarks` and `initial_events`: SRC-051."""
+
+    resource: Resource
+    namespace: str | None
+    matches: Predicate
+    resource_version: int | None = None
+    timeout_s: float | None = None
+    bookmarks: bool = False
+    initial_events: bool = False
+
+
+async def watch_events(
+    store: Store, options: WatchOptions, connected: Callable[[], bool]
+) -> AsyncIterator[Event]:
+    """The events of a watch; ends at its time-out or after an ERROR event.
+
+    Raises `ApiUnreachable` once `connected()` is false (whoever makes it so wakes the store).
+    """
+    loop = asyncio.get_running_loop()
+    deadline = None if options.timeout_s is None else loop.time() + options.timeout_s
+    revision = options.resource_version or 0
+    if revision == 0 or options.initial_events:
+        revision = store.revision
+        for obj in list(_selected(store, options)):
+            yield {"type": "ADDED", "object": obj}
+        if options.initial_events and options.bookmarks:
+            yield _bookmark(options.resource, revision, {INITIAL_EVENTS_END: "true"})
+    while True:
+        if not connected():
+            raise ApiUnreachable("the API server went down (FakeApi.down)")
+        try:
+            changes = store.changes_since(revision)
+        except StatusError as error:
+            yield {"type": "ERROR", "object": error.body()}
+            return
+        for change in changes:
+            if not connected():
+                break
+            revision = change.revision
+            event = _event_of(change, options)
+            if event is not None:
+                yield event
+        idle = store.revision == revision and connected()
+        if idle and not await _change_before(store, deadline):
+            if options.bookmarks:
+                yield _bookmark(options.resource, revision)
+            return
+
+
+async def _change_before(store: Store, deadline: float | None) -> bool:
+    try:
+        async with asyncio.timeout_at(deadline):
+            await store.changed()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _selected(store: Store, options: WatchOptions) -> Iterator[dict[str, Any]]:
+    for obj in store.items(options.resource.qualified, options.namespace):
+        if options.matches(obj):
+            yield obj
+
+
+def _event_of(change: Change, options: WatchOptions) -> Event | None:
+    """What this watch sees of a change: an object that begins to match is ADDED, one that no
+    longer matches is DELETED, whatever really happened to it."""
+    if change.key.resource != options.resource.qualified:
+        return None
+    if options.namespace not in (None, change.key.namespace):
+        return None
+    before = change.previous is not None and options.matches(change.previous)
+    after = change.type != "DELETED" and options.matches(change.object)
+    kind = _SEEN_AS[before, after]
+    return None if kind is None else {"type": kind, "object": change.object}
+
+
+_SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {
+    (False, False): None,
+    (False, True): "ADDED",
+    (True, True): "MODIFIED",
+    (True, False): "DELETED",
+}
+
+
+def _bookmark(
+    resource: Resource, revision: int, annotations: dict[str, str] | None = None
+) -> Event:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+    if annotations:
+        metadata["annotations"] = annotations
+    obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    return {"type": "BOOKMARK", "object": obj}

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from lightkube.models.core_v1 import ResourceRequirements
+from lightkube.models.core_v1 import ResourceRequirements, VolumeMountStatus
 
 from refkubelet.model.objects import (
     Container,
@@ -118,7 +118,21 @@ def _default_status(sources: StatusSources, container: Container) -> ContainerSt
         started=False,
         state=ContainerState(waiting=ContainerStateWaiting(reason=reason)),
         lastState=ContainerState(),
+        volumeMounts=_mounts(container),
     )
+
+
+def _mounts(container: Container) -> list[VolumeMountStatus] | None:
+    """The mounts as the spec asks for them; read-only ones are not recursively so."""
+    return [
+        VolumeMountStatus(
+            name=mount.name,
+            mountPath=mount.mountPath,
+            readOnly=mount.readOnly or None,
+            recursiveReadOnly="Disabled" if mount.readOnly else None,
+        )
+        for mount in container.volumeMounts or ()
+    ] or None
 
 
 def _from_memory(
@@ -193,6 +207,7 @@ def _convert(
         state=_state(sources, record, previous),
         resources=ResourceRequirements(limits=resources.limits, requests=resources.requests),
         allocatedResources=resources.requests,
+        volumeMounts=_mounts(container),
     )
 
 
@@ -235,9 +250,9 @@ def _with_waiting_reason(
 ) -> ContainerStatus:
     """LIFE-171: a container that will start again says why it has not started yet."""
     newest = records[0] if records else None
-    if init and not is_sidecar(container) and newest is not None:
-        if newest.state is RecordState.EXITED and newest.exit_code == 0:
-            return status
+    succeeded = newest is not None and newest.state is RecordState.EXITED and not newest.exit_code
+    if succeeded and init and not is_sidecar(container):
+        return status
     if not container_should_be_restarted(container, sources.pod, newest):
         return status
     found = sources.reason_of(container.name)

@@ -75,12 +75,13 @@ def generate_pod_status(
     status = _with_containers(pod, runtime_status, known, inputs)
     status = apply_probes(pod, status, known, inputs.probes)
     status = _with_phase(pod, status, runtime_status, known, inputs)
-    status = _with_addresses(pod, status, runtime_status, known, inputs)
+    status = _with_addresses(pod, status, runtime_status, inputs)
     generation = pod.metadata.generation if pod.metadata else None
     status = msgspec.structs.replace(
         status,
         conditions=generate_conditions(pod, status, runtime_status, known),
         resources=pod_level_resources(pod),
+        allocatedResources=_canonical(pod_requests(pod)),
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
         observedGeneration=observed_generation(generation, known),
     )
@@ -155,15 +156,12 @@ def _with_addresses(
     pod: Pod,
     status: PodStatus,
     runtime_status: RuntimePodStatus,
-    known: PodStatus | None,
     inputs: StatusInputs,
 ) -> PodStatus:
-    """LIFE-176. The addresses stay after the sandbox stopped; hostNetwork pods have the node's."""
+    """LIFE-176. The pod cache keeps the addresses of a stopped sandbox, until the kubelet is
+    restarted (golden s15); hostNetwork pods have the node's."""
     host_network = bool(pod.spec and pod.spec.hostNetwork)
-    old = tuple(p.ip for p in (known.podIPs if known is not None else None) or ())
-    ips = runtime_status.ips or old
-    if host_network:
-        ips = inputs.host_ips
+    ips = inputs.host_ips if host_network else runtime_status.ips
     return msgspec.structs.replace(
         status,
         hostIP=inputs.host_ips[0] if inputs.host_ips else None,

@@ -95,7 +95,9 @@ class _Scope:
         started = self._started(status)
         if init and not is_sidecar(container):
             exited = status.state.terminated if status.state else None
-            ready = exited is not None and exited.exitCode == 0
+            # A pruned record leaves the earlier value standing while the container waits to run
+            # again after a sandbox change (golden s13).
+            ready = status.ready or (exited is not None and exited.exitCode == 0)
         else:
             ready = started and self._ready(status, container)
         return msgspec.structs.replace(status, started=started, ready=ready)

@@ -4,7 +4,8 @@
 socket (and so in virtual time), `fakeapi.http` and `fakeapi serve` put it on a port.
 """
 
-from fakeapi.api import FakeApi, RequestRecord, Response
+from fakeapi.api import FakeApi, RequestRecord
+from fakeapi.dispatch import Response
 from fakeapi.errors import ApiUnreachable, StatusError
 from fakeapi.faults import Fault
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from fakeapi.api import FakeApi
-from fakeapi.errors import ApiUnreachable, StatusError
-from fakeapi.jsontools import decode_body, encode
+from fakeapi.errors import ApiUnreachable
+from fakeapi.jsontools import encode
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -27,18 +27,14 @@ class InProcessTransport(httpx2.AsyncBaseTransport):
         self._api = api
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        raw = await request.aread()
         try:
-            body = decode_body(raw) if raw else None
             response = await self._api.request(
                 request.method,
                 request.url.path,
                 params=dict(request.url.params),
-                body=body,
+                body=await request.aread() or None,
                 content_type=request.headers.get("Content-Type", "application/json"),
             )
-        except StatusError as error:
-            return httpx2.Response(error.code, headers=_JSON, content=encode(error.body()))
         except ApiUnreachable as error:
             raise httpx2.ConnectError(str(error), request=request) from error
         if response.events is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from fakeapi.errors import bad_request
+from fakeapi.errors import bad_request, unsupported_media_type
+
+JSON: Final = "application/json"
 
 
 def copy_json(value: Any) -> Any:
@@ -31,9 +33,18 @@ def encode(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-def decode_body(raw: bytes) -> Any:
-    """The JSON body of a request; 400 `StatusError` saying where it is broken."""
+def decode_body(method: str, body: Any, content_type: str) -> Any:
+    """A private copy of a request's JSON body; bytes are decoded, None stays None.
+
+    Raises `StatusError`: 415 for bytes that are not JSON by their type (a PATCH checks its own
+    types), 400 saying where the JSON is broken.
+    """
+    if not isinstance(body, bytes):
+        return copy_json(body)
+    media_type = content_type.partition(";")[0].strip()
+    if method != "PATCH" and media_type not in ("", JSON):
+        raise unsupported_media_type(media_type, (JSON,))
     try:
-        return msgspec.json.decode(raw)
+        return msgspec.json.decode(body)
     except msgspec.DecodeError as error:
         raise bad_request(f"the request body is not JSON: {error}") from None

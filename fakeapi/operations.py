@@ -1,4 +1,6 @@
-"""What the verbs do to the store: create, get, list, update, patch, delete.
+"""What the verbs do to the store: create, get, list, update, patch, bind.
+
+`deletion` has the one verb with a life of its own.
 
 Everything here is synchronous, so a request is one atomic step. Nothing stored is changed in
 place, and nothing handed in is kept: objects are copied on the way in.
@@ -8,9 +10,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime, timedelta
 from typing import Any, Final
 
+from fakeapi.deletion import Deletion
 from fakeapi.errors import (
     StatusError,
     already_exists,
@@ -21,7 +23,7 @@ from fakeapi.errors import (
     not_found,
     required,
 )
-from fakeapi.jsontools import copy_json, without_null
+from fakeapi.jsontools import without_null
 from fakeapi.patch import apply_patch
 from fakeapi.resources import Resource
 from fakeapi.selectors import Predicate
@@ -51,6 +53,7 @@ class Operations:
         self._store = store
         self._clock = clock
         self._ids = ids
+        self.deletion = Deletion(store, clock)
 
     def create(self, resource: Resource, namespace: str, body: Any, *, dry_run: bool) -> Object:
         obj = self._checked(resource, namespace, body)
@@ -163,36 +166,6 @@ class Operations:
             raise invalid(resource.kind, resource.group, name, [cause])
         return self._replace(resource, old, new, subresource, dry_run=dry_run)
 
-    def delete(
-        self, resource: Resource, namespace: str, name: str, options: Any, *, dry_run: bool
-    ) -> tuple[Object, bool]:
-        """The object's last or current state, and whether it is gone.
-
-        `options` is a DeleteOptions body (gracePeriodSeconds, preconditions); a pod that has to
-        wait for its kubelet stays, with deletionTimestamp. A second delete can only shorten.
-        """
-        obj = self.get(resource, namespace, name)
-        options = options or {}
-        _check_preconditions(resource, obj, options.get("preconditions") or {})
-        grace_s = self._effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
-        metadata = obj["metadata"]
-        running = metadata.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" in metadata and (grace_s is None or grace_s >= (running or 0)):
-            if running or metadata.get("finalizers"):
-                return obj, False
-            grace_s = 0
-        key = Key(resource.qualified, namespace, name)
-        if dry_run:
-            return obj, not grace_s
-        if grace_s or metadata.get("finalizers") or running:
-            obj = self._store.put(key, self._marked(resource, obj, grace_s or 0))
-        if grace_s or metadata.get("finalizers"):
-            return obj, False
-        last = self._store.remove(key)
-        if resource.qualified == "namespaces":
-            self._empty_namespace(name)
-        return last, True
-
     def bind(self, resource: Resource, namespace: str, name: str, body: Any) -> None:
         """pods/binding: give an unbound pod its node, as a scheduler does."""
         pod = self.get(resource, namespace, name)
@@ -288,54 +261,6 @@ class Operations:
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
             return self._store.remove(key)
         return stored
-
-    def _effective_grace_s(self, resource: Resource, obj: Object, asked: Any) -> int | None:
-        """The grace a delete means; None: a repeated delete that asks for nothing new."""
-        if asked is not None and (not isinstance(asked, int) or isinstance(asked, bool)):
-            raise bad_request(f"gracePeriodSeconds must be a whole number, got {asked!r}")
-        if asked is None and "deletionTimestamp" in obj["metadata"]:
-            return None
-        return resource.strategy.delete_grace_s(obj, asked)
-
-    def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
-        """`obj` with its deletion time: now plus grace, or the earlier end of a shorter grace."""
-        metadata = copy_json(obj["metadata"])
-        if "deletionTimestamp" in metadata:
-            end = datetime.fromisoformat(metadata["deletionTimestamp"])
-            running = metadata.get("deletionGracePeriodSeconds", 0)
-            end -= timedelta(seconds=running - grace_s)
-        else:
-            end = self._clock.now() + timedelta(seconds=grace_s)
-        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
-        already_marked = "deletionGracePeriodSeconds" in metadata
-        metadata["deletionGracePeriodSeconds"] = grace_s
-        if resource.strategy.has_generation and not already_marked:
-            metadata["generation"] = metadata.get("generation", 0) + 1
-        return {**obj, "metadata": metadata}
-
-    def _empty_namespace(self, name: str) -> None:
-        # Stands in for the namespace controller of a whole cluster.
-        for key in self._store.namespaced_keys(name):
-            self._store.remove(key)
-
-
-def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]) -> None:
-    name, metadata = obj["metadata"]["name"], obj["metadata"]
-    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
-    if uid and uid != metadata["uid"]:
-        raise conflict(
-            resource.qualified,
-            name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-            f"{metadata['uid']}",
-        )
-    if version and version != metadata["resourceVersion"]:
-        raise conflict(
-            resource.qualified,
-            name,
-            f"Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in "
-            f"object meta: {metadata['resourceVersion']}",
-        )
 
 
 def _encode_continue(key: Key) -> str:

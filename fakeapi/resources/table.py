@@ -41,19 +41,20 @@ class Resource:
 
 _PLAIN: Final = Strategy()
 _FROZEN: Final = ImmutableAware()
+_STATUS: Final = ("status",)
 _POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize")
 
 RESOURCES: Final = (
     Resource("", "v1", "pods", "Pod", True, PodStrategy(), _POD_SUBRESOURCES, ("po",)),
-    Resource("", "v1", "nodes", "Node", False, NodeStrategy(), ("status",), ("no",)),
-    Resource("", "v1", "namespaces", "Namespace", False, NamespaceStrategy(), ("status",), ("ns",)),
+    Resource("", "v1", "nodes", "Node", False, NodeStrategy(), _STATUS, ("no",)),
+    Resource("", "v1", "namespaces", "Namespace", False, NamespaceStrategy(), _STATUS, ("ns",)),
     Resource("", "v1", "events", "Event", True, EventStrategy(), (), ("ev",)),
     Resource("", "v1", "configmaps", "ConfigMap", True, _FROZEN, (), ("cm",)),
     Resource("", "v1", "secrets", "Secret", True, SecretStrategy()),
-    Resource("", "v1", "services", "Service", True, _PLAIN, ("status",), ("svc",)),
+    Resource("", "v1", "services", "Service", True, _PLAIN, _STATUS, ("svc",)),
     Resource("", "v1", "serviceaccounts", "ServiceAccount", True, _PLAIN, (), ("sa",)),
-    Resource("", "v1", "persistentvolumes", "PersistentVolume", False, _PLAIN, ("status",)),
-    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, _PLAIN, ("status",)),
+    Resource("", "v1", "persistentvolumes", "PersistentVolume", False, _PLAIN, _STATUS),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, _PLAIN, _STATUS),
     Resource("coordination.k8s.io", "v1", "leases", "Lease", True, LeaseStrategy()),
     Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", False, _PLAIN),
     Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, _PLAIN),

@@ -1,0 +1,106 @@
+"""Deletion: at once, or marked and left to a kubelet and to finalizers (STAT-030, MIRR-029).
+
+A delete that has to wait sets metadata.deletionTimestamp (now plus grace) and
+deletionGracePeriodSeconds. A later delete can only shorten that; grace 0 ends it. The generation
+grows once, with the first mark (recorded run s20).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from fakeapi.errors import bad_request, conflict, not_found
+from fakeapi.jsontools import copy_json
+from fakeapi.resources import Resource
+from fakeapi.store import Key, Object, Store
+from simtime import Clock
+
+
+class Deletion:
+    """The delete verb over one store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def delete(
+        self, resource: Resource, namespace: str, name: str, options: Any, *, dry_run: bool
+    ) -> tuple[Object, bool]:
+        """The object's last or current state, and whether it is gone.
+
+        `options` is a DeleteOptions body (gracePeriodSeconds, preconditions); a pod that has to
+        wait for its kubelet stays, with deletionTimestamp. A second delete can only shorten.
+        """
+        key = Key(resource.qualified, namespace, name)
+        obj = self._store.get(key)
+        if obj is None:
+            raise not_found(resource.qualified, name)
+        options = options or {}
+        _check_preconditions(resource, obj, options.get("preconditions") or {})
+        grace_s = _effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
+        metadata = obj["metadata"]
+        running = metadata.get("deletionGracePeriodSeconds")
+        if "deletionTimestamp" in metadata and (grace_s is None or grace_s >= (running or 0)):
+            if running or metadata.get("finalizers"):
+                return obj, False
+            grace_s = 0
+        if dry_run:
+            return obj, not grace_s
+        if grace_s or metadata.get("finalizers") or running:
+            obj = self._store.put(key, self._marked(resource, obj, grace_s or 0))
+        if grace_s or metadata.get("finalizers"):
+            return obj, False
+        last = self._store.remove(key)
+        if resource.qualified == "namespaces":
+            self._empty_namespace(name)
+        return last, True
+
+    def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
+        """`obj` with its deletion time: now plus grace, or the earlier end of a shorter grace."""
+        metadata = copy_json(obj["metadata"])
+        if "deletionTimestamp" in metadata:
+            end = datetime.fromisoformat(metadata["deletionTimestamp"])
+            running = metadata.get("deletionGracePeriodSeconds", 0)
+            end -= timedelta(seconds=running - grace_s)
+        else:
+            end = self._clock.now() + timedelta(seconds=grace_s)
+        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        already_marked = "deletionGracePeriodSeconds" in metadata
+        metadata["deletionGracePeriodSeconds"] = grace_s
+        if resource.strategy.has_generation and not already_marked:
+            metadata["generation"] = metadata.get("generation", 0) + 1
+        return {**obj, "metadata": metadata}
+
+    def _empty_namespace(self, name: str) -> None:
+        # Stands in for the namespace controller of a whole cluster.
+        for key in self._store.namespaced_keys(name):
+            self._store.remove(key)
+
+
+def _effective_grace_s(resource: Resource, obj: Object, asked: Any) -> int | None:
+    """The grace a delete means; None: a repeated delete that asks for nothing new."""
+    if asked is not None and (not isinstance(asked, int) or isinstance(asked, bool)):
+        raise bad_request(f"gracePeriodSeconds must be a whole number, got {asked!r}")
+    if asked is None and "deletionTimestamp" in obj["metadata"]:
+        return None
+    return resource.strategy.delete_grace_s(obj, asked)
+
+
+def _check_preconditions(resource: Resource, obj: Object, wanted: dict[str, Any]) -> None:
+    name, metadata = obj["metadata"]["name"], obj["metadata"]
+    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
+    if uid and uid != metadata["uid"]:
+        raise conflict(
+            resource.qualified,
+            name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            f"{metadata['uid']}",
+        )
+    if version and version != metadata["resourceVersion"]:
+        raise conflict(
+            resource.qualified,
+            name,
+            f"Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in "
+            f"object meta: {metadata['resourceVersion']}",
+        )

@@ -1,0 +1,200 @@
+"""From a routed request to the verb that answers it, and what a DELETE or a POST answers with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fakeapi.discovery import discovery_document
+from fakeapi.errors import StatusError, bad_request
+from fakeapi.jsontools import copy_json
+from fakeapi.operations import Operations
+from fakeapi.routes import Route, parse_route
+from fakeapi.selectors import Predicate, field_selector, label_selector
+from fakeapi.store import Key, Store
+from fakeapi.watch import WatchOptions, watch_events
+from simtime import Clock, Ids, RealClock
+
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: HTTP status and a JSON body, or, for a watch, `events` to iterate over."""
+
+    status: int
+    body: dict[str, Any]
+    events: AsyncIterator[dict[str, Any]] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 400
+
+
+class Dispatcher:
+    """Answers requests over one store; every answer is a copy."""
+
+    def __init__(self, store: Store, clock: Clock | None, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._operations: Operations | None = None
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        params: dict[str, str],
+        body: Any,
+        content_type: str,
+        connected: Callable[[], bool],
+    ) -> Response:
+        """The response; raises `StatusError`. A watch lasts while `connected()`."""
+        known = discovery_document(path) if method == "GET" else None
+        if known is not None:
+            return Response(200, known)
+        route = parse_route(method, path)
+        if method == "GET" and _is_true(params.get("watch")):
+            return self._open_watch(route, params, connected)
+        status, found = self._dispatch(method, route, params, body, content_type)
+        return Response(status, copy_json(found))
+
+    def _dispatch(
+        self, method: str, route: Route, params: dict[str, str], body: Any, content_type: str
+    ) -> tuple[int, dict[str, Any]]:
+        do, dry_run = self._verbs(), _dry_run(params)
+        resource, namespace, name = route.resource, route.namespace or "", route.name
+        if method == "GET" and name:
+            return 200, do.get(resource, namespace, name)
+        if method == "GET":
+            limit = _whole_number(params, "limit")
+            matches = _predicate(route, params)
+            start = params.get("continue", "")
+            return 200, do.list(resource, route.namespace, matches, limit=limit, start=start)
+        if method == "POST":
+            return self._post(route, body, dry_run=dry_run)
+        if method == "PUT":
+            obj, created = do.update(
+                resource, namespace, name, body, subresource=route.subresource, dry_run=dry_run
+            )
+            return (201 if created else 200), obj
+        if method == "PATCH":
+            return 200, do.patch(
+                resource, namespace, name, body, content_type,
+                subresource=route.subresource, dry_run=dry_run,
+            )  # fmt: skip
+        return self._delete(route, params, body, dry_run=dry_run)
+
+    def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
+        do, namespace = self._verbs(), route.namespace or ""
+        if route.subresource == "binding":
+            do.bind(route.resource, namespace, route.name, body)
+            return 201, _success(route, None)
+        if route.subresource == "eviction":
+            options = (body or {}).get("deleteOptions")
+            do.deletion.delete(route.resource, namespace, route.name, options, dry_run=dry_run)
+            return 201, _success(route, None)
+        return 201, do.create(route.resource, namespace, body, dry_run=dry_run)
+
+    def _delete(
+        self, route: Route, params: dict[str, str], body: Any, *, dry_run: bool
+    ) -> tuple[int, dict[str, Any]]:
+        do, options = self._verbs(), dict(body or {})
+        if "gracePeriodSeconds" in params:
+            grace = _whole_number(params, "gracePeriodSeconds", signed=True)
+            options.setdefault("gracePeriodSeconds", grace)
+        if not route.name:
+            listed = do.list(route.resource, route.namespace, _predicate(route, params))
+            for item in listed["items"]:
+                where, name = item["metadata"].get("namespace", ""), item["metadata"]["name"]
+                do.deletion.delete(route.resource, where, name, options, dry_run=dry_run)
+            return 200, listed
+        obj, gone = do.deletion.delete(
+            route.resource, route.namespace or "", route.name, options, dry_run=dry_run
+        )
+        if route.resource.strategy.returns_deleted or not gone:
+            return 200, obj
+        return 200, _success(route, obj["metadata"]["uid"])
+
+    def _open_watch(
+        self, route: Route, params: dict[str, str], connected: Callable[[], bool]
+    ) -> Response:
+        self._verbs()
+        version = _whole_number(params, "resourceVersion")
+        if version > self._store.revision:
+            raise StatusError(
+                504,
+                f"Too large resource version: {version}, current: {self._store.revision}",
+                details={"retryAfterSeconds": 1},
+            )
+        by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
+        options = WatchOptions(
+            resource=route.resource,
+            namespace=route.namespace,
+            matches=_predicate(route, {**params, **by_name}),
+            resource_version=version,
+            timeout_s=_whole_number(params, "timeoutSeconds") or None,
+            bookmarks=_is_true(params.get("allowWatchBookmarks")),
+            initial_events=_is_true(params.get("sendInitialEvents")),
+        )
+        return Response(200, {}, _copied(watch_events(self._store, options, connected)))
+
+    def _verbs(self) -> Operations:
+        """The operations; the clock is chosen, and the system namespaces made, at first use."""
+        if self._operations is None:
+            loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
+            clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
+            self._operations = Operations(self._store, clock, self._ids)
+            namespaces = parse_route("POST", "/api/v1/namespaces").resource
+            for name in SYSTEM_NAMESPACES:
+                if self._store.get(Key("namespaces", "", name)) is None:
+                    body = {"metadata": {"name": name}}
+                    self._operations.create(namespaces, "", body, dry_run=False)
+        return self._operations
+
+
+async def _copied(events: AsyncIterator[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    async for event in events:
+        yield copy_json(event)
+
+
+def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
+    supported = ("metadata.name", "metadata.namespace", *route.resource.strategy.field_labels)
+    by_field = field_selector(params.get("fieldSelector", ""), supported)
+    by_label = label_selector(params.get("labelSelector", ""))
+    return lambda obj: by_field(obj) and by_label(obj)
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.lower() in ("true", "1")
+
+
+def _dry_run(params: Mapping[str, str]) -> bool:
+    asked = params.get("dryRun")
+    if asked not in (None, "", "All"):
+        raise bad_request(f'dryRun: unsupported value "{asked}": supported values: "All"')
+    return asked == "All"
+
+
+def _whole_number(params: Mapping[str, str], name: str, *, signed: bool = False) -> int:
+    text = params.get(name, "") or "0"
+    if not (text.removeprefix("-") if signed else text).isdecimal():
+        raise bad_request(f"{name}: wanted a whole number, got {text!r}")
+    return int(text)
+
+
+def _success(route: Route, uid: str | None) -> dict[str, Any]:
+    details = {"name": route.name, "kind": route.resource.plural}
+    if route.resource.group:
+        details["group"] = route.resource.group
+    if uid:
+        details["uid"] = uid
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    }

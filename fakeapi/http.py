@@ -1,0 +1,111 @@
+"""The same server on a TCP port, for clients in other processes (real time only).
+
+Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubelet has to be told
+`contentType: application/json`, since its default is protobuf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web
+
+from fakeapi.api import FakeApi
+from fakeapi.dispatch import Response
+from fakeapi.errors import ApiUnreachable
+from fakeapi.jsontools import encode
+
+_HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+_MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+_SHUTDOWN_S: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A running server. `url` is what belongs into a kubeconfig."""
+
+    url: str
+    _runner: web.AppRunner
+
+    async def close(self) -> None:
+        """Stop listening and end every open watch."""
+        await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpServer:
+    """Serve `api` on `host`:`port` (0: a free one) until the result is closed.
+
+    Raises `OSError` when the address cannot be bound.
+    """
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await _handle(api, request)
+
+    app = web.Application(client_max_size=_MAX_BODY_BYTES)
+    app.router.add_route("*", "/{path:.*}", handle)
+    # Without handler_cancellation the watch of a client that went away would stay for ever.
+    runner = web.AppRunner(
+        app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_S
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    bound = runner.addresses[0][1]
+    shown = f"[{host}]" if ":" in host else host
+    return HttpServer(f"http://{shown}:{bound}", runner)
+
+
+async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
+    if request.path in _HEALTH_PATHS:
+        return web.Response(text="ok")
+    try:
+        response = await api.request(
+            request.method,
+            request.path,
+            params=dict(request.query),
+            body=await request.read() or None,
+            content_type=request.headers.get("Content-Type", "application/json"),
+        )
+        if response.events is None:
+            return web.Response(
+                status=response.status,
+                body=encode(response.body),
+                content_type="application/json",
+            )
+        return await _stream(request, response)
+    except ApiUnreachable:
+        return _cut(request)
+
+
+async def _stream(request: web.Request, response: Response) -> web.StreamResponse:
+    answer = web.StreamResponse(headers={"Content-Type": "application/json"})
+    answer.enable_chunked_encoding()
+    await answer.prepare(request)
+    if response.events is not None:
+        async for event in response.events:
+            await answer.write(encode(event) + b"\n")
+    return answer
+
+
+def _cut(request: web.Request) -> web.StreamResponse:
+    """Break the connection without an answer, as a dead server would."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response(status=503)

@@ -1,0 +1,174 @@
+"""What the Docker daemon and this host allow: reached or not, capabilities, leftovers of the dead.
+
+Everything is detected, nothing assumed: most hosts run `--privileged` containers, some refuse
+them because a capability is missing from their own bounding set. What must never happen here: a
+container of a living owner is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+OWNER_LABEL: Final = "refkubelet.containerd.owner"
+
+# Linux capabilities 0..37 in kernel order; later ones are not needed by containerd, and Docker
+# 20.10 does not know them.
+_CAPABILITIES: Final = (
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+)
+
+
+class NodeError(Exception):
+    """The containerd node cannot be built, started or reached; the text says what to do."""
+
+
+def docker_client(timeout_s: int = 600) -> Any:
+    """A client of the Docker daemon that `DOCKER_HOST` names (default: its unix socket)."""
+    import docker
+
+    return docker.from_env(timeout=timeout_s)
+
+
+def docker_problem() -> str | None:
+    """Why containers cannot be started here, with what to do, in one line; None: they can."""
+    try:
+        import testcontainers.core  # noqa: F401
+    except ImportError:
+        return "testcontainers is not installed: run  pip install 'refkubelet[containers]'"
+    where = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    problem = _socket_problem(where)
+    if problem is None:
+        try:
+            client = docker_client(timeout_s=10)
+        except Exception as error:  # docker-py wraps every transport's errors differently
+            problem = (str(error) or type(error).__name__).splitlines()[0][:200]
+        else:
+            client.close()
+            return None
+    return (
+        f"Docker does not answer at {where} ({problem}): start it, for example with  "
+        "sudo systemctl start docker  or  sudo dockerd  (DOCKER_HOST names another one)"
+    )
+
+
+def _socket_problem(where: str) -> str | None:
+    """Why a unix socket cannot be reached; None for one that can, and for other addresses."""
+    if not where.startswith("unix://"):
+        return None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(5.0)
+        try:
+            probe.connect(where.removeprefix("unix://"))
+        except FileNotFoundError:
+            return "no such file"
+        except PermissionError:
+            return "permission denied: add your user to the group docker"
+        except OSError as error:
+            return str(error.strerror or error).lower()
+    return None
+
+
+def bounding_set(status: str) -> frozenset[str]:
+    """Names of the capabilities 0..37 in `CapBnd` of a /proc/<pid>/status text."""
+    line = next(line for line in status.splitlines() if line.startswith("CapBnd:"))
+    bits = int(line.split()[1], 16)
+    return frozenset(name for number, name in enumerate(_CAPABILITIES) if bits >> number & 1)
+
+
+def host_capabilities() -> frozenset[str]:
+    """Capabilities this host can hand out; all of them where it cannot be told."""
+    try:
+        return bounding_set(Path("/proc/self/status").read_text())
+    except OSError:
+        return frozenset(_CAPABILITIES)
+
+
+def privileges(allowed: frozenset[str]) -> dict[str, Any]:
+    """Docker arguments that give a container as much as `allowed` permits.
+
+    `privileged` where everything is; otherwise an explicit list, because Docker then fails with
+    "unable to apply caps".
+    """
+    if allowed.issuperset(_CAPABILITIES):
+        return {"privileged": True}
+    return {
+        "cap_drop": ["ALL"],
+        "cap_add": [name for name in _CAPABILITIES if name in allowed],
+        "security_opt": ["seccomp=unconfined", "apparmor=unconfined", "label=disable"],
+    }
+
+
+def bind_mode(path: Path, mountinfo: str | None = None) -> str:
+    """`rw,rslave` where mounts made under `path` can be passed on into a container, else `rw`."""
+    text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
+    best, shared = -1, False
+    for line in text.splitlines():
+        fields = line.split()
+        point = fields[4]
+        inside = path == Path(point) or Path(point) in path.parents
+        if inside and len(point) >= best:
+            optional = fields[6 : fields.index("-")]
+            best, shared = len(point), any(f.startswith(("shared:", "master:")) for f in optional)
+    return "rw,rslave" if shared else "rw"
+
+
+def owner_mark(pid: int | None = None) -> str | None:
+    """`<pid>.<start time>` of a process (default: this one); None if there is none such."""
+    pid = os.getpid() if pid is None else pid
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return f"{pid}.{stat.rpartition(')')[2].split()[19]}"
+
+
+def leftovers(client: Any) -> Sequence[Any]:
+    """Containers of ours whose owner process has ended."""
+    found = client.containers.list(all=True, filters={"label": OWNER_LABEL})
+    return [c for c in found if not _owner_lives(c.labels[OWNER_LABEL])]
+
+
+def _owner_lives(mark: str) -> bool:
+    pid = mark.partition(".")[0]
+    return pid.isdigit() and owner_mark(int(pid)) == mark

@@ -1,0 +1,175 @@
+"""The container image that holds containerd: packages only, built once, tagged by its inputs.
+
+Two ways to the same packages: from a public Debian base where a registry can be reached, and from
+Debian packages alone (debootstrap, needs root) where not. What must never happen here: a failed
+build leaves a tag behind that a later run takes for the whole image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from conformance.harness.containerd.docker_host import NodeError
+
+RELEASE: Final = "bookworm"
+PACKAGES: Final = (
+    "busybox-static",
+    "containerd",
+    "containernetworking-plugins",
+    "iptables",
+    "runc",
+)
+REPOSITORY: Final = "refkubelet-containerd"
+
+_DOCKERFILE: Final = f"""\
+FROM debian:{RELEASE}-slim
+RUN apt-get update \\
+ && apt-get install -y --no-install-recommends {" ".join(PACKAGES)} \\
+ && rm -rf /var/lib/apt/lists/*
+"""
+_LEFT_OUT: Final = (
+    "./dev/*",
+    "./proc/*",
+    "./sys/*",
+    "./usr/share/doc",
+    "./usr/share/locale",
+    "./usr/share/man",
+    "./var/cache/apt",
+    "./var/lib/apt/lists",
+)
+_BUILD_TIMEOUT_S: Final = 900
+_PROBE_TIMEOUT_S: Final = 3.0
+
+Report = Callable[[str], None]
+
+
+def image_tag() -> str:
+    """`refkubelet-containerd:<hash of everything that goes into it>`."""
+    inputs = "\n".join((_DOCKERFILE, *_LEFT_OUT))
+    return f"{REPOSITORY}:{hashlib.sha256(inputs.encode()).hexdigest()[:12]}"
+
+
+def ensure_image(client: Any, report: Report) -> str:
+    """The tag of the image, built first if it is not there (about a minute, once).
+
+    Environment: `REFKUBELET_CONTAINERD_IMAGE` names a ready image to use instead;
+    `REFKUBELET_IMAGE_SOURCE` = `registry` or `packages` chooses the way.
+
+    Raises: NodeError that names what each way lacked.
+    """
+    import docker.errors
+
+    if given := os.environ.get("REFKUBELET_CONTAINERD_IMAGE"):
+        return given
+    tag = image_tag()
+    try:
+        client.images.get(tag)
+    except docker.errors.ImageNotFound:
+        _build(client, tag, report)
+    return tag
+
+
+def _build(client: Any, tag: str, report: Report) -> None:
+    ways = {"registry": build_from_registry, "packages": build_from_packages}
+    chosen = os.environ.get("REFKUBELET_IMAGE_SOURCE")
+    if chosen is not None and chosen not in ways:
+        raise NodeError(f"REFKUBELET_IMAGE_SOURCE={chosen!r}: wanted registry or packages")
+    if chosen is None and not registry_answers(client):
+        report("no image registry answers: building from Debian packages")
+        chosen = "packages"
+    problems = []
+    for name in (chosen,) if chosen else tuple(ways):
+        report(f"building the image {tag} from {name} (about a minute, only once)")
+        try:
+            ways[name](client, tag)
+        except NodeError as error:
+            problems.append(f"from {name}: {error}")
+        else:
+            return
+    raise NodeError("cannot build the containerd image\n  " + "\n  ".join(problems))
+
+
+def registry_answers(client: Any) -> bool:
+    """Whether the daemon's default registry can be reached; a configured proxy counts as yes."""
+    info = client.info()
+    if info.get("HttpsProxy") or info.get("HttpProxy"):
+        return True
+    mirrors = (info.get("RegistryConfig") or {}).get("Mirrors") or ()
+    for url in (*mirrors, info.get("IndexServerAddress", "")):
+        parts = urlsplit(url)
+        if parts.hostname is None:
+            continue
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+        try:
+            socket.create_connection((parts.hostname, port), timeout=_PROBE_TIMEOUT_S).close()
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def build_from_registry(client: Any, tag: str) -> None:
+    """Build on the public Debian base. Raises: NodeError with the last lines of the build."""
+    import docker.errors
+
+    try:
+        client.images.build(
+            fileobj=io.BytesIO(_DOCKERFILE.encode()), tag=tag, rm=True, timeout=_BUILD_TIMEOUT_S
+        )
+    except docker.errors.BuildError as error:
+        lines = [str(entry["stream"]).strip() for entry in error.build_log if "stream" in entry]
+        raise NodeError("; ".join([*[line for line in lines if line][-3:], error.msg])) from None
+    except docker.errors.APIError as error:
+        raise NodeError(error.explanation or str(error)) from None
+
+
+def build_from_packages(client: Any, tag: str) -> None:
+    """Unpack a minimal Debian with debootstrap and import it; needs root and a package mirror.
+
+    Environment: `REFKUBELET_DEBIAN_MIRROR` (default: debootstrap's own).
+
+    Raises: NodeError that says what is missing or the last lines of debootstrap.
+    """
+    if os.geteuid() != 0:
+        raise NodeError("needs root to unpack packages: run as root, or make a registry reachable")
+    if shutil.which("debootstrap") is None:
+        raise NodeError("debootstrap is not installed: apt-get install debootstrap")
+    repository, _, version = tag.partition(":")
+    with tempfile.TemporaryDirectory(prefix="refkubelet-image-") as scratch:
+        rootfs, archive = Path(scratch, "rootfs"), Path(scratch, "rootfs.tar")
+        mirror = os.environ.get("REFKUBELET_DEBIAN_MIRROR")
+        include = f"--include={','.join(PACKAGES)}"
+        _run(
+            ["debootstrap", "--variant=minbase", include, RELEASE, str(rootfs)]
+            + ([mirror] if mirror else [])
+        )
+        excludes = [f"--exclude={pattern}" for pattern in _LEFT_OUT]
+        _run(["tar", "-C", str(rootfs), *excludes, "-cf", str(archive), "."])
+        client.api.import_image_from_file(str(archive), repository=repository, tag=version)
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_BUILD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NodeError(f"{command[0]} did not end within {_BUILD_TIMEOUT_S} s") from None
+    if done.returncode != 0:
+        tail = "; ".join(done.stdout.strip().splitlines()[-3:])
+        raise NodeError(f"{command[0]} failed with code {done.returncode}: {tail}")

@@ -1,0 +1,335 @@
+"""A real containerd in a container: started, awaited, driven and cleaned up.
+
+The container is a whole node for containerd; the kubelet stays outside. So directories whose
+names travel in CRI calls (pod logs, kubelet root, containerd's own root) are mounted at the same
+path inside and outside. What must never happen here: a container, a pod or a cgroup outlives its
+test run, or one run removes another living run's node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
+from conformance.harness.containerd.docker_host import (
+    OWNER_LABEL,
+    NodeError,
+    bind_mode,
+    docker_client,
+    docker_problem,
+    host_capabilities,
+    leftovers,
+    owner_mark,
+    privileges,
+)
+from conformance.harness.containerd.image import Report, ensure_image
+from conformance.harness.containerd.settings import (
+    BUSYBOX_IMAGES,
+    PAUSE_IMAGE,
+    SHARED_DIR,
+    NodeSettings,
+    write_shared,
+)
+from fakecri.endpoint import socket_path
+from fakecri.server import GrpcUpstream
+
+READY_TIMEOUT_S: Final = 60.0
+_POLL_S: Final = 0.05
+_TASKS: Final = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOutput:
+    """What a command in the node's container answered."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDirs:
+    """Directories of one node below its work directory, the same path inside and outside."""
+
+    workdir: Path
+
+    @property
+    def shared(self) -> Path:
+        """Socket and configuration; inside it is `SHARED_DIR`."""
+        return self.workdir / "node"
+
+    @property
+    def logs(self) -> Path:
+        return self.workdir / "logs"
+
+    @property
+    def kubelet(self) -> Path:
+        return self.workdir / "kubelet"
+
+    @property
+    def containerd(self) -> Path:
+        return self.workdir / "containerd"
+
+
+class ContainerdNode:
+    """A running containerd; `start_containerd` makes it.
+
+    The methods that run a command in the container block the loop for its duration (about 0.1 s).
+    """
+
+    def __init__(self, container: Any, dirs: NodeDirs) -> None:
+        self._container = container
+        self._dirs = dirs
+        self.version = ""
+        """containerd's own version, `1.6.20~ds1`."""
+
+    @property
+    def endpoint(self) -> str:
+        """The CRI endpoint on this host, `unix:///...`."""
+        return f"unix://{self._dirs.shared}/containerd.sock"
+
+    @property
+    def log_root(self) -> Path:
+        """Where pod log directories belong (the kubelet's `podLogsDir`)."""
+        return self._dirs.logs
+
+    @property
+    def kubelet_root(self) -> Path:
+        """The kubelet's root directory: what it mounts into containers must be below it."""
+        return self._dirs.kubelet
+
+    def exec(self, command: Sequence[str]) -> ExecOutput:
+        """Run `command` in the node's container, as root, and return what it answered."""
+        code, (out, err) = self._container.exec_run(list(command), demux=True)
+        return ExecOutput(code, (out or b"").decode(), (err or b"").decode())
+
+    def check(self, command: Sequence[str]) -> str:
+        """Like `exec`, returning stdout. Raises: NodeError if the command fails."""
+        done = self.exec(command)
+        if done.exit_code != 0:
+            raise NodeError(
+                f"`{shlex.join(command)}` failed in the node with code {done.exit_code}: "
+                f"{(done.stderr or done.stdout).strip()}"
+            )
+        return done.stdout
+
+    def kill(self, container_id: str, signal: str = "KILL") -> None:
+        """Signal the main process of a container or sandbox, behind containerd's back.
+
+        Raises: NodeError if it has no process.
+        """
+        self.check(["sh", "-c", f'kill -s {signal} "$(cat {_TASKS}/{container_id}/init.pid)"'])
+
+    async def stop_containerd(self, signal: str = "TERM") -> None:
+        """End containerd and keep it down; containers go on. Waits until it is gone."""
+        (self._dirs.shared / "stay-down").touch()
+        self.check(["sh", "-c", f'kill -s {signal} "$(cat /run/containerd.pid)"'])
+        gone = (
+            'pid=$(cat /run/containerd.pid); while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done'
+        )
+        self.check(["timeout", f"{READY_TIMEOUT_S:.0f}", "sh", "-c", gone])
+
+    async def start_containerd(self) -> None:
+        """Start it again after `stop_containerd` and wait until the CRI is ready."""
+        (self._dirs.shared / "stay-down").unlink(missing_ok=True)
+        await self.wait_ready()
+
+    async def restart_containerd(self, signal: str = "TERM") -> None:
+        """End containerd and start it again (CRI-160); containers go on."""
+        await self.stop_containerd(signal)
+        await self.start_containerd()
+
+    async def wait_ready(self, timeout_s: float = READY_TIMEOUT_S) -> None:
+        """Wait until Version answers and the runtime and its network are ready (CRI-130).
+
+        Raises: NodeError with the last log lines.
+        """
+        problem = "nothing tried yet"
+        try:
+            async with asyncio.timeout(timeout_s), GrpcUpstream(self.endpoint) as upstream:
+                while problem:
+                    try:
+                        problem = await self._not_ready(upstream)
+                    except grpc.RpcError as error:
+                        problem = f"{error.code().name}: {error.details()}"
+                    await asyncio.sleep(_POLL_S if problem else 0)
+                    self._require_running()
+        except TimeoutError:
+            raise NodeError(
+                f"containerd was not ready after {timeout_s:.0f} s ({problem}); its last words:\n"
+                + self.logs()
+            ) from None
+
+    async def _not_ready(self, upstream: GrpcUpstream) -> str:
+        version = await upstream.call("Version", cri.VersionRequest(), timeout_s=5)
+        status = await upstream.call("Status", cri.StatusRequest(), timeout_s=5)
+        assert isinstance(version, cri.VersionResponse)
+        assert isinstance(status, cri.StatusResponse)
+        self.version = version.runtime_version
+        missing = {"RuntimeReady", "NetworkReady"}
+        missing -= {c.type for c in status.status.conditions if c.status}
+        return f"not yet: {', '.join(sorted(missing))}" if missing else ""
+
+    def _require_running(self) -> None:
+        self._container.reload()
+        if self._container.status != "running":
+            raise NodeError(f"the node's container ended at once; its last words:\n{self.logs()}")
+
+    def logs(self, lines: int = 20) -> str:
+        """The last lines containerd wrote."""
+        text: str = self._container.logs(tail=lines).decode(errors="replace")
+        return text
+
+    def load_images(self) -> None:
+        """Make busybox and pause from the node's own static busybox and import them."""
+        shared = self._dirs.shared
+        applets = self.check(["/bin/busybox", "--list"]).split()
+        self.check(["cp", "-L", "/bin/busybox", f"{SHARED_DIR}/busybox"])
+        machine = self.check(["dpkg", "--print-architecture"]).strip()
+        busybox = (shared / "busybox").read_bytes()
+        recipes = [busybox_recipe(busybox, applets, tag) for tag in BUSYBOX_IMAGES]
+        recipes.append(pause_recipe(busybox, PAUSE_IMAGE))
+        (shared / "images.tar").write_bytes(image_archive(recipes, machine))
+        self._ctr("images", "import", f"{SHARED_DIR}/images.tar")
+
+    def _ctr(self, *arguments: str) -> str:
+        return self.check(
+            ["ctr", "-a", f"{SHARED_DIR}/containerd.sock", "-n", "k8s.io", *arguments]
+        )
+
+    async def wait_images(self) -> None:
+        """Wait until the CRI lists what `load_images` imported (it learns of it by an event)."""
+        wanted = [*BUSYBOX_IMAGES, PAUSE_IMAGE]
+        async with asyncio.timeout(READY_TIMEOUT_S), GrpcUpstream(self.endpoint) as upstream:
+            while wanted:
+                request = cri.ImageStatusRequest(image=cri.ImageSpec(image=wanted[0]))
+                answer = await upstream.call("ImageStatus", request, timeout_s=5)
+                if isinstance(answer, cri.ImageStatusResponse) and answer.HasField("image"):
+                    wanted.pop(0)
+                else:
+                    await asyncio.sleep(_POLL_S)
+
+    async def remove_pods(self) -> None:
+        """Stop and remove every pod, so that their cgroups and mounts go with them."""
+        async with GrpcUpstream(self.endpoint) as upstream:
+            listed = await upstream.call(
+                "ListPodSandbox", cri.ListPodSandboxRequest(), timeout_s=10
+            )
+            assert isinstance(listed, cri.ListPodSandboxResponse)
+            for item in listed.items:
+                stop = cri.StopPodSandboxRequest(pod_sandbox_id=item.id)
+                await upstream.call("StopPodSandbox", stop, timeout_s=20)
+                remove = cri.RemovePodSandboxRequest(pod_sandbox_id=item.id)
+                await upstream.call("RemovePodSandbox", remove, timeout_s=20)
+
+
+@asynccontextmanager
+async def start_containerd(
+    workdir: Path, *, report: Report = lambda _: None
+) -> AsyncIterator[ContainerdNode]:
+    """A ready containerd with busybox and pause images, until the block ends.
+
+    `workdir`: absolute, made if missing, short enough for a socket path. `report` gets a line
+    when something takes long. Nodes of runs that died are removed first.
+
+    Raises: NodeError with what to do, EndpointError if `workdir` is too long.
+    """
+    if problem := docker_problem():
+        raise NodeError(problem)
+    os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")  # Ryuk's image needs a registry
+    dirs = NodeDirs(workdir.absolute())
+    socket_path(f"unix://{dirs.shared}/containerd.sock")
+    client = docker_client()
+    try:
+        for dead in leftovers(client):
+            _remove(dead)
+        tag = ensure_image(client, report)
+    finally:
+        client.close()
+    allowed = host_capabilities()
+    settings = NodeSettings(
+        restrict_oom_score_adj="SYS_RESOURCE" not in allowed,
+        containerd_root=str(dirs.containerd),
+        socket_uid=os.getuid(),
+        socket_gid=os.getgid(),
+    )
+    write_shared(dirs.shared, settings)
+    container = _container(tag, dirs, allowed)
+    try:
+        container.start()
+        node = ContainerdNode(container.get_wrapped_container(), dirs)
+        await node.wait_ready()
+        node.load_images()
+        await node.wait_images()
+        yield node
+        await _remove_pods_if_possible(node, report)
+    finally:
+        if container.get_wrapped_container() is not None:
+            _empty(container.get_wrapped_container())
+        container.stop()
+
+
+def _container(tag: str, dirs: NodeDirs, allowed: frozenset[str]) -> Any:
+    from testcontainers.core.container import DockerContainer
+
+    mark = owner_mark()
+    command = ["/bin/sh", f"{SHARED_DIR}/run.sh", str(dirs.containerd)]
+    container = DockerContainer(tag).with_command(command)
+    container.with_kwargs(
+        cgroupns="host",  # pods' cgroups are where the kubelet outside looks for them
+        labels={OWNER_LABEL: mark or "", "refkubelet.containerd.root": str(dirs.containerd)},
+        **privileges(allowed),
+    )
+    container.with_volume_mapping("/sys/fs/cgroup", "/sys/fs/cgroup", "rw")
+    container.with_volume_mapping(str(dirs.shared), SHARED_DIR, "rw")
+    for directory in (dirs.logs, dirs.kubelet, dirs.containerd):
+        directory.mkdir(parents=True, exist_ok=True)
+        mode = bind_mode(directory)
+        container.with_volume_mapping(str(directory), str(directory), mode)
+    return container
+
+
+async def _remove_pods_if_possible(node: ContainerdNode, report: Report) -> None:
+    try:
+        await node.remove_pods()
+    except grpc.RpcError as error:  # containerd was left down or broken by the test on purpose
+        report(f"pods not removed one by one: {error.code().name}: {error.details()}")
+
+
+def _remove(container: Any) -> None:
+    import docker.errors
+
+    _empty(container)
+    try:
+        container.remove(force=True, v=True)
+    except docker.errors.NotFound:
+        return
+
+
+def _empty(container: Any) -> None:
+    """End everything in the node and delete what root made there, while root is at hand."""
+    import docker.errors
+
+    container.reload()
+    root = container.labels.get("refkubelet.containerd.root")
+    if container.status != "running" or not root:
+        return
+    script = (
+        f"touch {SHARED_DIR}/stay-down; kill -9 -1; "
+        f"rm -rf {shlex.quote(root)}/* {SHARED_DIR}/*; "
+        f"chown -R {os.getuid()}:{os.getgid()} {shlex.quote(str(Path(root).parent))}/*"
+    )
+    try:
+        container.exec_run(["sh", "-c", script])
+    except docker.errors.APIError:
+        return

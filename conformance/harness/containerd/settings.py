@@ -1,0 +1,139 @@
+"""What containerd gets to read: its configuration, the CNI network and the start script.
+
+Pure text from frozen values, so a test can read it without Docker. The image holds packages only;
+all of this is mounted from the host, so changing it builds no new image.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+SHARED_DIR: Final = "/run/refkubelet"
+"""Where the container sees the directory it shares with the host (socket, configuration)."""
+PAUSE_IMAGE: Final = "localhost/pause:1"
+BUSYBOX_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2")
+POD_SUBNET: Final = "10.210.0.0/16"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What differs from host to host."""
+
+    restrict_oom_score_adj: bool
+    """True where CAP_SYS_RESOURCE is missing: a process may then not lower its oom_score_adj."""
+    containerd_root: str
+    """containerd's store, the same path inside and outside: ImageFsInfo names it (CRI-098)."""
+    socket_uid: int = 0
+    socket_gid: int = 0
+
+
+def containerd_config(settings: NodeSettings) -> str:
+    """config.toml (version 2: containerd 1.6, 1.7 and, converted at start, 2.x).
+
+    The snapshotter is chosen by the start script, which alone can try overlayfs on the spot.
+    AppArmor stays out: its profiles belong to the host, not to us.
+    """
+    restrict = "true" if settings.restrict_oom_score_adj else "false"
+    return f"""\
+version = 2
+root = "{settings.containerd_root}"
+state = "/run/containerd"
+oom_score = 0
+
+[grpc]
+  address = "{SHARED_DIR}/containerd.sock"
+  uid = {settings.socket_uid}
+  gid = {settings.socket_gid}
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{PAUSE_IMAGE}"
+  restrict_oom_score_adj = {restrict}
+  disable_apparmor = true
+  disable_tcp_service = true
+
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "@SNAPSHOTTER@"
+    default_runtime_name = "runc"
+
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{SHARED_DIR}/cni"
+"""
+
+
+def cni_config() -> str:
+    """One bridge with addresses from `POD_SUBNET`; no masquerading: pods need no outer world."""
+    return json.dumps(
+        {
+            "cniVersion": "0.4.0",
+            "name": "refkubelet",
+            "plugins": [
+                {
+                    "type": "bridge",
+                    "bridge": "cni0",
+                    "isGateway": True,
+                    "ipMasq": False,
+                    "ipam": {
+                        "type": "host-local",
+                        "ranges": [[{"subnet": POD_SUBNET}]],
+                        "routes": [{"dst": "0.0.0.0/0"}],
+                    },
+                }
+            ],
+        },
+        indent=2,
+    )
+
+
+RUN_SCRIPT: Final = f"""\
+#!/bin/sh
+# Main process of the node: makes the mounts containerd needs, then keeps containerd running.
+# containerd is a child, not this process, so that it can be restarted while containers live on.
+# Argument: containerd's root directory.
+shared={SHARED_DIR}
+root=$1
+
+# Without --privileged Docker hands these out read-only.
+mount -o remount,rw /sys 2>/dev/null
+for path in /proc/sys /proc/sysrq-trigger /proc/irq /proc/bus /proc/fs; do
+  umount "$path" 2>/dev/null
+done
+# Mount propagation inside pods needs shared mounts here.
+mount --make-rshared /
+
+mkdir -p /run/containerd "$root/probe"
+snapshotter=native
+cd "$root/probe" && mkdir -p low up work all
+if mount -t overlay overlay -o lowerdir=low,upperdir=up,workdir=work all 2>/dev/null; then
+  umount all
+  snapshotter=overlayfs
+fi
+cd / && rm -rf "$root/probe"
+sed "s/@SNAPSHOTTER@/$snapshotter/" "$shared/config.toml" > /run/containerd-config.toml
+
+while :; do
+  while [ -e "$shared/stay-down" ]; do sleep 0.1; done
+  containerd --config /run/containerd-config.toml &
+  echo $! > /run/containerd.pid
+  wait $!
+  echo "containerd ended with code $?" >&2
+  sleep 0.1
+done
+"""
+
+
+def write_shared(directory: Path, settings: NodeSettings) -> None:
+    """Fill the directory that is mounted at `SHARED_DIR`."""
+    (directory / "cni").mkdir(parents=True, exist_ok=True)
+    (directory / "config.toml").write_text(containerd_config(settings))
+    (directory / "cni" / "10-refkubelet.conflist").write_text(cni_config())
+    (directory / "run.sh").write_text(RUN_SCRIPT)

@@ -1,7 +1,7 @@
 """The recorded statuses of the real kubelet, made again from what they say about the runtime.
 
 Each recorded row is turned into the runtime's view (records, sandboxes, probe results); the status
-that is generated from it must be the recorded one. Left out is what other parts write: rows of deleted
+that is generated from it must be the recorded one. Left out is what other parts write: deleted
 API pods (TerminatePod), rows after a probe result alone (the status manager patches the old
 status), evictions, deadlines, resizes, rejections, mirrors.
 """
@@ -42,7 +42,7 @@ def _ns(text: str | None) -> int:
 
 
 def _record(status: dict[str, Any], state: dict[str, Any], **more: Any) -> ContainerRecord | None:
-    common = dict(name=status["name"], image=status["image"], image_id=status["imageID"])
+    common = {"name": status["name"], "image": status["image"], "image_id": status["imageID"]}
     if "running" in state:
         return ContainerRecord(
             id=status["containerID"].partition("://")[2],

@@ -1,0 +1,212 @@
+"""What one run of a probe worker does: the checks in their order, and the counters. Pure.
+
+A worker keeps four facts (`WorkerState`). At every tick it reads the kubelet's own status of the
+pod and asks `decide_probe_run`; only `RUN` calls the handler, and `count_outcome` says whether the
+answer is stored. What must never happen: a handler call for a container that is on hold, not
+started, or still in its initial delay (PROBE-013, PROBE-016, PROBE-017).
+Upstream: pkg/kubelet/prober/worker.go: doProbe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe, is_sidecar
+from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.status.container_statuses import bare_id
+from refkubelet.status.phase import is_terminal
+from refkubelet.status.restart import exit_restarts, pod_restart_policy
+
+INITIAL: Final = {
+    ProbeType.LIVENESS: ProbeResult.SUCCESS,
+    ProbeType.READINESS: ProbeResult.FAILURE,
+    ProbeType.STARTUP: ProbeResult.UNKNOWN,
+}  # PROBE-012
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTarget:
+    """One probe of one container, as it was when the worker was made (PROBE-002).
+
+    Numbers fall back to the API's defaults (PROBE-003); seconds.
+    """
+
+    pod: Pod
+    container: Container
+    probe_type: ProbeType
+    init: bool = False  # a sidecar
+
+    @property
+    def probe(self) -> Probe:
+        probe = probe_of(self.container, self.probe_type)
+        if probe is None:
+            raise ValueError(f"container {self.container.name} has no such probe")
+        return probe
+
+    @property
+    def period_s(self) -> int:
+        return self.probe.periodSeconds or 10
+
+    @property
+    def timeout_s(self) -> int:
+        return self.probe.timeoutSeconds or 1
+
+    @property
+    def threshold(self) -> dict[ProbeResult, int]:
+        return {
+            ProbeResult.SUCCESS: self.probe.successThreshold or 1,
+            ProbeResult.FAILURE: self.probe.failureThreshold or 3,
+        }
+
+    @property
+    def field_path(self) -> str:
+        group = "initContainers" if self.init else "containers"
+        return f"spec.{group}{{{self.container.name}}}"
+
+
+def probe_of(container: Container, probe_type: ProbeType) -> Probe | None:
+    """The container's probe of that type, or None."""
+    return {
+        ProbeType.LIVENESS: container.livenessProbe,
+        ProbeType.READINESS: container.readinessProbe,
+        ProbeType.STARTUP: container.startupProbe,
+    }[probe_type]
+
+
+def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
+    """Every probe of a pod in the order workers are made: startup, readiness, liveness; regular
+    containers, then sidecars. Plain init and ephemeral containers have none (PROBE-001)."""
+    if pod.spec is None:
+        return ()
+    sidecars = [c for c in pod.spec.initContainers or () if is_sidecar(c)]
+    owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars]
+    return tuple(
+        ProbeTarget(pod, container, probe_type, init)
+        for container, init in owners
+        for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
+        if probe_of(container, probe_type) is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """What a worker remembers. Counters survive a new container ID (PROBE-027)."""
+
+    container_id: str = ""
+    on_hold: bool = False
+    last: ProbeResult | None = None
+    run_length: int = 0
+
+
+class Verdict(Enum):
+    """What follows: nothing until the next tick, a handler call, or the worker's end."""
+
+    WAIT = "wait"
+    RUN = "run"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStep:
+    """The decision of one tick. First `forget` (an old container ID), then `stores` in order,
+    all for `state.container_id`."""
+
+    verdict: Verdict
+    state: WorkerState
+    stores: tuple[ProbeResult, ...] = ()
+    forget: str = ""
+
+
+def decide_probe_run(
+    target: ProbeTarget,
+    state: WorkerState,
+    status: PodStatus | None,
+    now: datetime,
+    *,
+    predates_kubelet: bool = False,
+) -> ProbeStep:
+    """The checks of PROBE-011..017, first match wins. `now`: aware UTC.
+
+    `predates_kubelet`: this container was running before the kubelet started, so nothing is
+    assumed about it (PROBE-051).
+    """
+    if status is None:
+        return ProbeStep(Verdict.WAIT, state)
+    if is_terminal(status.phase):
+        return ProbeStep(Verdict.END, state)
+    container = find_status(status, target.container.name)
+    container_id = bare_id(container.containerID) if container is not None else ""
+    if container is None or not container_id:
+        return ProbeStep(Verdict.WAIT, state)
+    forget = ""
+    stores: tuple[ProbeResult, ...] = ()
+    if container_id != state.container_id:
+        forget = state.container_id
+        state = replace(state, container_id=container_id, on_hold=False)
+        stores = _first_results(target, container, predates_kubelet=predates_kubelet)
+    verdict, more = _verdict(target, state, container, now)
+    return ProbeStep(verdict, state, stores + more, forget)
+
+
+def _first_results(
+    target: ProbeTarget, container: ContainerStatus, *, predates_kubelet: bool
+) -> tuple[ProbeResult, ...]:
+    """PROBE-012, PROBE-051: what is assumed of a container never probed before."""
+    if not predates_kubelet:
+        return (INITIAL[target.probe_type],)
+    started_sidecar = target.init and bool(container.started)
+    if started_sidecar and target.probe_type is ProbeType.STARTUP:
+        return (ProbeResult.SUCCESS,)
+    return ()
+
+
+def _verdict(
+    target: ProbeTarget, state: WorkerState, container: ContainerStatus, now: datetime
+) -> tuple[Verdict, tuple[ProbeResult, ...]]:
+    if state.on_hold:
+        return Verdict.WAIT, ()  # PROBE-013
+    running = container.state.running if container.state else None
+    if running is None:
+        goes_on = _will_run_again(target, container)
+        return (Verdict.WAIT if goes_on else Verdict.END), (ProbeResult.FAILURE,)  # PROBE-014
+    deleting = target.pod.metadata is not None and target.pod.metadata.deletionTimestamp
+    if deleting and target.probe_type is not ProbeType.READINESS:
+        return Verdict.END, (ProbeResult.SUCCESS,)  # PROBE-015
+    delay_s = target.probe.initialDelaySeconds or 0
+    started_at = running.startedAt
+    if started_at is not None and int((now - started_at).total_seconds()) < delay_s:
+        return Verdict.WAIT, ()  # PROBE-016
+    if bool(container.started) == (target.probe_type is ProbeType.STARTUP):
+        return Verdict.WAIT, ()  # PROBE-017
+    return Verdict.RUN, ()
+
+
+def _will_run_again(target: ProbeTarget, container: ContainerStatus) -> bool:
+    terminated = container.state.terminated if container.state else None
+    if terminated is None or target.init:
+        return True
+    policy = pod_restart_policy(target.pod)
+    return exit_restarts(target.container, policy, terminated.exitCode)
+
+
+def find_status(status: PodStatus, name: str) -> ContainerStatus | None:
+    """The container's status: regular ones first, then init ones (PROBE-011)."""
+    both = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+    return next((s for s in both if s.name == name), None)
+
+
+def count_outcome(
+    target: ProbeTarget, state: WorkerState, result: ProbeResult
+) -> tuple[WorkerState, ProbeResult | None]:
+    """PROBE-019, PROBE-020: the next state, and the result to store (None below the threshold)."""
+    length = state.run_length + 1 if result is state.last else 1
+    state = replace(state, last=result, run_length=length)
+    if length < target.threshold.get(result, 1):
+        return state, None
+    liveness_failed = target.probe_type is ProbeType.LIVENESS and result is ProbeResult.FAILURE
+    if liveness_failed or target.probe_type is ProbeType.STARTUP:
+        state = replace(state, on_hold=True, run_length=0)
+    return state, result

@@ -1,0 +1,223 @@
+"""Running one probe: exec, httpGet, tcpSocket, grpc in this order of choice (PROBE-060..073).
+
+A handler answers with an outcome, or raises `ProbeError` when it could not even ask: such a run is
+tried again at once, three times in all, and then discarded. An error is never a failure: a broken
+runtime call must not restart a container.
+Upstream: pkg/kubelet/prober/prober.go; pkg/probe/.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from lightkube.models.core_v1 import ExecAction, HTTPGetAction, TCPSocketAction
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.duration import format_duration
+from refkubelet.model.objects import Container, PodStatus
+from refkubelet.network import Network, NetworkError
+from refkubelet.probes.decide import ProbeTarget
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import ExecResult
+
+TRIES: Final = 3  # PROBE-060
+OUTPUT_BYTES: Final = 10 * 1024  # PROBE-064
+USER_AGENT: Final = "kube-probe/1.36"  # PROBE-067
+
+
+class ProbeError(Exception):
+    """The probe could not be run; says nothing about the container (PROBE-018)."""
+
+
+class Outcome(Enum):
+    SUCCESS = "success"
+    WARNING = "warning"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    """What the handler saw; `output` goes into the event."""
+
+    outcome: Outcome
+    output: str = ""
+
+
+class ExecRunner(Protocol):
+    """Runs a command in a container; raises `CriCallError` (refkubelet.runtime.client)."""
+
+    async def exec_sync(
+        self, container_id: str, command: Sequence[str], timeout_s: int = 0
+    ) -> ExecResult: ...
+
+
+class Prober:
+    """Runs handlers and records the events of their outcomes."""
+
+    def __init__(
+        self, exec_runner: ExecRunner, events: EventRecorder, network: Network | None = None
+    ) -> None:
+        self._exec_runner = exec_runner
+        self._events = events
+        self._network = network
+
+    async def probe(
+        self, target: ProbeTarget, status: PodStatus, container_id: str
+    ) -> ProbeResult | None:
+        """The result of one run; None when it is discarded (PROBE-018). At most one event."""
+        word = target.probe_type.value
+        try:
+            answer = await self._with_tries(target, status, container_id)
+        except ProbeError as error:
+            message = f"{word} probe errored and resulted in unknown state: {error}"
+            self._event(target, "Unhealthy", message)
+            return None
+        if answer.outcome is Outcome.FAILURE:
+            self._event(target, "Unhealthy", f"{word} probe failed: {answer.output}")
+        if answer.outcome is Outcome.WARNING:
+            self._event(target, "ProbeWarning", f"{word} probe warning: {answer.output}")
+        healthy = answer.outcome in (Outcome.SUCCESS, Outcome.WARNING)
+        return ProbeResult.SUCCESS if healthy else ProbeResult.FAILURE
+
+    def _event(self, target: ProbeTarget, reason: str, message: str) -> None:
+        path = target.field_path
+        self._events.pod_event(target.pod, "Warning", reason, message, field_path=path)
+
+    async def _with_tries(
+        self, target: ProbeTarget, status: PodStatus, container_id: str
+    ) -> ProbeAnswer:
+        for attempt in range(TRIES):
+            try:
+                return await self._run(target, status, container_id)
+            except ProbeError:
+                if attempt == TRIES - 1:
+                    raise
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    async def _run(self, target: ProbeTarget, status: PodStatus, container_id: str) -> ProbeAnswer:
+        probe = target.probe
+        if probe.exec is not None:
+            return await self._run_exec(target, probe.exec, container_id)
+        if probe.httpGet is not None:
+            return await self._run_http(target, probe.httpGet, status)
+        if probe.tcpSocket is not None:
+            return await self._run_tcp(target, probe.tcpSocket, status)
+        if probe.grpc is not None:
+            raise ProbeError("grpc probes are not supported by this version of refkubelet")
+        raise ProbeError(f"missing probe handler for {target.container.name}")
+
+    async def _run_exec(
+        self, target: ProbeTarget, action: ExecAction, container_id: str
+    ) -> ProbeAnswer:
+        """PROBE-062..065. The runtime enforces the timeout."""
+        command = [expand(word, target.container) for word in action.command or ()]
+        try:
+            answer = await self._exec_runner.exec_sync(
+                container_id, command, timeout_s=target.timeout_s
+            )
+        except CriCallError as error:
+            if error.code != "DEADLINE_EXCEEDED":
+                raise ProbeError(str(error)) from error
+            quoted = json.dumps(" ".join(command), ensure_ascii=False)
+            took = format_duration(target.timeout_s)
+            text = f"command timed out: {quoted} timed out after {took}"
+            return ProbeAnswer(Outcome.FAILURE, text)
+        output = (answer.stdout + answer.stderr)[:OUTPUT_BYTES].decode(errors="replace")
+        outcome = Outcome.SUCCESS if answer.exit_code == 0 else Outcome.FAILURE
+        return ProbeAnswer(outcome, output)
+
+    async def _run_http(
+        self, target: ProbeTarget, action: HTTPGetAction, status: PodStatus
+    ) -> ProbeAnswer:
+        """PROBE-066..070."""
+        port = resolve_port(action.port, target.container)
+        host = action.host or status.podIP or ""
+        url = http_url(action.scheme or "HTTP", host, port, action.path or "/")
+        headers = http_headers([(h.name, h.value) for h in action.httpHeaders or ()])
+        try:
+            answer = await self._reach().http_get(url, headers, target.timeout_s)
+        except NetworkError as error:
+            return ProbeAnswer(Outcome.FAILURE, str(error))
+        if 200 <= answer.status < 300:
+            return ProbeAnswer(Outcome.SUCCESS, answer.body)
+        if 300 <= answer.status < 400:
+            text = f"Probe terminated redirects, Response body: {answer.body}"
+            return ProbeAnswer(Outcome.WARNING, text)
+        text = f"HTTP probe failed with statuscode: {answer.status}"
+        return ProbeAnswer(Outcome.FAILURE, text)
+
+    async def _run_tcp(
+        self, target: ProbeTarget, action: TCPSocketAction, status: PodStatus
+    ) -> ProbeAnswer:
+        """PROBE-071."""
+        port = resolve_port(action.port, target.container)
+        host = action.host or status.podIP or ""
+        try:
+            await self._reach().tcp_connect(host, port, target.timeout_s)
+        except NetworkError as error:
+            return ProbeAnswer(Outcome.FAILURE, str(error))
+        return ProbeAnswer(Outcome.SUCCESS)
+
+    def _reach(self) -> Network:
+        if self._network is None:
+            raise ProbeError("this kubelet has no network to probe over; use an exec probe")
+        return self._network
+
+
+_REFERENCE: Final = re.compile(r"\$(\$|\(([^()]*)\))")
+
+
+def expand(word: str, container: Container) -> str:
+    """`$(VAR)` from the container's literal env values; others stay; `$$` is `$` (PROBE-062)."""
+    values = {e.name: e.value or "" for e in container.env or () if e.valueFrom is None}
+
+    def replacement(match: re.Match[str]) -> str:
+        if match[1] == "$":
+            return "$"
+        return values.get(match[2], match[0])
+
+    return _REFERENCE.sub(replacement, word)
+
+
+def resolve_port(port: int | str, container: Container) -> int:
+    """PROBE-061: a number, a name among the container's own ports, or digits.
+
+    Raises `ProbeError`: the run is discarded, so a wrong name never kills anything.
+    """
+    number = port
+    if isinstance(port, str):
+        named = [p.containerPort for p in container.ports or () if p.name == port]
+        if not named and not port.isdecimal():
+            raise ProbeError(f"couldn't find port: {port!r} in container {container.name}")
+        number = named[0] if named else int(port)
+    if not 0 < int(number) < 65536:
+        raise ProbeError(f"invalid port number: {number}")
+    return int(number)
+
+
+def http_url(scheme: str, host: str, port: int, path: str) -> str:
+    """`path` is a URL reference: its query is kept, a missing slash is added (PROBE-066)."""
+    parts = urlsplit(path)
+    query = f"?{parts.query}" if parts.query else ""
+    shown = parts.path if parts.path.startswith("/") else f"/{parts.path}"
+    address = f"[{host}]" if ":" in host else host
+    return f"{scheme.lower()}://{address}:{port}{shown}{query}"
+
+
+def http_headers(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """PROBE-067: the given ones, and User-Agent and Accept unless given; given empty they go."""
+    names = {name.lower() for name, _ in given}
+    emptied = {name.lower() for name, value in given if not value} & {"user-agent", "accept"}
+    headers = [(name, value) for name, value in given if name.lower() not in emptied]
+    for name, value in (("User-Agent", USER_AGENT), ("Accept", "*/*")):
+        if name.lower() not in names:
+            headers.append((name, value))
+    return headers

@@ -1,0 +1,165 @@
+"""All probe workers of the kubelet, and the results they store.
+
+The manager starts and stops workers; what a result means for a pod is decided by the sync loop and
+by `compute_pod_actions`. What must never happen: a worker outlives its pod, or a terminating pod is
+killed by a liveness probe (PROBE-091).
+Upstream: pkg/kubelet/prober/prober_manager.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, PodStatus, uid
+from refkubelet.network import Network
+from refkubelet.probes.decide import ProbeTarget, probe_targets
+from refkubelet.probes.handlers import ExecRunner, Prober
+from refkubelet.probes.results import ProbeResult, ProbeType, ResultManager
+from refkubelet.probes.worker import ProbeWorker, WorkerDeps
+from simtime import Clock, Rng
+
+Key = tuple[str, str, ProbeType]  # pod UID, container name, probe type
+OLD_AFTER: Final = timedelta(seconds=10)  # PROBE-051
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeDeps:
+    """What probing needs of its kubelet. `pod_status`: the status manager's cache by pod UID.
+    `network` None: only exec probes can be run."""
+
+    clock: Clock
+    rng: Rng
+    exec_runner: ExecRunner
+    events: EventRecorder
+    pod_status: Callable[[str], PodStatus | None]
+    network: Network | None = None
+
+
+class ProbeResults:
+    """The results a pod's sync looks at, by bare container ID (`runtime.manager.ProbeView`)."""
+
+    def __init__(self, liveness: ResultManager, startup: ResultManager) -> None:
+        self._liveness = liveness
+        self._startup = startup
+
+    def liveness(self, container_id: str) -> ProbeResult | None:
+        return self._liveness.get(container_id)
+
+    def startup(self, container_id: str) -> ProbeResult | None:
+        return self._startup.get(container_id)
+
+
+class ProbeManager:
+    """Implements `status.readiness.ProbeFacts`. Create it when the kubelet starts: its age decides
+    about jitter (PROBE-004) and about containers found running (PROBE-051)."""
+
+    def __init__(self, deps: ProbeDeps) -> None:
+        self.liveness = ResultManager()
+        self.readiness = ResultManager()
+        self.startup = ResultManager()
+        self.view = ProbeResults(self.liveness, self.startup)
+        self._deps = deps
+        self._prober = Prober(deps.exec_runner, deps.events, deps.network)
+        self._created = deps.clock.now()
+        self._created_s = deps.clock.monotonic_s()
+        self._workers: dict[Key, ProbeWorker] = {}
+        self._tasks: dict[ProbeWorker, asyncio.Task[None]] = {}
+
+    def add_pod(self, pod: Pod) -> None:
+        """Start the pod's workers, once; later calls find them and return (PROBE-002)."""
+        for target in probe_targets(pod):
+            key = (uid(pod), target.container.name, target.probe_type)
+            if key in self._workers:
+                return
+            self._start(key, target)
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None:
+        """The pod terminates: only readiness of regular containers, and sidecars' probes, go on
+        (PROBE-091..093)."""
+        regular = {c.name for c in pod.spec.containers} if pod.spec else set()
+        for (pod_uid, name, probe_type), worker in self._workers.items():
+            ends = pod_uid == uid(pod) and name in regular
+            if ends and probe_type is not ProbeType.READINESS:
+                worker.stop()
+
+    def remove_pod(self, pod: Pod) -> None:
+        """All containers stopped: end all workers of the pod (PROBE-094)."""
+        for (pod_uid, _, _), worker in self._workers.items():
+            if pod_uid == uid(pod):
+                worker.stop()
+
+    def cleanup_pods(self, desired_uids: Collection[str]) -> None:
+        """Housekeeping: end the workers of every other pod (PROBE-094)."""
+        for (pod_uid, _, _), worker in self._workers.items():
+            if pod_uid not in desired_uids:
+                worker.stop()
+
+    def trigger_readiness(self, pod: Pod, status: PodStatus) -> None:
+        """Call after every generated status: a container that runs, is started and is not ready
+        is probed at once (PROBE-007)."""
+        for found in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ())):
+            running = found.state is not None and found.state.running is not None
+            worker = self._workers.get((uid(pod), found.name, ProbeType.READINESS))
+            if running and found.started and not found.ready and worker is not None:
+                worker.trigger()
+
+    async def stop(self) -> None:
+        """Cancel all workers and wait for their end."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- ProbeFacts ---------------------------------------------------------------------------
+
+    def startup_result(self, container_id: str) -> ProbeResult | None:
+        return self.startup.get(container_id)
+
+    def readiness_result(self, container_id: str) -> ProbeResult | None:
+        return self.readiness.get(container_id)
+
+    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
+        return (pod_uid, container_name, probe_type) in self._workers
+
+    def predates_kubelet(self, started_at: datetime | None) -> bool:
+        """Started more than 10 s before this manager was made (PROBE-051)."""
+        return started_at is not None and started_at + OLD_AFTER < self._created
+
+    # -- workers ------------------------------------------------------------------------------
+
+    def _start(self, key: Key, target: ProbeTarget) -> None:
+        worker = ProbeWorker(target, self._worker_deps(target.probe_type), self._jitter_s(target))
+        name = (
+            f"probe {target.probe_type.value.lower()} {target.container.name} of {uid(target.pod)}"
+        )
+        self._workers[key] = worker
+        self._tasks[worker] = asyncio.get_running_loop().create_task(
+            self._run(key, worker), name=name
+        )
+
+    async def _run(self, key: Key, worker: ProbeWorker) -> None:
+        try:
+            await worker.run()
+        finally:
+            self._workers.pop(key, None)
+            self._tasks.pop(worker, None)
+
+    def _worker_deps(self, probe_type: ProbeType) -> WorkerDeps:
+        results = {
+            ProbeType.LIVENESS: self.liveness,
+            ProbeType.READINESS: self.readiness,
+            ProbeType.STARTUP: self.startup,
+        }[probe_type]
+        deps = self._deps
+        return WorkerDeps(deps.clock, self._prober, results, deps.pod_status, self.predates_kubelet)
+
+    def _jitter_s(self, target: ProbeTarget) -> float:
+        """PROBE-004: spread the first runs of a kubelet that found many pods at its start."""
+        if self._deps.clock.monotonic_s() - self._created_s >= target.period_s:
+            return 0.0
+        return self._deps.rng.stream("probe-jitter").uniform(0, target.period_s)

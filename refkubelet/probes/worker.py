@@ -1,0 +1,140 @@
+"""One probe of one container: a loop that ticks, decides and runs the handler.
+
+The beat: the first run at once (after a random part of the period while the kubelet itself is
+young, PROBE-004), then one per period. Runs never overlap; a run longer than the period swallows
+ticks, at most one is kept (PROBE-005). A manual trigger runs at once and restarts the beat
+(PROBE-007). All decisions are in `decide.py`.
+Upstream: pkg/kubelet/prober/worker.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from refkubelet.model.objects import PodStatus, uid
+from refkubelet.probes.decide import (
+    ProbeTarget,
+    Verdict,
+    WorkerState,
+    count_outcome,
+    decide_probe_run,
+    find_status,
+)
+from refkubelet.probes.handlers import Prober
+from refkubelet.probes.results import ResultManager
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDeps:
+    """What a worker needs of its kubelet."""
+
+    clock: Clock
+    prober: Prober
+    results: ResultManager
+    pod_status: Callable[[str], PodStatus | None]  # the status manager's cache, by pod UID
+    predates_kubelet: Callable[[datetime | None], bool]
+
+
+class ProbeWorker:
+    """Runs until its pod is finished or `stop` is called; see the module text."""
+
+    def __init__(self, target: ProbeTarget, deps: WorkerDeps, first_delay_s: float) -> None:
+        self.target = target
+        self._deps = deps
+        self._first_delay_s = first_delay_s
+        self._state = WorkerState()
+        self._next_tick_s = math.inf
+        self._stopping = False
+        self._triggered = False
+        self._wake = asyncio.Event()
+
+    def stop(self) -> None:
+        """End at the next wait; a run in flight finishes (PROBE-095)."""
+        self._stopping = True
+        self._wake.set()
+
+    def trigger(self) -> None:
+        """Run as soon as possible; further triggers before that change nothing (PROBE-007)."""
+        self._triggered = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """The worker's life; its result is forgotten at the end (PROBE-094)."""
+        clock = self._deps.clock
+        try:
+            if self._first_delay_s > 0:
+                await clock.sleep(self._first_delay_s)
+            self._next_tick_s = clock.monotonic_s() + self.target.period_s
+            while not self._stopping and await self._step():
+                await self._wait_for_tick()
+        finally:
+            if self._state.container_id:
+                self._deps.results.remove(self._state.container_id)
+
+    async def _wait_for_tick(self) -> None:
+        while not self._stopping:
+            now_s = self._deps.clock.monotonic_s()
+            if self._triggered:
+                self._triggered = False
+                self._next_tick_s = now_s + self.target.period_s
+                return
+            if now_s >= self._next_tick_s:
+                missed = math.floor((now_s - self._next_tick_s) / self.target.period_s)
+                self._next_tick_s += self.target.period_s * (missed + 1)
+                return
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(self._next_tick_s - now_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _step(self) -> bool:
+        """One tick; False ends the worker. A broken run ends only itself (PROBE-083)."""
+        try:
+            return await self._decide_and_run()
+        except Exception:
+            log.exception("probe run of container %s failed", self.target.container.name)
+            return True
+
+    async def _decide_and_run(self) -> bool:
+        pod_uid = uid(self.target.pod)
+        status = self._deps.pod_status(pod_uid)
+        step = decide_probe_run(
+            self.target,
+            self._state,
+            status,
+            self._deps.clock.now(),
+            predates_kubelet=self._predates_kubelet(status),
+        )
+        self._state = step.state
+        results = self._deps.results
+        if step.forget:
+            results.remove(step.forget)
+        for result in step.stores:
+            await results.set(step.state.container_id, result, pod_uid)
+        if step.verdict is Verdict.RUN and status is not None:
+            await self._run_handler(status, pod_uid)
+        return step.verdict is not Verdict.END
+
+    async def _run_handler(self, status: PodStatus, pod_uid: str) -> None:
+        container_id = self._state.container_id
+        result = await self._deps.prober.probe(self.target, status, container_id)
+        if result is None:
+            return
+        self._state, stored = count_outcome(self.target, self._state, result)
+        if stored is not None:
+            await self._deps.results.set(container_id, stored, pod_uid)
+
+    def _predates_kubelet(self, status: PodStatus | None) -> bool:
+        found = find_status(status, self.target.container.name) if status else None
+        running = found.state.running if found is not None and found.state else None
+        return running is not None and self._deps.predates_kubelet(running.startedAt)

@@ -262,8 +262,7 @@ class PodWorkers(WorkerQuestions):
             await self._syncer.sync_terminating_pod(pod, status, grace_s, status_fn)
             return WorkInput.CONTAINERS_STOPPED
         context = StepContext(options.update_type, record.cancelled)
-        mirror = record.active.mirror if record.active is not None else None
-        terminal = await self._syncer.sync_pod(context, pod, mirror, status)
+        terminal = await self._syncer.sync_pod(context, pod, options.mirror, status)
         return WorkInput.SYNC_SAID_TERMINAL if terminal else WorkInput.SYNC_OK
 
     async def _newer_status(self, record: PodSyncStatus, pod: Pod) -> RuntimePodStatus:

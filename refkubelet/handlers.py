@@ -1,0 +1,208 @@
+"""What the sync loop does with one operation on pods: store it, ask admission, tell the worker.
+
+What must never happen here: a wait for a pod; a decision about containers. A mirror pod never has
+a worker: it only wakes its static pod's (MIRR-020).
+Rules: LIFE-003, LIFE-010..014, LIFE-204. Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions,
+HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from refkubelet.admission.handlers import AdmitHandler, admit
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
+from refkubelet.model.qos import qos_class
+from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
+from refkubelet.pod_workers.records import StatusCache, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.updates import has_terminal_phase
+from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.pods.manager import PodManager
+from refkubelet.runtime.records import RuntimePodStatus
+from refkubelet.status.conditions import find, ready_condition
+from refkubelet.status.deadline import past_active_deadline
+from refkubelet.status.manager import StatusManager
+from refkubelet.status.merge import is_terminal
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+_BEFORE_ALL = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Deletor(Protocol):
+    """The container deletor (GC-020)."""
+
+    def delete_containers_in_pod(
+        self, exited_id: str, status: RuntimePodStatus, *, remove_all: bool
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerDeps:
+    """What the handlers work with; `sources_ready`: all sources have been seen (SRC-070)."""
+
+    clock: Clock
+    pods: PodManager
+    workers: PodWorkers
+    statuses: StatusManager
+    recorder: EventRecorder
+    cache: StatusCache
+    deletor: Deletor
+    sources_ready: Callable[[], bool]
+    admission: tuple[AdmitHandler, ...] = ()
+
+
+class PodHandlers:
+    """One method per operation."""
+
+    def __init__(self, deps: HandlerDeps) -> None:
+        self._deps = deps
+
+    def additions(self, pods: Sequence[Pod]) -> None:
+        """LIFE-010: oldest first; what is refused never gets a worker."""
+        for pod in sorted(pods, key=_created_at):
+            self._deps.pods.add(pod)
+            if is_mirror(pod):
+                self._wake_static_of(pod)
+            elif self._may_run(pod):
+                self.tell_worker(SyncPodType.CREATE, pod)
+
+    def updates(self, pods: Sequence[Pod]) -> None:
+        """LIFE-013, for changes and for deletions that are announced (SRC-066)."""
+        for pod in pods:
+            self._deps.pods.update(pod)
+            if is_mirror(pod):
+                self._wake_static_of(pod)
+            else:
+                self.tell_worker(SyncPodType.UPDATE, pod)
+
+    def removes(self, pods: Sequence[Pod]) -> None:
+        """LIFE-013: gone from its source, so it is killed, once all sources are ready."""
+        for pod in pods:
+            self._deps.pods.remove(pod)
+            if is_mirror(pod):
+                self._wake_static_of(pod)
+            elif self._deps.sources_ready():
+                self.tell_worker(SyncPodType.KILL, pod)
+            else:
+                log.info("skipping delete of %s because sources aren't ready yet", pod_ref(pod))
+
+    def reconcile(self, pods: Sequence[Pod]) -> None:
+        """LIFE-014: only the status changed at the source."""
+        deps = self._deps
+        for pod in pods:
+            deps.pods.update(pod)
+            target = deps.pods.static_of(pod) if is_mirror(pod) else pod
+            if target is None:
+                continue
+            if _readiness_is_outdated(target):
+                self.tell_worker(SyncPodType.SYNC, target)
+            if _was_evicted(target.status):
+                self._delete_containers(uid(target), "", remove_all=True)
+
+    def syncs(self, pods: Iterable[Pod]) -> None:
+        """LIFE-013: look at them again."""
+        for pod in pods:
+            self.tell_worker(SyncPodType.SYNC, pod)
+
+    def tell_worker(self, update_type: SyncPodType, pod: Pod) -> None:
+        """Hand the pod, with the mirror known now, to its worker."""
+        deps = self._deps
+        deps.workers.update_pod(UpdatePodOptions(update_type, pod, deps.pods.mirror_of(pod)))
+
+    def sync_due(self) -> None:
+        """LIFE-004: pods whose queue time has come or whose active deadline has passed."""
+        deps = self._deps
+        due = frozenset(deps.workers.work_queue.take_due())
+        now = deps.clock.now()
+        self.syncs(
+            pod
+            for pod in deps.pods.pods()
+            if uid(pod) in due or past_active_deadline(pod, deps.statuses.get(uid(pod)), now)
+        )
+
+    def pleg_event(self, event: PodLifecycleEvent) -> None:
+        """LIFE-003, PLEG-012."""
+        pod = self._deps.pods.get(event.uid)
+        if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
+            self.syncs([pod])
+        if event.type is PodLifecycleEventType.CONTAINER_DIED:
+            remove_all = self._deps.workers.should_pod_content_be_removed(event.uid)
+            self._delete_containers(event.uid, event.data, remove_all=remove_all)
+
+    def sync_by_uid(self, pod_uid: str) -> None:
+        """Sync that pod if it is a pod of this node."""
+        pod = self._deps.pods.get(pod_uid)
+        if pod is not None:
+            self.syncs([pod])
+
+    def active_pods(self) -> tuple[Pod, ...]:
+        """LIFE-012: all pods but those that are over."""
+        return tuple(pod for pod in self._deps.pods.pods() if not self._is_inactive(pod))
+
+    def _is_inactive(self, pod: Pod) -> bool:
+        deps = self._deps
+        if deps.workers.is_pod_known_terminated(uid(pod)):
+            return True
+        over = has_terminal_phase(pod) or is_terminal(deps.statuses.get(uid(pod)))
+        return over and not deps.workers.is_pod_termination_requested(uid(pod))
+
+    def _may_run(self, pod: Pod) -> bool:
+        """Admission, unless the pod ends or is over anyway (LIFE-010)."""
+        deps = self._deps
+        if deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod):
+            return True
+        others = tuple(p for p in self.active_pods() if uid(p) != uid(pod))
+        rejection = admit(pod, others, deps.admission)
+        if rejection is not None:
+            self._reject(pod, rejection.reason, rejection.message)
+        return rejection is None
+
+    def _reject(self, pod: Pod, reason: str, message: str) -> None:
+        """LIFE-011."""
+        self._deps.recorder.pod_event(pod, "Warning", reason, message)
+        status = PodStatus(
+            phase="Failed",
+            reason=reason,
+            message=f"Pod was rejected: {message}",
+            qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
+        )
+        self._deps.statuses.set_pod_status(pod, status)
+
+    def _wake_static_of(self, mirror: Pod) -> None:
+        """The mirror as it was handed over goes along, even one that is gone (MIRR-030)."""
+        static = self._deps.pods.static_of(mirror)
+        if static is None:
+            log.debug("mirror %s has no static pod", full_name(mirror))
+            return
+        self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
+
+    def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:
+        try:
+            status = self._deps.cache.get(pod_uid)
+        except Exception:
+            return  # its status cannot be read now; garbage collection comes later
+        self._deps.deletor.delete_containers_in_pod(exited_id, status, remove_all=remove_all)
+
+
+def _created_at(pod: Pod) -> datetime:
+    created = pod.metadata.creationTimestamp if pod.metadata is not None else None
+    return created or _BEFORE_ALL
+
+
+def _readiness_is_outdated(pod: Pod) -> bool:
+    if pod.spec is None or not pod.spec.readinessGates or pod.status is None:
+        return False
+    fresh = ready_condition(pod, pod.status, pod.status.conditions or [])
+    known = find(pod.status, "Ready")
+    return known is None or known.status != fresh.status
+
+
+def _was_evicted(status: PodStatus | None) -> bool:
+    return status is not None and status.phase == "Failed" and status.reason == "Evicted"

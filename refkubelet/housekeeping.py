@@ -1,0 +1,154 @@
+"""Every 2 s: compare what is wanted, what the workers know and what runs, and end the rest.
+
+The order of the parts is the point (LIFE-015): the workers forget what is finished before the
+pods without a worker are created again, and only then may what runs without a worker be killed.
+What must never happen: it runs before every source was seen (SRC-071); a list that failed is taken
+for an empty one. Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from refkubelet.apiclient import ApiError
+from refkubelet.handlers import PodHandlers
+from refkubelet.model.objects import Pod, full_name, uid
+from refkubelet.pod_workers.records import (
+    KillPodOptions,
+    PodWorkerSync,
+    SyncPodType,
+    UpdatePodOptions,
+)
+from refkubelet.pod_workers.transitions import WorkState
+from refkubelet.pod_workers.updates import has_terminal_phase, is_being_deleted
+from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.pods.manager import PodManager
+from refkubelet.pods.mirror import MirrorClient
+from refkubelet.runtime.records import RuntimePod
+from refkubelet.status.manager import StatusManager
+from refkubelet.worker_steps import RUNTIME_POD_GRACE_S
+
+log = logging.getLogger(__name__)
+
+AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
+
+
+class CleanableRuntime(Protocol):
+    """What housekeeping asks of the runtime manager."""
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
+
+    def forget_old_backoffs(self) -> None: ...
+
+
+class CleanableProbes(Protocol):
+    def cleanup_pods(self, desired_uids: Iterable[str]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupDeps:
+    """What housekeeping works with; pod directories are `root_dir/pods/<uid>`."""
+
+    pods: PodManager
+    workers: PodWorkers
+    handlers: PodHandlers
+    statuses: StatusManager
+    probes: CleanableProbes
+    runtime: CleanableRuntime
+    mirrors: MirrorClient
+    root_dir: Path
+
+
+class Housekeeping:
+    """`run` does one round."""
+
+    def __init__(self, deps: CleanupDeps) -> None:
+        self._deps = deps
+
+    async def run(self) -> None:
+        """One round of LIFE-015; an error of the runtime's list ends it early."""
+        deps = self._deps
+        wanted = deps.pods.pods()
+        working = deps.workers.sync_known_pods(wanted)
+        running = await deps.runtime.get_pods(all_states=False)
+        deps.probes.cleanup_pods([u for u, w in working.items() if w.state in AT_WORK])
+        deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
+        self._remove_orphan_directories(wanted, running)
+        await self._delete_orphan_mirrors()
+        created = self._create_missing(working)
+        self._end_deleted(wanted, running, working)
+        self._kill_unknown(wanted, running, working, created)
+        deps.runtime.forget_old_backoffs()
+
+    async def _delete_orphan_mirrors(self) -> None:
+        """MIRR-031, MIRR-033."""
+        deps = self._deps
+        for mirror in deps.pods.orphan_mirrors():
+            name = full_name(mirror)
+            if deps.workers.is_terminating_by_full_name(name):
+                continue
+            try:
+                await deps.mirrors.delete_mirror(name, None)
+            except ApiError as error:
+                log.warning("orphan mirror %s not deleted: %s", name, error)
+
+    def _create_missing(self, working: Mapping[str, PodWorkerSync]) -> frozenset[str]:
+        """Pods that are wanted and have no worker: their UID came back (MIRR-006)."""
+        missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
+        for pod in missing:
+            self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)
+        return frozenset(uid(p) for p in missing)
+
+    def _end_deleted(
+        self,
+        wanted: tuple[Pod, ...],
+        running: tuple[RuntimePod, ...],
+        working: Mapping[str, PodWorkerSync],
+    ) -> None:
+        """Deleted and over before this kubelet started: only the last step is missing."""
+        runs = {pod.uid for pod in running}
+        for pod in wanted:
+            over = is_being_deleted(pod) and has_terminal_phase(pod)
+            if over and uid(pod) not in runs and uid(pod) not in working:
+                self._deps.handlers.tell_worker(SyncPodType.KILL, pod)
+
+    def _kill_unknown(
+        self,
+        wanted: tuple[Pod, ...],
+        running: tuple[RuntimePod, ...],
+        working: Mapping[str, PodWorkerSync],
+        created: frozenset[str],
+    ) -> None:
+        """What runs, and neither a worker nor a source knows (LIFE-072, MIRR-009)."""
+        known = {uid(pod) for pod in wanted}
+        for pod in running:
+            worker = working.get(pod.uid)
+            at_work = worker is not None and worker.state in AT_WORK
+            if at_work or pod.uid in created or pod.uid in known:
+                continue
+            log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
+            kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)
+            self._deps.workers.update_pod(
+                UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)
+            )
+
+    def _remove_orphan_directories(
+        self, wanted: tuple[Pod, ...], running: tuple[RuntimePod, ...]
+    ) -> None:
+        """Directories of pods that are neither wanted, nor running, nor at work."""
+        keep = {uid(pod) for pod in wanted} | {pod.uid for pod in running}
+        directory = self._deps.root_dir / "pods"
+        if not directory.is_dir():
+            return
+        for path in sorted(directory.iterdir()):
+            if path.name in keep or not self._deps.workers.should_pod_be_finished(path.name):
+                continue
+            try:
+                shutil.rmtree(path)
+            except OSError as error:
+                log.warning("orphaned pod directory %s not removed: %s", path, error)

@@ -1,0 +1,55 @@
+"""Killing a pod and waiting for it (LIFE-040). Upstream: pkg/kubelet/pod_workers.go: killPodNow."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.pod_workers.records import (
+    KillPodOptions,
+    PodStatusFn,
+    SyncPodType,
+    UpdatePodOptions,
+)
+from refkubelet.pod_workers.workers import PodWorkers
+
+SHORTEST_WAIT_S: Final = 10.0
+WAIT_FACTOR: Final = 1.5
+
+
+class KillTimeout(Exception):
+    """The pod did not stop in time; its worker goes on trying."""
+
+
+def longest_wait_s(pod: Pod, grace_override_s: int | None) -> float:
+    """Seconds to wait for a kill: 1.5 times the grace period, at least 10."""
+    spec_s = pod.spec.terminationGracePeriodSeconds if pod.spec is not None else None
+    grace_s = grace_override_s if grace_override_s is not None else spec_s or 0
+    return max(SHORTEST_WAIT_S, WAIT_FACTOR * grace_s)
+
+
+async def kill_pod_now(
+    workers: PodWorkers,
+    recorder: EventRecorder,
+    pod: Pod,
+    status_fn: PodStatusFn | None,
+    *,
+    evict: bool,
+    grace_override_s: int | None = None,
+) -> None:
+    """Ask the worker to end the pod and wait until its containers have stopped.
+
+    Raises `KillTimeout` (and leaves a Warning event) when that takes too long; the kill goes on.
+    """
+    stopped = asyncio.Event()
+    kill = KillPodOptions(stopped, evict, status_fn, grace_override_s)
+    workers.update_pod(UpdatePodOptions(SyncPodType.KILL, pod, kill=kill))
+    try:
+        async with asyncio.timeout(longest_wait_s(pod, grace_override_s)):
+            await stopped.wait()
+    except TimeoutError:
+        message = "Container runtime did not kill the pod within specified grace period."
+        recorder.pod_event(pod, "Warning", "ExceededGracePeriod", message)
+        raise KillTimeout(f"timeout waiting to kill pod {pod_ref(pod)}") from None

@@ -1,0 +1,51 @@
+"""Whether the runtime can be worked with: what stops the sync loop, and what only stops pods that
+need the pod network (LIFE-006, NODE-050, PLEG-202). Upstream: pkg/kubelet/runtime.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from refkubelet.runtime.records import RuntimeConditions
+from simtime import Clock
+
+STATUS_PERIOD_S: Final = 5.0
+STATUS_MAX_AGE_S: Final = 30.0
+
+
+class RuntimeState:
+    """The last good answer of Status and the health of the PLEG."""
+
+    def __init__(self, clock: Clock, pleg_error: Callable[[], str | None]) -> None:
+        self._clock = clock
+        self._pleg_error = pleg_error
+        self._good_s: float | None = None
+        self._runtime_error: str | None = None
+        self._network_error: str | None = "container runtime status is not known yet"
+
+    def observe(self, conditions: RuntimeConditions) -> None:
+        """Take an answer of Status; one that is not ready counts as an error at once."""
+        self._runtime_error = conditions.runtime_error()
+        if self._runtime_error is not None:
+            return
+        self._network_error = conditions.network_error()
+        self._good_s = self._clock.monotonic_s()
+
+    def runtime_errors(self) -> str | None:
+        """Why the sync loop must stand still, all reasons in one text; None: it may run."""
+        errors = []
+        if self._good_s is None:
+            errors.append("container runtime status check may not have completed yet")
+        elif self._clock.monotonic_s() - self._good_s >= STATUS_MAX_AGE_S:
+            errors.append("container runtime is down")
+        pleg = self._pleg_error()
+        if pleg is not None:
+            errors.append(f"PLEG is not healthy: {pleg}")
+        if self._runtime_error is not None:
+            errors.append(self._runtime_error)
+        return "; ".join(errors) or None
+
+    def network_error(self) -> str | None:
+        """Why pods that need the pod network must wait; None: they need not."""
+        return self._network_error

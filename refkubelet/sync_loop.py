@@ -1,0 +1,178 @@
+"""The sync loop: one event at a time, from all sources, for ever.
+
+How it works. Every input is a queue: operations from the config, events of the PLEG, changed probe
+results, and two tickers. The loop takes one item, lets its handler run to the end, and takes the
+next; only housekeeping waits for anything (the runtime's list). While the runtime is in trouble no
+input is read at all (LIFE-006); workers that are under way go on.
+What must never happen: an exception of a handler ends the loop; two handlers at the same time.
+Upstream: pkg/kubelet/kubelet.go: syncLoop, syncLoopIteration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from refkubelet.handlers import PodHandlers
+from refkubelet.inputs import Inputs, tick
+from refkubelet.pleg.compute import PodLifecycleEvent
+from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
+from refkubelet.probes.results import ProbeResult, ProbeUpdate
+from refkubelet.status.manager import StatusManager
+from simtime import Clock, Rng
+
+log = logging.getLogger(__name__)
+
+SYNC_PERIOD_S: Final = 1.0
+HOUSEKEEPING_PERIOD_S: Final = 2.0
+FIRST_WAIT_S: Final = 0.1
+LONGEST_WAIT_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopQueues:
+    """The inputs that others fill."""
+
+    config: asyncio.Queue[PodUpdate]
+    pleg: asyncio.Queue[PodLifecycleEvent]
+    liveness: asyncio.Queue[ProbeUpdate]
+    readiness: asyncio.Queue[ProbeUpdate]
+    startup: asyncio.Queue[ProbeUpdate]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDeps:
+    """What the loop works with. `runtime_errors`: why it must stand still, or None;
+    `all_seen`: whether these sources are all the configured ones."""
+
+    clock: Clock
+    rng: Rng
+    queues: LoopQueues
+    handlers: PodHandlers
+    statuses: StatusManager
+    housekeeping: Callable[[], Awaitable[None]]
+    runtime_errors: Callable[[], str | None]
+    all_seen: Callable[[frozenset[PodSource]], bool]
+
+
+class SeenSources:
+    """The sources of which the loop has taken at least one batch (SRC-070)."""
+
+    def __init__(self, all_seen: Callable[[frozenset[PodSource]], bool]) -> None:
+        self._all_seen = all_seen
+        self._seen: frozenset[PodSource] = frozenset()
+
+    def add(self, source: PodSource) -> None:
+        self._seen |= {source}
+
+    def ready(self) -> bool:
+        """Whether destructive work is allowed (SRC-071)."""
+        return self._all_seen(self._seen)
+
+
+class SyncLoop:
+    """`run` until cancelled; `entered_s` is when it last took up its work (NODE-053)."""
+
+    def __init__(self, deps: LoopDeps, seen: SeenSources) -> None:
+        self._deps = deps
+        self._seen = seen
+        self._sync_ticks: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
+        self._housekeeping_ticks: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
+        self.entered_s: float | None = None
+        queues = deps.queues
+        random = deps.rng.stream("sync loop")
+        self._inputs = Inputs(
+            {
+                "config": queues.config,
+                "pleg": queues.pleg,
+                "sync": self._sync_ticks,
+                "liveness": queues.liveness,
+                "readiness": queues.readiness,
+                "startup": queues.startup,
+                "housekeeping": self._housekeeping_ticks,
+            },
+            random.choice,
+        )
+
+    async def run(self) -> None:
+        """Handle events until cancelled."""
+        clock = self._deps.clock
+        tickers = [
+            asyncio.create_task(tick(queue, period_s, clock), name=name)
+            for queue, period_s, name in (
+                (self._sync_ticks, SYNC_PERIOD_S, "sync ticker"),
+                (self._housekeeping_ticks, HOUSEKEEPING_PERIOD_S, "housekeeping ticker"),
+            )
+        ]
+        try:
+            while True:
+                await self._wait_for_runtime()
+                self.entered_s = clock.monotonic_s()
+                name, item = await self._inputs.next()
+                await self._handle(name, item)
+        finally:
+            await _cancel(tickers)
+            await self._inputs.close()
+
+    async def _wait_for_runtime(self) -> None:
+        """Stand still while the runtime is in trouble (LIFE-006, NODE-051)."""
+        wait_s = FIRST_WAIT_S
+        while (error := self._deps.runtime_errors()) is not None:
+            log.info("skipping pod synchronization: %s", error)
+            await self._deps.clock.sleep(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    async def _handle(self, name: str, item: Any) -> None:
+        try:
+            match name:
+                case "config":
+                    self._config(item)
+                case "pleg":
+                    self._deps.handlers.pleg_event(item)
+                case "sync":
+                    self._deps.handlers.sync_due()
+                case "housekeeping":
+                    await self._housekeeping()
+                case _:
+                    self._probe(name, item)
+        except Exception:
+            log.exception("handling %s %s failed", name, item)
+
+    def _config(self, update: PodUpdate) -> None:
+        """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
+        handlers = self._deps.handlers
+        handle: dict[PodOperation, Callable[[Sequence[Any]], None]] = {
+            PodOperation.ADD: handlers.additions,
+            PodOperation.UPDATE: handlers.updates,
+            PodOperation.DELETE: handlers.updates,
+            PodOperation.REMOVE: handlers.removes,
+            PodOperation.RECONCILE: handlers.reconcile,
+        }
+        try:
+            handle[update.operation](update.pods)
+        finally:
+            self._seen.add(update.source)
+
+    async def _housekeeping(self) -> None:
+        if self._seen.ready():
+            await self._deps.housekeeping()
+
+    def _probe(self, name: str, update: ProbeUpdate) -> None:
+        """LIFE-005."""
+        good = update.result is ProbeResult.SUCCESS
+        if name == "readiness":
+            self._deps.statuses.set_container_readiness(update.pod_uid, update.container_id, good)
+        elif name == "startup":
+            self._deps.statuses.set_container_startup(update.pod_uid, update.container_id, good)
+        elif update.result is not ProbeResult.FAILURE:
+            return
+        self._deps.handlers.sync_by_uid(update.pod_uid)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,285 @@
+"""The four steps of a pod worker: sync, terminate, terminate without a spec, clean up.
+
+Each step does its parts in the listed order; a part that fails ends the step, and the worker runs
+the whole step again later, so every part must bear repetition. What must never happen here: a
+decision about containers (that is the runtime manager's), or a wait for the API server.
+Rules: LIFE-070..073, LIFE-204. Upstream: pkg/kubelet/kubelet.go: SyncPod, SyncTerminatingPod,
+SyncTerminatingRuntimePod, SyncTerminatedPod.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from msgspec.structs import replace as with_fields
+
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
+from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
+from refkubelet.pods.mirror import MirrorClient
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.reason_cache import ReasonCache
+from refkubelet.runtime.records import (
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    RuntimePodStatus,
+)
+from refkubelet.runtime.results import PodSyncResult
+from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
+from refkubelet.status.generate import StatusInputs, generate_pod_status
+from refkubelet.status.manager import StatusManager
+from refkubelet.status.merge import is_terminal, with_condition
+from refkubelet.status.readiness import ProbeFacts
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+NETWORK_NOT_READY = "network is not ready"
+RUNTIME_POD_GRACE_S = 1
+DIRECTORY_MODE = 0o750
+
+
+class ProbeView(Protocol):
+    def liveness(self, container_id: str) -> ProbeResult | None: ...
+
+    def startup(self, container_id: str) -> ProbeResult | None: ...
+
+
+class Runtime(Protocol):
+    """What the steps ask of the runtime manager."""
+
+    reason_cache: ReasonCache
+
+    async def get_pod_status(
+        self, uid: str, name: str = "", namespace: str = ""
+    ) -> RuntimePodStatus: ...
+
+    async def sync_pod(
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        probes: ProbeView,
+        on_sandbox_ready: Callable[[], Awaitable[None]] | None = None,
+    ) -> PodSyncResult: ...
+
+    async def kill_pod(
+        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
+    ) -> PodSyncResult: ...
+
+
+class Probes(ProbeFacts, Protocol):
+    """What the steps ask of the probe manager."""
+
+    @property
+    def view(self) -> ProbeView: ...
+
+    def add_pod(self, pod: Pod) -> None: ...
+
+    def stop_liveness_and_startup(self, pod: Pod) -> None: ...
+
+    def remove_pod(self, pod: Pod) -> None: ...
+
+    def trigger_readiness(self, pod: Pod, status: PodStatus) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepHooks:
+    """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
+    again at once, relist that UID now, the runtime's name."""
+
+    network_error: Callable[[], str | None]
+    resync: Callable[[str], None]
+    request_relist: Callable[[str], None]
+    runtime_name: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class StepDeps:
+    """What the steps work with. `root_dir`: pod directories are `root_dir/pods/<uid>`;
+    `host_ips`: the node's addresses, primary first, empty standalone."""
+
+    clock: Clock
+    runtime: Runtime
+    statuses: StatusManager
+    probes: Probes
+    mirrors: MirrorClient
+    recorder: EventRecorder
+    hooks: StepHooks
+    root_dir: Path
+    host_ips: tuple[str, ...] = ()
+
+
+class PodSteps:
+    """Implements `pod_workers.records.PodSyncer`."""
+
+    def __init__(self, deps: StepDeps) -> None:
+        self._deps = deps
+
+    async def sync_pod(
+        self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
+    ) -> bool:
+        """LIFE-070. True: the phase is terminal, nothing was done to containers."""
+        deps = self._deps
+        api_status = self._publish(pod, status, at_end=False)
+        if is_terminal(api_status):
+            return True
+        self._check_network(pod)
+        if is_static(pod):
+            await deps.mirrors.reconcile(pod, mirror)
+        self._make_directories(pod)
+        if context.cancelled.is_set():  # where upstream waits for volumes (LIFE-032)
+            raise StepCancelled
+        deps.probes.add_pod(pod)
+        ips = tuple(ip.ip for ip in api_status.podIPs or ())
+        await self._sync_in_runtime(pod, replace(status, ips=ips))
+        return False
+
+    async def _sync_in_runtime(self, pod: Pod, status: RuntimePodStatus) -> None:
+        deps = self._deps
+
+        async def on_sandbox_ready() -> None:
+            self._publish_sandbox_ready(pod)
+
+        result = await deps.runtime.sync_pod(pod, status, deps.probes.view, on_sandbox_ready)
+        if not result.ok:
+            raise StepError(result.message, result.min_backoff_expiry_s())
+        if result.containers_reset:
+            deps.hooks.resync(uid(pod))
+        if result.actions:
+            deps.hooks.request_relist(uid(pod))
+
+    async def sync_terminating_pod(
+        self, pod: Pod, status: RuntimePodStatus, grace_s: int | None, status_fn: PodStatusFn | None
+    ) -> None:
+        """LIFE-071: stop everything the pod runs, and believe it only when the runtime says so."""
+        deps = self._deps
+        self._publish(pod, status, at_end=False, status_fn=status_fn)
+        deps.probes.stop_liveness_and_startup(pod)
+        result = await deps.runtime.kill_pod(pod, running_pod(status), grace_s)
+        if not result.ok:
+            message = f"error killing pod: {result.message}"
+            deps.recorder.pod_event(pod, "Warning", "FailedKillPod", message)
+            raise StepError(result.message)
+        deps.probes.remove_pod(pod)
+        stopped = await deps.runtime.get_pod_status(status.uid, *_names(pod))
+        still_running = [c.name for c in stopped.running()]
+        if still_running:
+            raise StepError(
+                "detected running containers after a successful KillPod, CRI violation: "
+                f"{still_running}"
+            )
+        self._publish(pod, replace(stopped, ips=stopped.ips or status.ips), at_end=True)
+
+    async def sync_terminating_runtime_pod(self, running: RuntimePod) -> None:
+        """LIFE-072: no spec, so no preStop hook and no status; grace 1 s."""
+        result = await self._deps.runtime.kill_pod(None, running, RUNTIME_POD_GRACE_S)
+        if not result.ok:
+            raise StepError(result.message)
+
+    async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
+        """LIFE-073: the last status; containers and sandboxes are left to garbage collection."""
+        self._publish(pod, status, at_end=True)
+        self._deps.statuses.terminate_pod(pod)
+
+    def _publish(
+        self,
+        pod: Pod,
+        status: RuntimePodStatus,
+        *,
+        at_end: bool,
+        status_fn: PodStatusFn | None = None,
+    ) -> PodStatus:
+        """Generate the status and hand it to the status manager; `at_end`: no container will be
+        started any more."""
+        api_status = self._generate(pod, status, at_end=at_end)
+        self._deps.probes.trigger_readiness(pod, api_status)
+        if status_fn is not None:
+            api_status = status_fn(api_status)
+        self._deps.statuses.set_pod_status(pod, api_status)
+        return api_status
+
+    def _generate(self, pod: Pod, status: RuntimePodStatus, *, at_end: bool) -> PodStatus:
+        deps = self._deps
+        cached = deps.statuses.get(uid(pod))
+        overdue = past_active_deadline(pod, cached, deps.clock.now())
+        if overdue:
+            deps.recorder.pod_event(
+                pod, "Normal", DEADLINE_EXCEEDED.reason, DEADLINE_EXCEEDED.message
+            )
+        inputs = StatusInputs(
+            now=deps.clock.now(),
+            probes=deps.probes,
+            pod_is_terminal=at_end,
+            runtime_name=deps.hooks.runtime_name(),
+            host_ips=deps.host_ips,
+            reason_of=lambda name: deps.runtime.reason_cache.get(uid(pod), name),
+            forced=DEADLINE_EXCEEDED if overdue else None,
+        )
+        return generate_pod_status(pod, status, cached, inputs)
+
+    def _publish_sandbox_ready(self, pod: Pod) -> None:
+        """STAT-043: containers may start now; nothing else is known yet."""
+        status = self._deps.statuses.get(uid(pod))
+        if status is None:
+            return
+        ready = PodCondition(
+            type="PodReadyToStartContainers",
+            status="True",
+            observedGeneration=status.observedGeneration,
+        )
+        conditions = with_condition(status.conditions or (), ready)
+        self._deps.statuses.set_pod_status(pod, with_fields(status, conditions=conditions))
+
+    def _check_network(self, pod: Pod) -> None:
+        error = self._deps.hooks.network_error()
+        if error is None or (pod.spec is not None and pod.spec.hostNetwork):
+            return
+        message = f"{NETWORK_NOT_READY}: {error}"
+        self._deps.recorder.pod_event(pod, "Warning", "NetworkNotReady", message)
+        raise StepError(message)
+
+    def _make_directories(self, pod: Pod) -> None:
+        directory = self._deps.root_dir / "pods" / uid(pod)
+        try:
+            for path in (directory, directory / "volumes", directory / "plugins"):
+                path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"error making pod data directories: {error}"
+            self._deps.recorder.pod_event(pod, "Warning", "Failed", message)
+            raise StepError(f"{message} ({pod_ref(pod)})") from error
+
+
+def running_pod(status: RuntimePodStatus) -> RuntimePod:
+    """What of the pod must be stopped: running containers, and all sandboxes (upstream:
+    ConvertPodStatusToRunningPod)."""
+    containers = tuple(
+        ListedContainer(
+            id=c.id,
+            name=c.name,
+            state=c.state,
+            attempt=c.attempt,
+            sandbox_id=c.sandbox_id,
+            created_at_ns=c.created_at_ns,
+            image=c.image,
+            image_id=c.image_id,
+            hash=c.hash,
+            labels=c.labels,
+            annotations=c.annotations,
+        )
+        for c in status.running()
+    )
+    sandboxes = tuple(
+        ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns, s.labels, s.annotations)
+        for s in status.sandboxes
+    )
+    return RuntimePod(status.uid, status.name, status.namespace, sandboxes, containers)
+
+
+def _names(pod: Pod) -> tuple[str, str]:
+    meta = pod.metadata
+    return (meta.name or "", meta.namespace or "") if meta is not None else ("", "")

@@ -1,0 +1,43 @@
+"""Whether a new pod may start while the node is short of something (EVIC-110, EVIC-111). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.eviction.messages import REASON, node_condition_message
+from refkubelet.model.objects import Pod, Toleration, is_critical
+from refkubelet.model.qos import qos_class
+
+MEMORY_PRESSURE: Final = "MemoryPressure"
+MEMORY_TAINT: Final = "node.kubernetes.io/memory-pressure"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a pod is not admitted; the status message is `Pod was rejected: <message>`."""
+
+    reason: str
+    message: str
+
+
+def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:
+    """None: admitted. Critical pods always; under memory pressure alone also pods that are not
+    BestEffort or tolerate it; under anything else nobody."""
+    if not conditions or is_critical(pod):
+        return None
+    if list(conditions) == [MEMORY_PRESSURE]:
+        tolerations = (pod.spec.tolerations if pod.spec else None) or ()
+        if qos_class(pod) != "BestEffort" or any(_tolerates(t) for t in tolerations):
+            return None
+    return Rejection(REASON, node_condition_message(conditions))
+
+
+def _tolerates(toleration: Toleration) -> bool:
+    """The taint memory-pressure:NoSchedule, which has no value."""
+    if toleration.effect not in (None, "", "NoSchedule"):
+        return False
+    if toleration.operator == "Exists":
+        return toleration.key in (None, "", MEMORY_TAINT)
+    return toleration.key == MEMORY_TAINT and not toleration.value

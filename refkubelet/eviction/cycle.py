@@ -1,0 +1,95 @@
+"""Which thresholds act now: the seven steps of one cycle (EVIC-053). Pure.
+
+`evaluate` takes what is observed and what was remembered, and gives back what is to be done and
+what to remember. What must never happen: recovery leaves an old grace clock running (a threshold
+not met is forgotten), or one frozen measurement kills two pods (EVIC-054).
+Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from refkubelet.eviction.signals import Observation
+from refkubelet.eviction.thresholds import MEMORY, Threshold
+
+
+def _nothing() -> Mapping[str, float]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class CycleMemory:
+    """What one cycle tells the next. Times: monotonic seconds."""
+
+    first_seen_s: Mapping[Threshold, float] = field(default_factory=lambda: MappingProxyType({}))
+    met: tuple[Threshold, ...] = ()
+    condition_seen_s: Mapping[str, float] = field(default_factory=_nothing)
+    observations: Mapping[str, Observation] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """`conditions`: reported node conditions, sorted. `acting`: most urgent first (EVIC-055)."""
+
+    memory: CycleMemory
+    conditions: tuple[str, ...]
+    acting: tuple[Threshold, ...]
+
+
+def evaluate(
+    thresholds: Iterable[Threshold],
+    observations: Mapping[str, Observation],
+    memory: CycleMemory,
+    now_s: float,
+    transition_s: float,
+) -> CycleResult:
+    """EVIC-053 steps 1 to 7, and the order of EVIC-055 (c)."""
+    thresholds = tuple(thresholds)
+    below = thresholds_met(thresholds, observations, enforce_min_reclaim=False)  # step 1
+    unresolved = thresholds_met(memory.met, observations, enforce_min_reclaim=True)  # step 2
+    active = (*below, *(t for t in unresolved if t not in below))
+    first_seen = {t: memory.first_seen_s.get(t, now_s) for t in active}  # step 3
+    seen = {t.condition: now_s for t in active}  # step 4
+    condition_seen = {**memory.condition_seen_s, **seen}
+    conditions = sorted(c for c, s in condition_seen.items() if now_s - s < transition_s)  # step 5
+    met = tuple(t for t in active if now_s - first_seen[t] >= t.grace_s)  # step 6
+    acting = [t for t in met if _is_fresh(t.signal, observations, memory.observations)]  # step 7
+    kept = CycleMemory(first_seen, met, condition_seen, observations)
+    urgent_first = sorted(acting, key=lambda t: t.resource != MEMORY)
+    return CycleResult(kept, tuple(conditions), tuple(urgent_first))
+
+
+def thresholds_met(
+    thresholds: Iterable[Threshold],
+    observations: Mapping[str, Observation],
+    *,
+    enforce_min_reclaim: bool,
+) -> tuple[Threshold, ...]:
+    """The thresholds whose signal is below them; with `enforce_min_reclaim` below threshold plus
+    minimum reclaim. Comparisons are strict; no observation, no pressure (EVIC-027)."""
+    return tuple(
+        t
+        for t in thresholds
+        if t.signal in observations
+        and observations[t.signal].available
+        < _limit(t, observations[t.signal].capacity, enforce_min_reclaim=enforce_min_reclaim)
+    )
+
+
+def _limit(threshold: Threshold, capacity: int, *, enforce_min_reclaim: bool) -> int:
+    limit = threshold.value.amount(capacity)
+    if enforce_min_reclaim and threshold.min_reclaim is not None:
+        limit += threshold.min_reclaim.amount(capacity)
+    return limit
+
+
+def _is_fresh(
+    signal: str, now: Mapping[str, Observation], before: Mapping[str, Observation]
+) -> bool:
+    observation, last = now.get(signal), before.get(signal)
+    if observation is None:
+        return False
+    return observation.time_ns == 0 or last is None or observation.time_ns > last.time_ns

@@ -1,0 +1,125 @@
+"""The texts of evictions: events, statuses, rejections (EVIC-056, EVIC-090..094, EVIC-111). Pure.
+
+Trailing spaces belong to the texts. Upstream: pkg/kubelet/eviction/helpers.go: evictionMessage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.eviction.signals import Observation
+from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold, canonical
+from refkubelet.eviction.usage import PodUsage
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.quantity import NANO, format_binary, format_decimal, parse_integer
+from refkubelet.model.resources import pod_requests
+from refkubelet.runtime.records import ContainerUsage
+
+REASON: Final = "Evicted"
+THRESHOLD_MET: Final = "EvictionThresholdMet"
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionText:
+    """The message of one eviction, and the annotations of its event (EVIC-093)."""
+
+    message: str
+    annotations: Mapping[str, str]
+
+
+def reclaim_message(resource: str) -> str:
+    """EVIC-056: the node event of an acting cycle."""
+    return f"Attempting to reclaim {resource}"
+
+
+def node_condition_message(conditions: Iterable[str]) -> str:
+    """EVIC-111: why a pod is not admitted."""
+    return f"The node had condition: [{' '.join(conditions)}]. "
+
+
+def eviction_text(
+    pod: Pod,
+    usage: PodUsage | None,
+    resource: str,
+    acting: Iterable[Threshold],
+    observations: Mapping[str, Observation],
+) -> EvictionText:
+    """EVIC-091..093. `acting`: the thresholds that act now, most urgent first."""
+    message = f"The node was low on resource: {resource}. " + _numbers(
+        resource, acting, observations
+    )
+    if usage is None:
+        return EvictionText(message, {})
+    extra: dict[str, str] = {}
+    pod_memory = _pod_level_memory(pod) if resource == MEMORY else None
+    if pod_memory is not None:
+        name = (pod.metadata.name if pod.metadata else None) or ""
+        used = format_binary(usage.memory_bytes)
+        message += (
+            f"Pod {name} was using {used}, request is {pod_memory}, "
+            "has larger consumption of memory. "
+        )
+        extra = {"offending_pod": name, "offending_pod_usage": used}
+    offenders = list(_offenders(pod, usage, resource))
+    for name, used, request in offenders:
+        message += (
+            f"Container {name} was using {used}, request is {request}, "
+            f"has larger consumption of {resource}. "
+        )
+    annotations = {
+        "starved_resource": resource,
+        "offending_containers": ",".join(name for name, _, _ in offenders),
+        "offending_containers_usage": ",".join(used for _, used, _ in offenders),
+        **extra,
+    }
+    return EvictionText(message, annotations)
+
+
+def _numbers(
+    resource: str, acting: Iterable[Threshold], observations: Mapping[str, Observation]
+) -> str:
+    """Of the first acting threshold with this resource, whatever its signal (EVIC-092)."""
+    for threshold in acting:
+        seen = observations.get(threshold.signal)
+        if threshold.resource == resource and seen is not None:
+            shown = format_decimal if resource in (INODES, PIDS) else format_binary
+            quantity = threshold.value.shown(seen.capacity)
+            return f"Threshold quantity: {quantity}, available: {shown(seen.available)}. "
+    return ""
+
+
+def _pod_level_memory(pod: Pod) -> str | None:
+    resources = pod.spec.resources if pod.spec else None
+    if resources is None or MEMORY not in (resources.requests or {}):
+        return None
+    return format_binary(pod_requests(pod)[MEMORY] // NANO)
+
+
+def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, str, str]]:
+    """(container, usage, request) of those above their request, in the order of statistics."""
+    spec = pod.spec
+    containers = (
+        {c.name: c for c in (*spec.containers, *(spec.initContainers or ()))} if spec else {}
+    )
+    for row in usage.containers:
+        container = containers.get(row.name)
+        used = _used(row, resource)
+        if container is None or used is None:
+            continue
+        text = _request_text(container, resource)
+        if used > parse_integer(text):
+            yield row.name, format_binary(used), canonical(text)
+
+
+def _used(row: ContainerUsage, resource: str) -> int | None:
+    if resource == MEMORY:
+        return row.memory_working_set_bytes
+    return row.rootfs_used_bytes if resource == STORAGE else None
+
+
+def _request_text(container: Container, resource: str) -> str:
+    requests = (container.resources.requests if container.resources else None) or {}
+    text: str = requests.get(resource, "0")
+    return text

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -123,6 +126,26 @@ def _decode_node(value: dict[str, Any]) -> Node:
     return node
 
 
+def _one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
+    """The object of an answer; one that makes no sense is the server's failure."""
+    try:
+        return decode(value)
+    except msgspec.ValidationError as e:
+        raise ApiError(0, "BadAnswer", f"the API server sent an unreadable object: {e}") from e
+
+
+def _every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> ObjectList[T]:
+    """A list's objects; an unreadable one is logged and left out, so that it hides no other."""
+    items: list[T] = []
+    for item in value.get("items") or ():
+        try:
+            items.append(decode(item))
+        except msgspec.ValidationError as e:
+            name = (item.get("metadata") or {}).get("name")
+            log.error("object %s from the API server is unreadable: %s", name, e)
+    return ObjectList(tuple(items), _version(value))
+
+
 class LightkubeApiClient:
     """`ApiClient` over HTTP; make one with `from_kubeconfig` or `in_process`."""
 
@@ -178,12 +201,12 @@ class LightkubeApiClient:
     # -- pods ----------------------------------------------------------------------------------
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        return decode_pod(await self._json("GET", _pod_path(namespace, name)))
+        return _one(decode_pod, await self._json("GET", _pod_path(namespace, name)))
 
     async def create_pod(self, pod: Pod) -> Pod:
         body = {"apiVersion": "v1", "kind": "Pod"} | to_dict(pod)
         path = f"/api/v1/namespaces/{body['metadata']['namespace']}/pods"
-        return decode_pod(await self._json("POST", path, body=body))
+        return _one(decode_pod, await self._json("POST", path, body=body))
 
     async def delete_pod(
         self,
@@ -202,39 +225,41 @@ class LightkubeApiClient:
 
     async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Pod:
         path = _pod_path(namespace, name) + "/status"
-        return decode_pod(await self._json("PATCH", path, body=patch))
+        return _one(decode_pod, await self._json("PATCH", path, body=patch))
 
     async def list_pods(self, node_name: str) -> ObjectList[Pod]:
         value = await self._json("GET", "/api/v1/pods", params=_on_node(node_name))
-        return ObjectList(tuple(decode_pod(v) for v in value.get("items") or ()), _version(value))
+        return _every(decode_pod, value)
 
     async def watch_pods(
         self, node_name: str, resource_version: str
     ) -> AsyncIterator[WatchEvent[Pod]]:
         params = _on_node(node_name) | _watching(resource_version)
         async for kind, value in self._watch("/api/v1/pods", params):
-            yield WatchEvent(kind, decode_pod(value))
+            yield WatchEvent(kind, _one(decode_pod, value))
 
     # -- the node ------------------------------------------------------------------------------
 
     async def get_node(self, name: str) -> Node:
-        return _decode_node(await self._json("GET", f"/api/v1/nodes/{name}"))
+        return _one(_decode_node, await self._json("GET", f"/api/v1/nodes/{name}"))
 
     async def create_node(self, node: Node) -> Node:
         body = {"apiVersion": "v1", "kind": "Node"} | to_dict(node)
-        return _decode_node(await self._json("POST", "/api/v1/nodes", body=body))
+        return _one(_decode_node, await self._json("POST", "/api/v1/nodes", body=body))
 
     async def patch_node_status(self, name: str, patch: Mapping[str, Any]) -> Node:
-        return _decode_node(await self._json("PATCH", f"/api/v1/nodes/{name}/status", body=patch))
+        return _one(
+            _decode_node, await self._json("PATCH", f"/api/v1/nodes/{name}/status", body=patch)
+        )
 
     async def list_node(self, name: str) -> ObjectList[Node]:
         value = await self._json("GET", "/api/v1/nodes", params=_named(name))
-        return ObjectList(tuple(_decode_node(v) for v in value.get("items") or ()), _version(value))
+        return _every(_decode_node, value)
 
     async def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]:
         params = _named(name) | _watching(resource_version)
         async for kind, value in self._watch("/api/v1/nodes", params):
-            yield WatchEvent(kind, _decode_node(value))
+            yield WatchEvent(kind, _one(_decode_node, value))
 
     # -- events --------------------------------------------------------------------------------
 

@@ -175,10 +175,12 @@ def _env(env: Any) -> Any:
 
 
 def _resources(resources: Any) -> Any:
-    """Requests default to limits, resource by resource."""
-    if resources is None or not resources.limits:
-        return resources
-    return replace(resources, requests={**resources.limits, **(resources.requests or {})})
+    """Requests default to limits, resource by resource; numbers become texts (`cpu: 1`)."""
+    if resources is None:
+        return None
+    limits = {name: str(amount) for name, amount in (resources.limits or {}).items()}
+    requests = {name: str(amount) for name, amount in (resources.requests or {}).items()}
+    return replace(resources, limits=limits or None, requests={**limits, **requests} or None)
 
 
 def _volume(volume: Any) -> Any:

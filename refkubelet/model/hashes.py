@@ -12,6 +12,7 @@ from typing import Any, Final
 from refkubelet.model.objects import Container
 
 _FNV_32: Final = (0x811C9DC5, 0x01000193, 32)
+_GO_JSON_ESCAPES: Final = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 _FNV_128: Final = (0x6C62272E07BB014262B821756295C58D, 0x0000000001000000000000000000013B, 128)
 
 
@@ -47,9 +48,20 @@ def _canonical(value: Any) -> bytes:
 
 def container_hash(container: Container) -> str:
     """Hex FNV-1a-32 over name and image: the annotation that says whether a running container is
-    still the wanted one (LIFE-116, BACK-019)."""
-    text = _canonical({"image": container.image or "", "name": container.name})
-    return f"{fnv1a_32(text):x}"
+    still the wanted one (LIFE-116, BACK-019).
+
+    The value is the kubelet's own, so that either finds the other's containers unchanged: the
+    digest covers the JSON bytes as Go prints a byte slice.
+
+    >>> container_hash(Container(name="main", image="localhost/busybox:1"))
+    'c97bf8df'
+    """
+    value = {"image": container.image or "", "name": container.name}
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    for character, escape in _GO_JSON_ESCAPES:
+        text = text.replace(character, escape)
+    printed = "([]uint8)[" + " ".join(str(byte) for byte in text.encode()) + "]"
+    return f"{fnv1a_32(printed.encode()):x}"
 
 
 def static_pod_uid(pod: dict[str, Any], *, node_name: str, source: str, origin: str) -> str:

@@ -1,0 +1,272 @@
+"""What a pod must say to be run: the checks an API server makes at creation, for static pods.
+
+Each check yields `field: complaint` in the API's words (SRC-037); none of them stops another.
+`api_object_reference` is the ban of API objects in static pods (SRC-038). The values were decoded
+already, so types are right here. Upstream: pkg/apis/core/validation, pkg/api/pod/util.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from refkubelet.model.objects import Container, Pod, PodSpec, Probe, is_sidecar
+from refkubelet.model.quantity import QuantityError, parse_nano
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_ENV_NAME: Final = re.compile(r"[^=\x00-\x1f\x7f]+\Z")
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
+_LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
+_SUBDOMAIN_RULE: Final = "a lowercase RFC 1123 subdomain: a-z, 0-9, '-' and '.'"
+
+
+def pod_problems(pod: Pod) -> list[str]:
+    """All complaints about a pod after API defaults; empty when it can run."""
+    meta, spec = pod.metadata, pod.spec
+    problems: list[str] = []
+    if meta is None or not meta.name:
+        problems.append("metadata.name: Required value")
+    elif len(meta.name) > 253 or not _SUBDOMAIN.match(meta.name):
+        problems.append(_invalid("metadata.name", meta.name, f"must be {_SUBDOMAIN_RULE}"))
+    if meta is not None and meta.namespace and not _LABEL.match(meta.namespace):
+        problems.append(_invalid("metadata.namespace", meta.namespace, f"must be {_LABEL_RULE}"))
+    if spec is None:
+        return [*problems, "spec: Required value"]
+    return [*problems, *_spec(spec)]
+
+
+def _invalid(field: str, value: object, why: str) -> str:
+    return f'{field}: Invalid value: "{value}": {why}'
+
+
+def _one_of(field: str, value: str | None, words: tuple[str, ...]) -> Iterator[str]:
+    if value is not None and value not in words:
+        listed = ", ".join(f'"{word}"' for word in words)
+        yield f'{field}: Unsupported value: "{value}": supported values: {listed}'
+
+
+def _at_least(field: str, value: int | None, minimum: int) -> Iterator[str]:
+    if value is not None and value < minimum:
+        yield _invalid(field, value, f"must be greater than or equal to {minimum}")
+
+
+def _spec(spec: PodSpec) -> Iterator[str]:
+    yield from _one_of("spec.restartPolicy", spec.restartPolicy, ("Always", "OnFailure", "Never"))
+    yield from _one_of(
+        "spec.dnsPolicy",
+        spec.dnsPolicy,
+        ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+    )
+    grace = spec.terminationGracePeriodSeconds
+    yield from _at_least("spec.terminationGracePeriodSeconds", grace, 0)
+    yield from _at_least("spec.activeDeadlineSeconds", spec.activeDeadlineSeconds, 1)
+    volumes: list[str] = []
+    for i, volume in enumerate(spec.volumes or ()):
+        yield from _volume(f"spec.volumes[{i}]", volume, volumes)
+    if not spec.containers:
+        yield "spec.containers: Required value"
+    names: list[str] = []
+    for i, container in enumerate(spec.containers or ()):
+        yield from _container(f"spec.containers[{i}]", container, names, volumes)
+    for i, container in enumerate(spec.initContainers or ()):
+        place = f"spec.initContainers[{i}]"
+        yield from _container(place, container, names, volumes)
+        yield from _init_container(place, container)
+
+
+def _unique_label(field: str, name: str, seen: list[str]) -> Iterator[str]:
+    if not name:
+        yield f"{field}: Required value"
+    elif not _LABEL.match(name):
+        yield _invalid(field, name, f"must be {_LABEL_RULE}")
+    elif name in seen:
+        yield f'{field}: Duplicate value: "{name}"'
+    seen.append(name)
+
+
+def _volume(place: str, volume: Any, seen: list[str]) -> Iterator[str]:
+    yield from _unique_label(f"{place}.name", volume.name, seen)
+    sources = [
+        f for f in volume.__struct_fields__ if f != "name" and getattr(volume, f) is not None
+    ]
+    if len(sources) > 1:
+        yield f"{place}.{sources[1]}: Forbidden: may not specify more than 1 volume type"
+    if volume.hostPath is not None:
+        if not volume.hostPath.path:
+            yield f"{place}.hostPath.path: Required value"
+        elif ".." in volume.hostPath.path.split("/"):  # NODE-204
+            yield _invalid(f"{place}.hostPath.path", volume.hostPath.path, "must not contain '..'")
+
+
+def _container(place: str, c: Container, names: list[str], volumes: list[str]) -> Iterator[str]:
+    yield from _unique_label(f"{place}.name", c.name, names)
+    if not c.image:
+        yield f"{place}.image: Required value"
+    elif c.image != c.image.strip():
+        yield _invalid(f"{place}.image", c.image, "must not have leading or trailing whitespace")
+    pull = f"{place}.imagePullPolicy"
+    yield from _one_of(pull, c.imagePullPolicy, ("Always", "IfNotPresent", "Never"))
+    policy = f"{place}.terminationMessagePolicy"
+    yield from _one_of(policy, c.terminationMessagePolicy, ("File", "FallbackToLogsOnError"))
+    yield from _one_of(f"{place}.restartPolicy", c.restartPolicy, ("Always", "OnFailure", "Never"))
+    for i, env in enumerate(c.env or ()):
+        if not env.name:
+            yield f"{place}.env[{i}].name: Required value"
+        elif not _ENV_NAME.match(env.name):
+            yield _invalid(f"{place}.env[{i}].name", env.name, "must be printable, without '='")
+        if env.value and env.valueFrom is not None:
+            yield f"{place}.env[{i}].valueFrom: Invalid value: not allowed when value is set"
+    yield from _ports(place, c)
+    yield from _mounts(place, c, volumes)
+    yield from _resources(f"{place}.resources", c.resources)
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        yield from _probe(f"{place}.{name}", getattr(c, name), name)
+    if c.lifecycle is not None:
+        for name in ("postStart", "preStop"):
+            hook = getattr(c.lifecycle, name)
+            if hook is not None:
+                yield from _handler(f"{place}.lifecycle.{name}", hook, _HOOKS)
+
+
+def _init_container(place: str, c: Container) -> Iterator[str]:
+    if is_sidecar(c):
+        return
+    for name in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
+        if getattr(c, name) is not None:
+            why = "may not be set for init containers without restartPolicy=Always"
+            yield f"{place}.{name}: Forbidden: {why}"
+
+
+def _ports(place: str, c: Container) -> Iterator[str]:
+    for i, port in enumerate(c.ports or ()):
+        field = f"{place}.ports[{i}]"
+        for name, value in (("containerPort", port.containerPort), ("hostPort", port.hostPort)):
+            number = value or 0
+            unset = value is None or (name == "hostPort" and number == 0)
+            if not unset and not 1 <= number <= 65535:
+                yield _invalid(f"{field}.{name}", value, "must be between 1 and 65535, inclusive")
+        yield from _one_of(f"{field}.protocol", port.protocol, ("TCP", "UDP", "SCTP"))
+
+
+def _mounts(place: str, c: Container, volumes: list[str]) -> Iterator[str]:
+    paths: list[str] = []
+    for i, mount in enumerate(c.volumeMounts or ()):
+        field = f"{place}.volumeMounts[{i}]"
+        if mount.name not in volumes:
+            yield f'{field}.name: Not found: "{mount.name}"'
+        if not mount.mountPath:
+            yield f"{field}.mountPath: Required value"
+        elif mount.mountPath in paths:
+            yield _invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
+        paths.append(mount.mountPath)
+
+
+def _resources(place: str, resources: Any) -> Iterator[str]:
+    if resources is None:
+        return
+    amounts: dict[str, dict[str, int]] = {"limits": {}, "requests": {}}
+    for which, known in amounts.items():
+        for name, text in (getattr(resources, which) or {}).items():
+            try:
+                known[name] = parse_nano(text)
+            except QuantityError as e:
+                yield f"{place}.{which}[{name}]: Invalid value: {e}"
+                continue
+            if known[name] < 0:
+                field = f"{place}.{which}[{name}]"
+                yield _invalid(field, text, "must be greater than or equal to 0")
+    for name, amount in amounts["requests"].items():
+        limit = amounts["limits"].get(name)
+        if limit is not None and amount > limit:
+            why = f"must be less than or equal to {name} limit"
+            yield _invalid(f"{place}.requests", resources.requests[name], why)
+
+
+def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
+    """PROBE-003."""
+    if probe is None:
+        return
+    yield from _handler(place, probe, _HANDLERS)
+    yield from _at_least(f"{place}.initialDelaySeconds", probe.initialDelaySeconds, 0)
+    for name in ("timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
+        yield from _at_least(f"{place}.{name}", getattr(probe, name), 0)
+    if kind != "readinessProbe" and (probe.successThreshold or 1) != 1:
+        yield _invalid(f"{place}.successThreshold", probe.successThreshold, "must be 1")
+    grace = probe.terminationGracePeriodSeconds
+    if kind == "readinessProbe" and grace is not None:
+        field = f"{place}.terminationGracePeriodSeconds"
+        yield f"{field}: Forbidden: must not be set for readinessProbes"
+    else:
+        yield from _at_least(f"{place}.terminationGracePeriodSeconds", grace, 1)
+
+
+def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
+    given = [kind for kind in kinds if getattr(handler, kind, None) is not None]
+    if not given:
+        yield f"{place}: Required value: must specify a handler type: {', '.join(kinds)}"
+    elif len(given) > 1:
+        yield f"{place}.{given[1]}: Forbidden: may not specify more than 1 handler type"
+    if "exec" in given and not handler.exec.command:
+        yield f"{place}.exec.command: Required value"
+    if "httpGet" in given:
+        yield from _one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
+
+
+def api_object_reference(pod: Pod) -> str | None:
+    """The first kind of API object that the pod names, in SRC-038's order; None if none."""
+    spec = pod.spec
+    if spec is None:
+        return None
+    if spec.serviceAccountName:
+        return "serviceaccounts"
+    if spec.imagePullSecrets or _names(spec, "secret"):
+        return "secrets"
+    if _names(spec, "configMap"):
+        return "configmaps"
+    if spec.resourceClaims:
+        return "resourceclaims"
+    return next(filter(None, map(_volume_reference, spec.volumes or ())), None)
+
+
+def _names(spec: PodSpec, kind: str) -> bool:
+    """Whether any env, envFrom or volume takes its content from a Secret or ConfigMap."""
+    for c in [*(spec.containers or ()), *(spec.initContainers or ())]:
+        if any(getattr(source, f"{kind}Ref") for source in c.envFrom or ()):
+            return True
+        if any(e.valueFrom and getattr(e.valueFrom, f"{kind}KeyRef") for e in c.env or ()):
+            return True
+    for volume in spec.volumes or ():
+        if getattr(volume, kind) is not None or (kind == "secret" and _has_secret_ref(volume)):
+            return True
+        parts = (volume.projected.sources or ()) if volume.projected else ()
+        if any(getattr(part, kind) is not None for part in parts):
+            return True
+    return False
+
+
+def _has_secret_ref(volume: Any) -> bool:
+    sources = (getattr(volume, f) for f in volume.__struct_fields__ if f not in ("name", "csi"))
+    return volume.azureFile is not None or any(getattr(s, "secretRef", None) for s in sources)
+
+
+def _volume_reference(volume: Any) -> str | None:
+    for field, what in (
+        ("csi", "csidrivers (via CSI volumes)"),
+        ("glusterfs", "endpoints (via glusterFS volumes)"),
+        ("persistentVolumeClaim", "persistentvolumeclaims"),
+        ("ephemeral", "persistentvolumeclaims (via ephemeral volumes)"),
+    ):
+        if getattr(volume, field) is not None:
+            return what
+    for part in (volume.projected.sources or ()) if volume.projected else ():
+        for field, what in (
+            ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
+            ("clusterTrustBundle", "clustertrustbundles"),
+            ("podCertificate", "podcertificates"),
+        ):
+            if getattr(part, field) is not None:
+                return what
+    return None

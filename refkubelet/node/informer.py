@@ -1,0 +1,38 @@
+"""The Node object of this node as the API server last showed it.
+
+Mirror pods take their owner from here (MIRR-024), and the API source waits for the first list
+(SRC-050).
+"""
+
+from __future__ import annotations
+
+from refkubelet.apiclient import ApiClient
+from refkubelet.model.objects import Node
+from refkubelet.reflector import Reflector
+from simtime import Clock, Rng
+
+
+class NodeInformer:
+    """Follows `metadata.name=<node>`. `has_synced`: the first list was answered, node or not."""
+
+    def __init__(self, api: ApiClient, node_name: str, clock: Clock, rng: Rng) -> None:
+        self.has_synced = False
+        self._node: Node | None = None
+        self._reflector = Reflector(
+            lambda: api.list_node(node_name),
+            lambda version: api.watch_node(node_name, version),
+            self._take,
+            clock,
+            rng,
+        )
+
+    def node(self) -> Node | None:
+        """The node, or None while it is unknown or does not exist."""
+        return self._node
+
+    async def run(self) -> None:
+        await self._reflector.run()
+
+    async def _take(self, nodes: tuple[Node, ...]) -> None:
+        self._node = nodes[0] if nodes else None
+        self.has_synced = True

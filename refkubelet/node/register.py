@@ -1,0 +1,172 @@
+"""Registers this node at the API server and keeps its status current.
+
+Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
+period), NODE-020..024. Upstream: pkg/kubelet/kubelet_node_status.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Node, to_dict
+from refkubelet.node.status import (
+    ATTACH_DETACH,
+    Condition,
+    NodeFacts,
+    conditions,
+    flip_events,
+    initial_node,
+    node_status,
+)
+from simtime import Clock, format_rfc3339
+
+log = logging.getLogger(__name__)
+
+FIRST_TRY_S: Final = 0.1
+RETRY_MAX_S: Final = 7.0
+_ADOPTED_LABELS: Final = (
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+)
+
+
+def _nothing() -> Sequence[Any]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """How the node reports. `pressures`: conditions of the eviction manager; `not_ready`: why the
+    node is not ready, nothing when it is."""
+
+    facts: NodeFacts
+    register: bool = True
+    update_s: float = 10.0
+    report_s: float = 300.0
+    pressures: Callable[[], Sequence[Condition]] = _nothing
+    not_ready: Callable[[], Sequence[str]] = _nothing
+
+
+class NodeRegistrar:
+    """Makes or adopts the Node object, then writes its status. Nothing waits for it."""
+
+    def __init__(
+        self, api: ApiClient, settings: NodeSettings, recorder: EventRecorder, clock: Clock
+    ) -> None:
+        self._api = api
+        self._settings = settings
+        self._recorder = recorder
+        self._clock = clock
+        self._conditions: list[dict[str, Any]] = []
+        self._written: dict[str, Any] = {}
+        self._written_at_s = 0.0
+
+    async def run(self) -> None:
+        """Register, then update until cancelled."""
+        if self._settings.register:
+            await self._register()
+        while True:
+            await self._update()
+            await self._clock.sleep(self._settings.update_s)
+
+    async def _register(self) -> None:
+        delay_s = FIRST_TRY_S
+        while True:
+            await self._clock.sleep(delay_s)
+            delay_s = min(2 * delay_s, RETRY_MAX_S)
+            try:
+                await self._try_register()
+                return
+            except ApiError as e:
+                log.warning("cannot register node %s: %s", self._settings.facts.name, e)
+
+    async def _try_register(self) -> None:
+        facts = self._settings.facts
+        body = initial_node(facts, self._status())
+        try:
+            node: Node = msgspec.convert(body, Node)
+            await self._api.create_node(node)
+        except ApiError as e:
+            if e.status not in (403, 409):
+                raise
+            await self._adopt(await self._api.get_node(facts.name))
+            return
+        log.info("registered node %s", facts.name)
+        self._accept(body["status"])
+
+    async def _adopt(self, node: Node) -> None:
+        """Take over an existing Node: labels and annotation that are ours, never taints or other
+        labels (NODE-004)."""
+        existing = to_dict(node)
+        self._conditions = (existing.get("status") or {}).get("conditions") or []
+        metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
+        status = self._status()
+        patch: dict[str, Any] = {"status": status}
+        if metadata:
+            patch["metadata"] = metadata
+        await self._api.patch_node_status(self._settings.facts.name, patch)
+        log.info("node %s existed already", self._settings.facts.name)
+        self._accept(status)
+
+    async def _update(self) -> None:
+        """Write the status if it changed, or if the last writing is a report period old."""
+        status = self._status()
+        age_s = self._clock.monotonic_s() - self._written_at_s
+        changed = without_heartbeat(status) != without_heartbeat(self._written)
+        if not changed and age_s < self._settings.report_s:
+            return
+        try:
+            await self._api.patch_node_status(self._settings.facts.name, {"status": status})
+        except ApiError as e:
+            log.warning("cannot update the status of node %s: %s", self._settings.facts.name, e)
+            return
+        self._accept(status)
+
+    def _status(self) -> dict[str, Any]:
+        s = self._settings
+        now = format_rfc3339(self._clock.wall_ns())
+        rows = conditions(s.pressures(), s.not_ready(), self._conditions, now)
+        return node_status(s.facts, rows)
+
+    def _accept(self, status: dict[str, Any]) -> None:
+        """The server has it: tell about flipped conditions, remember what was written."""
+        name = self._settings.facts.name
+        for reason in flip_events(self._conditions, status["conditions"]):
+            self._recorder.node_event("Normal", reason, f"Node {name} status is now: {reason}")
+        self._conditions = status["conditions"]
+        self._written = status
+        self._written_at_s = self._clock.monotonic_s()
+
+
+def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an existing Node's metadata the kubelet corrects (NODE-004)."""
+    labels = metadata.get("labels") or {}
+    wrong = {
+        key: facts.labels[key]
+        for key in _ADOPTED_LABELS
+        if key in facts.labels and labels.get(key) != facts.labels[key]
+    }
+    patch: dict[str, Any] = {"labels": wrong} if wrong else {}
+    managed = (metadata.get("annotations") or {}).get(ATTACH_DETACH)
+    if facts.attach_detach and managed != "true":
+        patch["annotations"] = {ATTACH_DETACH: "true"}
+    return patch
+
+
+def without_heartbeat(status: Mapping[str, Any]) -> dict[str, Any]:
+    """A status without what changes by itself."""
+    rows = [
+        {k: v for k, v in row.items() if k != "lastHeartbeatTime"}
+        for row in status.get("conditions", ())
+    ]
+    return {**status, "conditions": rows}

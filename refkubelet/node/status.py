@@ -1,0 +1,202 @@
+"""The Node object's content as a pure function of facts: labels, capacity, conditions.
+
+Rules: NODE-003, NODE-020..022, NODE-030..033. Values are in JSON form, as they go on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
+
+ATTACH_DETACH: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+# type -> (status True: reason, message, event), (status False: the same)   NODE-020
+PRESSURE_TEXTS: Final[Mapping[str, tuple[tuple[str, str, str], tuple[str, str, str]]]] = {
+    "MemoryPressure": (
+        (
+            "KubeletHasInsufficientMemory",
+            "kubelet has insufficient memory available",
+            "NodeHasInsufficientMemory",
+        ),
+        (
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+            "NodeHasSufficientMemory",
+        ),
+    ),
+    "DiskPressure": (
+        ("KubeletHasDiskPressure", "kubelet has disk pressure", "NodeHasDiskPressure"),
+        ("KubeletHasNoDiskPressure", "kubelet has no disk pressure", "NodeHasNoDiskPressure"),
+    ),
+    "PIDPressure": (
+        (
+            "KubeletHasInsufficientPID",
+            "kubelet has insufficient PID available",
+            "NodeHasInsufficientPID",
+        ),
+        (
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+            "NodeHasSufficientPID",
+        ),
+    ),
+}
+
+
+class Condition(Protocol):
+    """A node condition somebody else computed (the eviction manager's pressure conditions)."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What does not change while the kubelet runs. Amounts as resource name -> nano units."""
+
+    name: str
+    internal_ip: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    taints: tuple[Mapping[str, str], ...] = ()
+    provider_id: str = ""
+    attach_detach: bool = True
+    capacity: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    info: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    kubelet_port: int = 0
+
+
+def default_labels(name: str, architecture: str) -> dict[str, str]:
+    """NODE-003."""
+    return {
+        "beta.kubernetes.io/arch": architecture,
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": architecture,
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+
+
+def allocatable_of(
+    capacity: Mapping[str, int],
+    reserved: Sequence[Mapping[str, str]],
+    eviction_hard: Mapping[str, str],
+) -> dict[str, int]:
+    """capacity - reserved - hard eviction thresholds, at least 0 (NODE-031); nano units."""
+    result = dict(capacity)
+    for amounts in reserved:
+        for name, text in amounts.items():
+            if name in result:
+                result[name] -= parse_nano(text)
+    for name, signal in (("memory", "memory.available"), ("ephemeral-storage", "nodefs.available")):
+        if name in result and signal in eviction_hard:
+            result[name] -= _threshold(eviction_hard[signal], capacity[name])
+    return {name: max(0, amount) for name, amount in result.items()}
+
+
+def _threshold(text: str, capacity: int) -> int:
+    """A threshold's amount; exactly 0% and 100% switch it off (EVIC-003)."""
+    if text.endswith("%"):
+        return 0 if text in ("0%", "100%") else round(capacity * float(text[:-1]) / 100)
+    return parse_nano(text)
+
+
+def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
+    """Nano units as the API prints them: memory-like in Ki, the rest decimal."""
+    return {
+        name: format_binary(amount // NANO)
+        if name == "memory" or name.startswith("hugepages-")
+        else format_decimal_nano(amount)
+        for name, amount in sorted(amounts.items())
+    }
+
+
+def conditions(
+    pressures: Sequence[Condition],
+    not_ready: Sequence[str],
+    previous: Sequence[Mapping[str, Any]],
+    now: str,
+) -> list[dict[str, Any]]:
+    """MemoryPressure, DiskPressure, PIDPressure, Ready, in that order (NODE-020..022).
+
+    `not_ready`: errors, none = ready. lastTransitionTime changes with the status only.
+    """
+    under = {c.type for c in pressures if c.status == "True"}
+    rows = []
+    for kind, texts in PRESSURE_TEXTS.items():
+        reason, message, _ = texts[0] if kind in under else texts[1]
+        rows.append((kind, str(kind in under), reason, message))
+    if not_ready:
+        unique = list(dict.fromkeys(not_ready))
+        message = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+        rows.append(("Ready", "False", "KubeletNotReady", message))
+    else:
+        rows.append(("Ready", "True", "KubeletReady", "kubelet is posting ready status"))
+    before = {c.get("type"): c for c in previous}
+    return [
+        {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": _since(before.get(kind), status, now),
+        }
+        for kind, status, reason, message in rows
+    ]
+
+
+def _since(before: Mapping[str, Any] | None, status: str, now: str) -> str:
+    if before is not None and before.get("status") == status:
+        return str(before.get("lastTransitionTime") or now)
+    return now
+
+
+def flip_events(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Reasons of the events for conditions that changed their status (NODE-021, NODE-024)."""
+    known = {c.get("type"): c.get("status") for c in before}
+    reasons: list[str] = []
+    for condition in after:
+        kind, status = condition["type"], condition["status"]
+        if known.get(kind) == status:
+            continue
+        if kind in PRESSURE_TEXTS:
+            reasons.append(PRESSURE_TEXTS[kind][0 if status == "True" else 1][2])
+        elif kind in known:
+            reasons.append("NodeReady" if status == "True" else "NodeNotReady")
+    return reasons
+
+
+def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The status to write, with `rows` as its conditions."""
+    addresses = [{"type": "InternalIP", "address": facts.internal_ip}] if facts.internal_ip else []
+    addresses.append({"type": "Hostname", "address": facts.name})
+    return {
+        "capacity": quantities(facts.capacity),
+        "allocatable": quantities(facts.allocatable),
+        "conditions": list(rows),
+        "addresses": addresses,
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
+        "nodeInfo": dict(facts.info),
+    }
+
+
+def initial_node(facts: NodeFacts, status: Mapping[str, Any]) -> dict[str, Any]:
+    """The Node to register (NODE-003)."""
+    metadata: dict[str, Any] = {"name": facts.name, "labels": dict(facts.labels)}
+    if facts.attach_detach:
+        metadata["annotations"] = {ATTACH_DETACH: "true"}
+    spec: dict[str, Any] = {}
+    if facts.taints:
+        spec["taints"] = [dict(taint) for taint in facts.taints]
+    if facts.provider_id:
+        spec["providerID"] = facts.provider_id
+    return {"metadata": metadata, "spec": spec, "status": dict(status)}

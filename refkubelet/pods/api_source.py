@@ -1,0 +1,51 @@
+"""The pods that the API server bound to this node.
+
+Rules: SRC-050 (all namespaces, this node only, not before the node was looked for), SRC-051.
+Upstream: pkg/kubelet/config/apiserver.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from refkubelet.apiclient import ApiClient
+from refkubelet.model.objects import Pod
+from refkubelet.node.informer import NodeInformer
+from refkubelet.pods.config import Deliver
+from refkubelet.pods.updates import PodSource
+from refkubelet.reflector import Reflector
+from simtime import Clock, Rng
+
+NODE_POLL_S: Final = 1.0
+
+
+class ApiSource:
+    """Delivers the whole set of the node's pods at every change."""
+
+    source = PodSource.API
+
+    def __init__(
+        self, api: ApiClient, node_name: str, informer: NodeInformer, clock: Clock, rng: Rng
+    ) -> None:
+        self._api = api
+        self._node_name = node_name
+        self._informer = informer
+        self._clock = clock
+        self._rng = rng
+
+    async def run(self, deliver: Deliver) -> None:
+        """Wait for the node informer's first list, then follow the pods until cancelled."""
+        while not self._informer.has_synced:
+            await self._clock.sleep(NODE_POLL_S)
+
+        async def on_change(pods: tuple[Pod, ...]) -> None:
+            await deliver(pods)
+
+        reflector = Reflector(
+            lambda: self._api.list_pods(self._node_name),
+            lambda version: self._api.watch_pods(self._node_name, version),
+            on_change,
+            self._clock,
+            self._rng,
+        )
+        await reflector.run()

@@ -1,0 +1,47 @@
+"""Which sources a kubelet has: the file source with staticPodPath, the API source with an API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.apiclient import ApiClient
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.events import EventRecorder
+from refkubelet.node.informer import NodeInformer
+from refkubelet.pods.api_source import ApiSource
+from refkubelet.pods.config import PodConfig, Source
+from refkubelet.pods.file_source import FileSource
+from simtime import Clock, Rng
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAccess:
+    """An API server and the informer that follows this node there."""
+
+    client: ApiClient
+    informer: NodeInformer
+
+
+def build_pod_config(
+    config: KubeletConfiguration,
+    node_name: str,
+    api: ApiAccess | None,
+    recorder: EventRecorder,
+    clock: Clock,
+    rng: Rng,
+) -> PodConfig:
+    """The `PodConfig` of a node. Standalone (`api` None) has no API source (SRC-052); an empty
+    staticPodPath no file source (SRC-001)."""
+    sources: list[Source] = []
+    if config.static_pod_path:
+        sources.append(
+            FileSource(
+                config.static_pod_path,
+                node_name=node_name,
+                period_s=config.file_check_frequency_s,
+                clock=clock,
+            )
+        )
+    if api is not None:
+        sources.append(ApiSource(api.client, node_name, api.informer, clock, rng))
+    return PodConfig(sources, recorder, clock)

@@ -1,0 +1,100 @@
+"""One manifest: bytes in, the static pod that the kubelet runs out, or one clear reason why not.
+
+Rules: SRC-004, SRC-030..038. Upstream: pkg/kubelet/config/common.go: tryDecodeSinglePod.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.validation import api_object_reference, pod_problems
+from refkubelet.model.yaml import Document, Path, YamlError, read_yaml
+from refkubelet.pods.updates import PodSource
+
+_MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
+_TYPES: Final = {"str": "a text", "int": "an integer", "bool": "true or false", "array": "a list"}
+_TYPES_FOUND: Final = {**_TYPES, "object": "a mapping", "null": "nothing", "float": "a number"}
+
+
+class ManifestError(ValueError):
+    """Why a manifest cannot be run; the text names line and field, not the file."""
+
+
+def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str) -> Pod:
+    """The pod of a YAML or JSON manifest, defaulted and named. `origin`: path or URL.
+
+    Of several YAML documents the first counts, unknown fields are ignored (SRC-004). Raises
+    `ManifestError`.
+    """
+    try:
+        document = read_yaml(data)
+    except YamlError as e:
+        raise ManifestError(str(e)) from None
+    pod = apply_api_defaults(_decode(document))
+    if pod.metadata is None or not pod.metadata.name:
+        raise ManifestError("invalid pod: name is needed for the pod")
+    problems = pod_problems(pod)
+    if problems:
+        raise ManifestError(f"invalid pod: [{', '.join(problems)}]")
+    reference = api_object_reference(pod)
+    if reference is not None:
+        raise ManifestError(f"static pods may not reference {reference}")
+    return apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
+
+
+def _decode(document: Document) -> Pod:
+    value = document.value
+    if value is None:
+        raise ManifestError("the file is empty; wanted one v1 Pod")
+    if not isinstance(value, dict):
+        raise ManifestError("wanted one v1 Pod, found no mapping")
+    for field, wanted in (("apiVersion", "v1"), ("kind", "Pod")):
+        if value.get(field) != wanted:
+            found = value.get(field, "nothing")
+            place = _place(document, (field,))
+            raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
+    try:
+        return decode_pod(value)
+    except msgspec.ValidationError as e:
+        raise ManifestError(_explain(str(e), document)) from None
+
+
+def _place(document: Document, path: Path) -> str:
+    line = document.line_of(path)
+    return f"line {line}: " if line is not None else ""
+
+
+def _explain(text: str, document: Document) -> str:
+    """The decoder's complaint with a line and in words.
+
+    `Expected `str | null`, got `int` - at `$.metadata.name`` reads
+    `line 4: metadata.name: wanted a text, found an integer`.
+    """
+    match = _MSGSPEC.match(text)
+    if match is None:
+        return text
+    path = _path(match["path"])
+    words = re.match(r"Expected `([^`]*)`, got `([^`]*)`\Z", match["what"])
+    what = match["what"]
+    if words is not None:
+        wanted = [_TYPES.get(t, t) for t in words[1].split(" | ") if t != "null"]
+        found = _TYPES_FOUND.get(words[2], words[2])
+        what = f"wanted {' or '.join(wanted)}, found {found}"
+        what = what.replace("wanted object", "wanted a mapping")
+    missing = re.match(r"Object missing required field `([^`]*)`\Z", match["what"])
+    if missing is not None:
+        what = f"{missing[1]} is missing"
+    field = match["path"].lstrip(".")
+    return f"{_place(document, path)}{field}: {what}" if field else what
+
+
+def _path(text: str) -> Path:
+    parts: list[Any] = []
+    for name, index in re.findall(r"\.([^.\[]+)|\[(\d*|\.\.\.)\]", text):
+        parts.append(name or (int(index) if index.isdigit() else "..."))
+    return tuple(parts)

@@ -1,0 +1,77 @@
+"""inotify on one directory, through the event loop: no thread, so it works in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Final
+
+from inotify_simple import INotify, flags, parse_events
+
+_PRESENT: Final = flags.CLOSE_WRITE | flags.MOVED_TO | flags.ATTRIB | flags.CREATE
+_GONE: Final = flags.DELETE | flags.MOVED_FROM
+_OVER: Final = (
+    flags.DELETE_SELF | flags.MOVE_SELF | flags.IGNORED | flags.UNMOUNT | flags.Q_OVERFLOW
+)
+_READ_BYTES: Final = 65536
+
+
+class WatchFailed(Exception):
+    """The watch is over (directory gone, queue overflow): make a new one and read everything."""
+
+
+class DirectoryWatch:
+    """Changes of the files in `directory`. Raises `WatchFailed` or OSError when it cannot start."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._notify = INotify(nonblocking=True)
+        self._readable = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._notify.add_watch(
+                directory, _PRESENT | _GONE | flags.DELETE_SELF | flags.MOVE_SELF | flags.ONLYDIR
+            )
+            self._loop.add_reader(self._notify.fileno(), self._readable.set)
+        except OSError:
+            self._notify.close()
+            raise
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._notify.fileno())
+        self._notify.close()
+
+    async def changes(self) -> list[tuple[str, bool]]:
+        """Wait for changes: (file name, whether it is there), in order, each name once per run of
+        equal changes."""
+        while True:
+            await self._readable.wait()
+            self._readable.clear()
+            found = self._read()
+            if found:
+                return found
+
+    def _read(self) -> list[tuple[str, bool]]:
+        found: list[tuple[str, bool]] = []
+        while True:
+            try:
+                data = os.read(self._notify.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                return found
+            for event in parse_events(data):
+                if event.mask & _OVER:
+                    raise WatchFailed(f"{self._directory} changed as a whole")
+                if event.mask & flags.CREATE and not self._is_complete(event.name):
+                    continue
+                change = (event.name, not event.mask & _GONE)
+                if not found or found[-1] != change:
+                    found.append(change)
+
+    def _is_complete(self, name: str) -> bool:
+        """Whether a created entry has its content already: symlinks and hard links have; a file
+        being written is reported when its writer closes it."""
+        try:
+            status = os.lstat(os.path.join(self._directory, name))
+        except OSError:
+            return False
+        return os.path.islink(os.path.join(self._directory, name)) or status.st_nlink > 1

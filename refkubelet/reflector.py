@@ -1,0 +1,96 @@
+"""List, then watch, for ever: a local copy of some API objects that follows the server.
+
+A failed list or watch is repeated after 0.8 s doubling to 30 s (times 1 to 2); a watch that ended
+goes on from the last version seen; 410 Gone starts again with a list. Upstream: client-go
+tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, Generic, TypeVar
+
+from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from simtime import Clock, Rng
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+BACKOFF_S: Final = 0.8
+BACKOFF_MAX_S: Final = 30.0
+SHORT_WATCH_S: Final = 1.0  # a watch that ends sooner without an event counts as a failure
+
+
+class Reflector(Generic[T]):
+    """Follows what `list_objects` and `watch_objects` give; `on_change` gets the whole set."""
+
+    def __init__(
+        self,
+        list_objects: Callable[[], Awaitable[ObjectList[T]]],
+        watch_objects: Callable[[str], AsyncIterator[WatchEvent[T]]],
+        on_change: Callable[[tuple[T, ...]], Awaitable[None]],
+        clock: Clock,
+        rng: Rng,
+    ) -> None:
+        self._list = list_objects
+        self._watch = watch_objects
+        self._on_change = on_change
+        self._clock = clock
+        self._random = rng.stream("reflector")
+        self._objects: dict[str, T] = {}
+        self._version = ""
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        listed = False
+        while True:
+            try:
+                if not listed:
+                    await self._list_once()
+                    listed = True
+                if await self._watch_once():
+                    self._failures = 0
+                    continue
+            except ApiError as e:
+                listed = listed and e.status not in (0, 410)
+                log.warning("following the API server: %s", e)
+            await self._clock.sleep(self._backoff_s())
+
+    async def _list_once(self) -> None:
+        found = await self._list()
+        self._objects = {_uid(item): item for item in found.items}
+        self._version = found.resource_version
+        self._failures = 0
+        await self._on_change(tuple(self._objects.values()))
+
+    async def _watch_once(self) -> bool:
+        """Follow one watch to its end; False when it ended at once, without telling anything."""
+        started_s = self._clock.monotonic_s()
+        told = False
+        async for event in self._watch(self._version):
+            told = True
+            self._version = _version(event.object) or self._version
+            if event.type == "BOOKMARK":
+                continue
+            if event.type == "DELETED":
+                self._objects.pop(_uid(event.object), None)
+            else:
+                self._objects[_uid(event.object)] = event.object
+            await self._on_change(tuple(self._objects.values()))
+        return told or self._clock.monotonic_s() - started_s >= SHORT_WATCH_S
+
+    def _backoff_s(self) -> float:
+        delay_s = min(BACKOFF_S * 2.0 ** min(self._failures, 10), BACKOFF_MAX_S)
+        self._failures += 1
+        return delay_s * (1.0 + self._random.random())
+
+
+def _uid(item: Any) -> str:
+    return str(item.metadata.uid)
+
+
+def _version(item: Any) -> str:
+    return str(item.metadata.resourceVersion or "")

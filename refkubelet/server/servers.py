@@ -1,0 +1,203 @@
+"""The kubelet's HTTP servers: the main port, the read-only port, healthz.
+
+Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port speaks TLS when the configuration
+names a certificate and key, else plain HTTP (upstream makes a self-signed pair, SRV-003); it does
+not authenticate yet. All ports are bound by `start`: a port in use is known before anything runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.model.objects import Pod, to_dict
+
+if TYPE_CHECKING:
+    import ssl
+
+    from aiohttp import web
+
+log = logging.getLogger(__name__)
+
+_DEBUG_PATHS: Final = (
+    "/run/",
+    "/exec/",
+    "/attach/",
+    "/portForward/",
+    "/containerLogs/",
+    "/runningpods/",
+    "/debug/pprof/",
+    "/logs/",
+)
+
+
+class ServerError(Exception):
+    """A server cannot be started; the text names the field, the address and the reason."""
+
+
+def _no_metrics() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCallbacks:
+    """What the servers show. `pods`: with their current status, no mirrors (MIRR-035);
+    `unhealthy`: why the sync loop is not healthy, None when it is; `metrics`: Prometheus text."""
+
+    pods: Callable[[], Sequence[Pod]]
+    unhealthy: Callable[[], str | None] = lambda: None
+    metrics: Callable[[], str] = _no_metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """One listening server of the configuration."""
+
+    field: str
+    host: str
+    port: int
+    app: web.Application
+    tls: ssl.SSLContext | None = None
+
+
+class KubeletServers:
+    """Starts and stops the configured servers. Real time only: they use sockets."""
+
+    def __init__(self, config: KubeletConfiguration, callbacks: ServerCallbacks) -> None:
+        self._config = config
+        self._callbacks = callbacks
+        self._runners: list[web.AppRunner] = []
+
+    async def start(self) -> None:
+        """Listen on all configured ports. Raises `ServerError`; then none of them listens."""
+        try:
+            for endpoint in self._endpoints():
+                await self._listen(endpoint)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Close all servers; harmless when they are closed already."""
+        while self._runners:
+            await self._runners.pop().cleanup()
+
+    def _endpoints(self) -> list[_Endpoint]:
+        c = self._config
+        found = []
+        if c.enable_server:
+            app = pods_app(self._callbacks, debug_paths=False)
+            found.append(_Endpoint("port", c.address, c.port, app, self._tls()))
+        if c.read_only_port:
+            app = pods_app(self._callbacks, debug_paths=True)
+            found.append(_Endpoint("readOnlyPort", c.address, c.read_only_port, app))
+        if c.healthz_port:
+            host = c.healthz_bind_address
+            found.append(_Endpoint("healthzPort", host, c.healthz_port, healthz_app()))
+        return found
+
+    def _tls(self) -> ssl.SSLContext | None:
+        c = self._config
+        if not c.tls_cert_file:
+            return None
+        import ssl
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(c.tls_cert_file, c.tls_private_key_file)
+        except (OSError, ssl.SSLError) as e:
+            files = f"tlsCertFile {c.tls_cert_file}, tlsPrivateKeyFile {c.tls_private_key_file}"
+            raise ServerError(f"{files}: cannot be used: {e.strerror or e}") from None
+        return context
+
+    async def _listen(self, endpoint: _Endpoint) -> None:
+        from aiohttp import web
+
+        runner = web.AppRunner(endpoint.app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        self._runners.append(runner)
+        site = web.TCPSite(runner, endpoint.host, endpoint.port, ssl_context=endpoint.tls)
+        try:
+            await site.start()
+        except OSError as e:
+            raise ServerError(_why_not(endpoint, e)) from None
+        log.info("%s: serving on %s:%d", endpoint.field, endpoint.host, endpoint.port)
+
+
+def _why_not(endpoint: _Endpoint, error: OSError) -> str:
+    place = f"{endpoint.field}: cannot listen on {endpoint.host}:{endpoint.port}"
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"{place}: the address is in use, perhaps by another kubelet; "
+            f"stop it or set another {endpoint.field}"
+        )
+    if error.errno == errno.EACCES:
+        return f"{place}: permission denied; ports below 1024 need privileges"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{place}: no interface of this machine has that address"
+    return f"{place}: {error.strerror or error}"
+
+
+def healthz_app() -> web.Application:
+    """/healthz and /healthz/ping: `ok` as long as the process lives (SRV-002)."""
+    from aiohttp import web
+
+    async def ok(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    app = web.Application()
+    for path in ("/healthz", "/healthz/ping"):
+        app.router.add_route("*", path, ok)
+    return app
+
+
+def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Application:
+    """/healthz, /pods and /metrics. `debug_paths`: answer those of the debug handlers with 405,
+    as the read-only port does (SRV-010)."""
+    from aiohttp import web
+
+    async def pods(_: web.Request) -> web.Response:
+        return web.json_response(pod_list(callbacks.pods()))
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(text=callbacks.metrics())
+
+    async def ok(_: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def sync_loop(_: web.Request) -> web.Response:
+        problem = callbacks.unhealthy()
+        if problem is None:
+            return web.Response(text="ok")
+        return web.Response(status=500, text=f"internal server error: {problem}")
+
+    async def disabled(_: web.Request) -> web.Response:
+        return web.Response(status=405, text="Debug endpoints are disabled.")
+
+    app = web.Application()
+    app.router.add_get("/pods", pods)
+    app.router.add_get("/pods/", pods)
+    app.router.add_get("/metrics", metrics)
+    for path in ("/healthz/ping", "/healthz/log"):
+        app.router.add_route("*", path, ok)
+    for path in ("/healthz", "/healthz/syncloop"):
+        app.router.add_route("*", path, sync_loop)
+    if debug_paths:
+        for path in _DEBUG_PATHS:
+            app.router.add_route("*", path + "{rest:.*}", disabled)
+    return app
+
+
+def pod_list(pods: Sequence[Pod]) -> dict[str, object]:
+    """A v1 PodList; items without kind and apiVersion, as the kubelet sends them."""
+    items = []
+    for pod in pods:
+        item = to_dict(pod)
+        item.pop("kind", None)
+        item.pop("apiVersion", None)
+        items.append(item)
+    return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}

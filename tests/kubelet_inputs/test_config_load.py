@@ -1,0 +1,255 @@
+"""KubeletConfiguration files: what is accepted, and how mistakes are told (CFG-002, CFG-005)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
+from refkubelet.config.load import defaults_without_file, fields_not_acted_on
+
+HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+
+def config(text: str, file: str = "/etc/kubelet/config.yaml") -> KubeletConfiguration:
+    return parse_config((HEAD + text).encode(), file)
+
+
+def complaints(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        config(text, "k.yaml")
+    return str(caught.value).splitlines()
+
+
+def test_an_almost_empty_file_gives_the_defaults_CFG_005() -> None:
+    c = config("")
+    assert (c.port, c.read_only_port, c.healthz_port, c.healthz_bind_address) == (
+        10250,
+        0,
+        10248,
+        "127.0.0.1",
+    )
+    assert (c.sync_frequency_s, c.file_check_frequency_s) == (60, 20)
+    assert c.crash_loop_back_off.max_container_restart_period_s == 300
+    assert c.pod_logs_dir == "/var/log/pods"
+    assert c.enforce_node_allocatable == ("pods",)
+
+
+def test_a_real_file_is_read_as_it_is(tmp_path: Path) -> None:
+    """The configuration of the recorded runs, fields refkubelet does not act on included."""
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(
+        HEAD
+        + """
+authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
+authorization: {mode: AlwaysAllow}
+staticPodPath: manifests
+fileCheckFrequency: 2s
+failCgroupV1: false
+failSwapOn: false
+cgroupDriver: cgroupfs
+cgroupRoot: /
+enforceNodeAllocatable: [pods]
+oomScoreAdj: 0
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+resolvConf: ""
+clusterDNS: [10.98.0.10]
+crashLoopBackOff: {maxContainerRestartPeriod: 5s}
+containerLogMaxSize: 1Mi
+logging: {verbosity: 4}
+""",
+    )
+    c = load_config(file)
+    assert c.static_pod_path == str(tmp_path / "manifests")
+    assert c.file_check_frequency_s == 2
+    assert c.crash_loop_back_off.max_container_restart_period_s == 5
+    assert c.resolv_conf == ""
+    assert c.container_log_max_size_bytes == 2**20
+    assert dict(c.eviction_hard or {}) == {
+        "memory.available": "100Mi",
+        "nodefs.available": "1%",
+        "imagefs.available": "1%",
+    }
+
+
+def test_relative_paths_resolve_against_the_file_CFG_002() -> None:
+    c = config(
+        "staticPodPath: m\npodLogsDir: logs\ntlsCertFile: c.pem\ntlsPrivateKeyFile: /k.pem\n"
+    )
+    assert (c.static_pod_path, c.pod_logs_dir) == ("/etc/kubelet/m", "/etc/kubelet/logs")
+    assert (c.tls_cert_file, c.tls_private_key_file) == ("/etc/kubelet/c.pem", "/k.pem")
+
+
+def test_eviction_defaults_only_when_the_file_says_nothing_EVIC_006() -> None:
+    assert (config("").eviction_hard or {})["imagefs.inodesFree"] == "5%"
+    assert dict(config("evictionHard: {memory.available: 1Gi}").eviction_hard or {}) == {
+        "memory.available": "1Gi"
+    }
+    merged = config("mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}")
+    assert (merged.eviction_hard or {})["nodefs.available"] == "10%"
+    assert (merged.eviction_hard or {})["memory.available"] == "1Gi"
+
+
+def test_report_frequency_follows_the_update_frequency_CFG_005() -> None:
+    assert config("nodeStatusUpdateFrequency: 4s").node_status_report_frequency_s == 4
+    assert config("").node_status_report_frequency_s == 300
+
+
+def test_without_a_file_the_old_open_defaults_hold_CFG_004() -> None:
+    c = defaults_without_file()
+    assert (c.read_only_port, dict(c.eviction_hard or {})) == (10255, {})
+    assert (c.authorization.mode, c.authentication.anonymous.enabled) == ("AlwaysAllow", True)
+
+
+def test_an_unknown_field_is_named_with_its_line_and_a_guess() -> None:
+    assert complaints("port: 1\nfileChekFrequency: 3s\n") == [
+        "k.yaml:4: fileChekFrequency: unknown field; did you mean fileCheckFrequency?"
+    ]
+
+
+def test_a_field_in_wrong_case_is_unknown_too() -> None:
+    assert complaints("staticPodURl: x\n") == [
+        "k.yaml:3: staticPodURl: unknown field; did you mean staticPodURL?"
+    ]
+
+
+def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+    assert complaints(
+        "port: ten\nsyncFrequency: 10\ncrashLoopBackOff:\n  maxContainerRestartPeriod: 5 s\n"
+        "evictionHard: {memory.available: 100}\nfailSwapOn: 'no'\nclusterDNS: 10.0.0.1\n"
+        "registerWithTaints: [{key: a, valu: b}]\ncontainerLogMaxSize: 5MB\n"
+    ) == [
+        "k.yaml:3: port: wanted an integer of 32 bits, found the text 'ten'",
+        "k.yaml:4: syncFrequency: wanted a duration such as 10s or 1m30s, found the number 10",
+        "k.yaml:6: crashLoopBackOff.maxContainerRestartPeriod: "
+        "wanted a duration such as 10s or 1m30s, found the text '5 s'",
+        "k.yaml:7: evictionHard.memory.available: wanted a text, found the number 100; "
+        'put it in quotes: "100"',
+        "k.yaml:8: failSwapOn: wanted true or false, found the text 'no'",
+        "k.yaml:9: clusterDNS: wanted a list of texts, found the text '10.0.0.1'",
+        "k.yaml:10: registerWithTaints[0].valu: unknown field; did you mean value?",
+        "k.yaml:11: containerLogMaxSize: wanted a quantity such as 10Mi, found the text '5MB'",
+    ]
+
+
+def test_a_duplicate_key_is_an_error() -> None:
+    assert complaints("port: 1\nport: 2\n") == [
+        "k.yaml:4: not readable as YAML or JSON: duplicate key 'port', first on line 3"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "k.yaml: the file is empty; wanted a KubeletConfiguration (apiVersion, kind, ...)"),
+        ("[]", "k.yaml: wanted a KubeletConfiguration, found a list"),
+        (
+            "apiVersion: v1\nkind: KubeletConfiguration\n",
+            "k.yaml:1: apiVersion: wanted kubelet.config.k8s.io/v1beta1, found the text 'v1'",
+        ),
+        (
+            HEAD + "---\na: 1\n",
+            "k.yaml: holds more than one document; wanted one KubeletConfiguration",
+        ),
+    ],
+)
+def test_what_is_no_kubelet_configuration_is_refused_CFG_002(text: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text.encode(), "k.yaml")
+    assert str(caught.value) == problem
+
+
+def test_a_missing_file_is_one_line() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config("/nowhere/kubelet.yaml")
+    assert str(caught.value) == (
+        "cannot read the configuration file /nowhere/kubelet.yaml: no such file or directory"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("port: 70000", "port (--port) 70000 must be between 1 and 65535, inclusive"),
+        (
+            "healthzPort: -1",
+            "healthzPort (--healthz-port) -1 must be between 1 and 65535, inclusive",
+        ),
+        (
+            "readOnlyPort: 65536",
+            "readOnlyPort (--read-only-port) 65536 must be between 0 and 65535, inclusive",
+        ),
+        ("nodeLeaseDurationSeconds: -1", "nodeLeaseDurationSeconds must be greater than 0"),
+        (
+            "nodeStatusMaxImages: -2",
+            "nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater",
+        ),
+        ("eventBurst: -1", "eventBurst (--event-burst) -1 must not be a negative number"),
+        (
+            "crashLoopBackOff: {maxContainerRestartPeriod: 0s}",
+            "CrashLoopBackOff.MaxContainerRestartPeriod (got: 0 seconds) "
+            "must be set between 1s and 300s",
+        ),
+        (
+            "crashLoopBackOff: {maxContainerRestartPeriod: 301s}",
+            "CrashLoopBackOff.MaxContainerRestartPeriod (got: 301 seconds) "
+            "must be set between 1s and 300s",
+        ),
+        (
+            "shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s",
+            "shutdownGracePeriodCriticalPods 20s must be <= shutdownGracePeriod 10s",
+        ),
+        (
+            "enableSystemLogQuery: true\nenableSystemLogHandler: false",
+            "enableSystemLogHandler is required for enableSystemLogQuery",
+        ),
+        (
+            "imageGCHighThresholdPercent: 80",
+            "imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than "
+            "imageGCHighThresholdPercent (--image-gc-high-threshold) 80",
+        ),
+        (
+            "cgroupsPerQOS: false",
+            "enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless "
+            "cgroupsPerQOS (--cgroups-per-qos) is set to true",
+        ),
+        ("cgroupDriver: cgroup", "cgroupDriver 'cgroup' must be one of cgroupfs, systemd"),
+        ("runOnce: true", "runOnce (--runonce) is not supported: it was removed, leave it false"),
+        ("tlsCertFile: /x", "tlsCertFile and tlsPrivateKeyFile must be set together"),
+        ("address: localhost", "address 'localhost' is no IP address"),
+        (
+            "systemReserved: {cpu: 100x}",
+            "systemReserved.cpu: '100x' is no quantity: wanted a number with an optional suffix, "
+            "such as 100Mi, 500m, 2, 1.5G or 1e3",
+        ),
+    ],
+)
+def test_values_out_of_bounds_CFG_005_BACK_013(text: str, problem: str) -> None:
+    assert complaints(text) == [f"k.yaml: invalid configuration: {problem}"]
+
+
+def test_the_restart_period_may_be_one_to_three_hundred_seconds_BACK_013() -> None:
+    for period in ("1s", "300s", "5m"):
+        config(f"crashLoopBackOff: {{maxContainerRestartPeriod: {period}}}")
+    assert complaints(
+        "featureGates: {KubeletCrashLoopBackOffMax: false}\n"
+        "crashLoopBackOff: {maxContainerRestartPeriod: 5s}"
+    ) == [
+        "k.yaml: invalid configuration: FeatureGate KubeletCrashLoopBackOffMax not enabled, "
+        "CrashLoopBackOff.MaxContainerRestartPeriod must not be set"
+    ]
+
+
+def test_zero_means_the_default_where_the_kubelet_takes_it_so() -> None:
+    c = config("port: 0\nsyncFrequency: 0s\nevictionPressureTransitionPeriod: 0s\nhealthzPort: 0")
+    assert (c.port, c.sync_frequency_s, c.eviction_pressure_transition_period_s) == (10250, 60, 300)
+    assert c.healthz_port == 0  # off
+
+
+def test_fields_that_are_not_acted_on_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    config("staticPodURL: http://x\nrotateCertificates: true\nport: 1\n", "k.yaml")
+    assert caplog.messages == [
+        "k.yaml: accepted, but refkubelet does not act on: staticPodURL, rotateCertificates"
+    ]
+    assert "port" not in fields_not_acted_on()

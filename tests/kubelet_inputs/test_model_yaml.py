@@ -1,0 +1,67 @@
+"""YAML for manifests and configurations: lines, duplicates, no surprises."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.model.yaml import YamlError, read_yaml
+
+
+def test_a_duplicate_key_names_both_lines() -> None:
+    with pytest.raises(YamlError, match=r"line 4: duplicate key 'image', first on line 2"):
+        read_yaml("a:\n  image: x\n  name: n\n  image: y\n")
+
+
+def test_values_have_lines() -> None:
+    document = read_yaml("a: 1\nspec:\n  containers:\n  - name: x\n    image: y\n")
+    assert document.line_of(("spec", "containers", 0, "image")) == 5
+    assert document.line_of(("spec", "containers", 0, "missing")) == 4
+
+
+def test_no_timestamps_no_base_60_but_octal_modes() -> None:
+    value = read_yaml("d: 2024-01-01\nt: 12:30:00\nm: 0644\nv: '0644'\no: 0o17\nn: 08\n").value
+    assert value == {"d": "2024-01-01", "t": "12:30:00", "m": 420, "v": "0644", "o": 15, "n": "08"}
+
+
+def test_only_the_first_document_counts_SRC_004() -> None:
+    document = read_yaml("---\na: 1\n---\n{ not: even, [yaml\n")
+    assert (document.value, document.more) == ({"a": 1}, True)
+
+
+def test_json_is_read_too() -> None:
+    assert read_yaml('{"a": [1, true, null, "x"]}').value == {"a": [1, True, None, "x"]}
+
+
+def test_merge_keys_are_merged_and_own_keys_win() -> None:
+    text = "base: &b {x: 1, y: 2}\nmine:\n  <<: *b\n  y: 3\n"
+    assert read_yaml(text).value["mine"] == {"x": 1, "y": 3}
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 8)]
+    with pytest.raises(YamlError, match="more than 200000 values"):
+        read_yaml("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]", "a: [1\n", "\ta: 1", "a: \x00", "[" * 3000, "? [a]\n: 1"]
+)
+def test_unreadable_texts_are_yaml_errors(text: str) -> None:
+    with pytest.raises(YamlError):
+        read_yaml(text)
+
+
+def test_bytes_that_are_no_text_are_a_yaml_error() -> None:
+    with pytest.raises(YamlError, match="not UTF-8 text: byte 3 is 0xff"):
+        read_yaml(b"a: \xff")
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_or_a_yaml_error(data: bytes) -> None:
+    with suppress(YamlError):
+        read_yaml(data)

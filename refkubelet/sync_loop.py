@@ -45,8 +45,7 @@ class LoopQueues:
 
 @dataclass(frozen=True, slots=True)
 class LoopDeps:
-    """What the loop works with. `runtime_errors`: why it must stand still, or None;
-    `all_seen`: whether these sources are all the configured ones."""
+    """What the loop works with. `runtime_errors`: why it must stand still, or None."""
 
     clock: Clock
     rng: Rng
@@ -55,7 +54,6 @@ class LoopDeps:
     statuses: StatusManager
     housekeeping: Callable[[], Awaitable[None]]
     runtime_errors: Callable[[], str | None]
-    all_seen: Callable[[frozenset[PodSource]], bool]
 
 
 class SeenSources:

@@ -1,0 +1,301 @@
+"""The kubelet, put together: which part gets which, what runs, what stops. No rule is here.
+
+`Kubelet(config, deps)` builds the parts, `run` runs their tasks until `stop` (or cancellation).
+Stopping leaves every container running: the next kubelet finds them by their labels (BACK-007,
+MIRR-008). What must never happen: a task that outlives `stop`; a part that is made twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace as with_fields
+
+from refkubelet.admission.handlers import AdmitHandler, max_pods, operating_system
+from refkubelet.apiclient import ApiClient
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.handlers import HandlerDeps, PodHandlers
+from refkubelet.housekeeping import CleanupDeps, Housekeeping
+from refkubelet.kubelet_parts import (
+    GarbageCollection,
+    RuntimeWatch,
+    make_eviction,
+    runtime_options,
+)
+from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.network import Network
+from refkubelet.node.informer import NodeInformer
+from refkubelet.node.machine import Machine
+from refkubelet.pleg.cache import PodCache
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
+from refkubelet.pods.factory import ApiAccess, build_pod_config
+from refkubelet.pods.manager import PodManager
+from refkubelet.pods.mirror import MirrorClient
+from refkubelet.probes.manager import ProbeDeps, ProbeManager
+from refkubelet.runtime.client import CriClient, CriTarget
+from refkubelet.runtime.manager import RuntimeManager
+from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.runtime_state import RuntimeState
+from refkubelet.status.manager import StatusDeps, StatusManager
+from refkubelet.sync_loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
+from refkubelet.worker_steps import PodSteps, StepDeps, StepHooks
+from simtime import Clock, Ids, Rng
+
+log = logging.getLogger(__name__)
+
+LOOP_MAX_AGE_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletDeps:
+    """What a kubelet is given from outside.
+
+    `target`: the container runtime. `machine`: memory and filesystems. `node_name`: this node's
+    name, lower case. `root_dir`: the kubelet's own directory (/var/lib/kubelet). `api` None:
+    standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
+    first; none standalone. `container_logs_dir` None: no links to container logs are made.
+    """
+
+    target: CriTarget
+    machine: Machine
+    clock: Clock
+    rng: Rng
+    ids: Ids
+    node_name: str
+    root_dir: Path
+    api: ApiClient | None = None
+    network: Network | None = None
+    host_ips: tuple[str, ...] = ()
+    container_logs_dir: Path | None = Path("/var/log/containers")
+
+
+class Kubelet:
+    """One node agent. Make it inside the loop that runs it, once per run."""
+
+    def __init__(self, config: KubeletConfiguration, deps: KubeletDeps) -> None:
+        self.config = config
+        self.deps = deps
+        clock, api = deps.clock, deps.api
+        self.recorder = QueuedEventRecorder(
+            api,
+            clock,
+            deps.ids,
+            deps.node_name,
+            qps=config.event_record_qps,
+            burst=config.event_burst,
+        )
+        self.pods = PodManager()
+        self.informer = NodeInformer(api, deps.node_name, clock, deps.rng) if api else None
+        access = ApiAccess(api, self.informer) if api and self.informer else None
+        self.pod_config = build_pod_config(
+            config, deps.node_name, access, self.recorder, clock, deps.rng
+        )
+        self.seen_sources = SeenSources(self.pod_config.seen_all_sources)
+        self.mirrors = MirrorClient(
+            api, deps.node_name, lambda: self.informer.node() if self.informer else None
+        )
+        self._build_runtime()
+        self._build_workers()
+        self._build_loop()
+        self._stop = asyncio.Event()
+        self._stopped = asyncio.Event()
+
+    def _build_runtime(self) -> None:
+        deps = self.deps
+        client = CriClient(deps.target, self.config.runtime_request_timeout_s)
+        self.runtime = RuntimeManager(
+            client,
+            RuntimeDeps(deps.clock, deps.ids, self.recorder),
+            runtime_options(self.config, deps),
+        )
+        self.cache = PodCache(deps.clock)
+        self.pleg = GenericPLEG(self.runtime, self.cache, deps.clock)
+        self.runtime_state = RuntimeState(deps.clock, self.pleg.healthy)
+        self.runtime_watch = RuntimeWatch(self.runtime, self.runtime_state, deps.clock)
+
+    def _build_workers(self) -> None:
+        deps, clock = self.deps, self.deps.clock
+        self.statuses = StatusManager(
+            StatusDeps(
+                clock,
+                self.pods,
+                lambda pod_uid: self.workers.could_have_running_containers(pod_uid),
+                deps.api,
+            )
+        )
+        self.probes = ProbeManager(
+            ProbeDeps(
+                clock,
+                deps.rng,
+                self.runtime.client,
+                self.recorder,
+                self.statuses.get,
+                deps.network,
+            )
+        )
+        hooks = StepHooks(
+            network_error=self.runtime_state.network_error,
+            resync=lambda pod_uid: self.handlers.sync_by_uid(pod_uid),
+            request_relist=self.pleg.request_relist,
+            runtime_name=self.runtime_watch.runtime_name,
+        )
+        steps = PodSteps(
+            StepDeps(
+                clock,
+                self.runtime,
+                self.statuses,
+                self.probes,
+                self.mirrors,
+                self.recorder,
+                hooks,
+                deps.root_dir,
+                deps.host_ips,
+            )
+        )
+        self.workers = PodWorkers(
+            steps,
+            self.cache,
+            self.recorder,
+            WorkerSettings(clock, deps.rng, self.config.sync_frequency_s),
+        )
+
+    def _build_loop(self) -> None:
+        deps = self.deps
+        self.garbage = GarbageCollection(self)
+        self.eviction = make_eviction(self)
+        self.handlers = PodHandlers(
+            HandlerDeps(
+                deps.clock,
+                self.pods,
+                self.workers,
+                self.statuses,
+                self.recorder,
+                self.cache,
+                self.garbage.deletor,
+                self.seen_sources.ready,
+                self._admission(),
+            )
+        )
+        self.housekeeping = Housekeeping(
+            CleanupDeps(
+                self.pods,
+                self.workers,
+                self.handlers,
+                self.statuses,
+                self.probes,
+                self.runtime,
+                self.mirrors,
+                deps.root_dir,
+            )
+        )
+        queues = LoopQueues(
+            self.pod_config.updates,
+            self.pleg.events,
+            self.probes.liveness.updates,
+            self.probes.readiness.updates,
+            self.probes.startup.updates,
+        )
+        self.sync_loop = SyncLoop(
+            LoopDeps(
+                deps.clock,
+                deps.rng,
+                queues,
+                self.handlers,
+                self.statuses,
+                self.housekeeping.run,
+                self.runtime_state.runtime_errors,
+            ),
+            self.seen_sources,
+        )
+
+    def _admission(self) -> tuple[AdmitHandler, ...]:
+        """In the order of LIFE-221..229."""
+        return (
+            lambda pod, active: self.eviction.admit(pod),
+            operating_system,
+            max_pods(self.config.max_pods),
+        )
+
+    # Running
+
+    async def run(self) -> None:
+        """Run until `stop` is called or the task is cancelled; containers are left alone."""
+        tasks = [asyncio.create_task(part, name=name) for name, part in self._parts()]
+        waiting = asyncio.create_task(self._stop.wait(), name="kubelet stop")
+        try:
+            await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done() and not task.cancelled():
+                    task.result()  # a part never ends by itself: its error ends the kubelet
+        finally:
+            waiting.cancel()
+            for task in reversed(tasks):
+                task.cancel()
+            await asyncio.gather(*tasks, waiting, return_exceptions=True)
+            await self.workers.stop()
+            await self.probes.stop()
+            self._stopped.set()
+
+    def _parts(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+        parts = [
+            ("runtime watch", self.runtime_watch.run()),
+            ("pleg", self.pleg.run()),
+            ("status manager", self.statuses.run()),
+            ("events", self.recorder.run()),
+            ("pod config", self.pod_config.run()),
+            ("eviction", self._after_runtime(self.eviction.run())),
+            ("garbage collection", self._after_runtime(self.garbage.run())),
+            ("sync loop", self.sync_loop.run()),
+        ]
+        if self.informer is not None:
+            parts.append(("node informer", self.informer.run()))
+            parts.append(("first mirrors", self._register_static_pods(self.informer)))
+        return parts
+
+    async def _after_runtime(self, part: Coroutine[Any, Any, None]) -> None:
+        """NODE-050: what needs the runtime starts when it is ready for the first time."""
+        try:
+            await self.runtime_watch.ready.wait()
+        except asyncio.CancelledError:
+            part.close()
+            raise
+        await part
+
+    async def _register_static_pods(self, informer: NodeInformer) -> None:
+        """MIRR-028: once the node is visible, all static pods known now get their mirror."""
+        while informer.node() is None:
+            await self.deps.clock.sleep(0.1)
+        for pod in self.pods.pods():
+            if is_static(pod):
+                await self.mirrors.reconcile(pod, self.pods.mirror_of(pod))
+        await asyncio.Event().wait()
+
+    async def stop(self) -> None:
+        """End `run` and wait for it; call it while `run` runs."""
+        self._stop.set()
+        await self._stopped.wait()
+
+    # What the servers show
+
+    def pods_with_status(self) -> list[Pod]:
+        """The pods of this node with the status as last generated (MIRR-035)."""
+        return [
+            with_fields(pod, status=self.statuses.get(uid(pod)) or pod.status)
+            for pod in self.pods.pods()
+        ]
+
+    def healthy(self) -> str | None:
+        """None, or why not: the sync loop has not come round in time (NODE-053)."""
+        entered_s = self.sync_loop.entered_s
+        if entered_s is None:
+            return None
+        limit_s = max(2 * self.config.sync_frequency_s, LOOP_MAX_AGE_S)
+        age_s = self.deps.clock.monotonic_s() - entered_s
+        return f"sync loop took longer than expected: {age_s:.0f} s" if age_s > limit_s else None

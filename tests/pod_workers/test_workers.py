@@ -1,0 +1,391 @@
+"""Pod workers at work, in virtual time: one step at a time, the end of pods, housekeeping."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from worker_world import StepError, World, in_world, make_pod
+
+from refkubelet.model.objects import PodStatus
+from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
+from refkubelet.pod_workers.records import KillPodOptions, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.transitions import WorkState
+from refkubelet.runtime.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+)
+
+
+def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:
+    async def body(w: World) -> None:
+        w.syncer.hold["sync"] = asyncio.Event()
+        w.create(make_pod(version="1"))
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.tell(SyncPodType.UPDATE, make_pod(version="2"))
+        w.tell(SyncPodType.UPDATE, make_pod(version="3"))
+        w.syncer.hold["sync"].set()
+        await w.until(lambda: len(w.syncer.steps) == 2 and not w.syncer.running)
+        assert [s.version for s in w.syncer.steps] == ["1", "3"]
+
+    in_world(body)
+
+
+def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod())
+        await w.until(lambda: len(w.syncer.steps) == 1 and not w.syncer.running)
+        ended_s = w.syncer.steps[0].ended_s
+        w.tell(SyncPodType.SYNC, make_pod())
+        await w.until(lambda: len(w.syncer.steps) == 2)
+        assert ended_s == pytest.approx(0.1)
+        assert w.syncer.steps[1].began_s == pytest.approx(1.0)  # the next relist
+
+    in_world(body)
+
+
+def test_cache_error_gives_an_event_and_a_retry_LIFE_038() -> None:
+    async def body(w: World) -> None:
+        w.cache.set("u1", RuntimePodStatus("u1"), ValueError("no answer"), w.cache.stamp_s())
+        w.create(make_pod())
+        await w.until(lambda: bool(w.recorder.events))
+        assert w.recorder.events == [("FailedSync", "error determining status: no answer")]
+        w.cache.set("u1", RuntimePodStatus("u1"), None, w.cache.stamp_s())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        assert 10.0 <= w.syncer.steps[0].began_s <= 16.1
+
+    in_world(body)
+
+
+def test_kill_goes_through_all_states_LIFE_036() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.kill(pod)
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+        assert w.syncer.steps[1].grace_s == 30
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("how", ["deleted", "terminal phase"])
+def test_the_object_itself_can_ask_for_the_end_LIFE_031(how: str) -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        deleted = how == "deleted"
+        phase = "Pending" if deleted else "Failed"
+        w.tell(SyncPodType.UPDATE, make_pod(deleted=deleted, phase=phase, deletion_grace_s=7))
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+        record = w.workers.record("u1")
+        assert record is not None
+        assert record.deleted is deleted
+
+    in_world(body)
+
+
+def test_sync_that_says_terminal_terminates_at_once_LIFE_036() -> None:
+    async def body(w: World) -> None:
+        w.syncer.terminal = True
+        w.create(make_pod())
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+        assert w.syncer.steps[1].grace_s is None  # the runtime takes the pod's own
+        assert w.syncer.steps[2].began_s <= 2.1  # each state change costs one relist at most
+
+    in_world(body)
+
+
+def test_a_finished_pod_ignores_updates_LIFE_031_row_5() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod(phase="Succeeded")
+        w.create(pod)
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        w.tell(SyncPodType.UPDATE, pod)
+        w.tell(SyncPodType.SYNC, pod)
+        await w.clock.sleep(120)
+        assert w.syncer.kinds() == ["terminated"]
+
+    in_world(body)
+
+
+def test_a_pod_found_over_needs_only_the_last_step_LIFE_031_row_2() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod(phase="Failed"))
+        assert w.workers.is_pod_known_terminated("u1")
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["terminated"]
+
+    in_world(body)
+
+
+def test_a_pod_found_over_whose_container_runs_is_stopped_LIFE_031_row_2() -> None:
+    async def body(w: World) -> None:
+        running = ContainerRecord("c1", "main", ContainerState.RUNNING)
+        w.cache.set("u1", RuntimePodStatus("u1", containers=(running,)), None, w.cache.stamp_s())
+        w.create(make_pod(phase="Failed"))
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["terminating", "terminated"]
+
+    in_world(body)
+
+
+def test_grace_is_shortened_and_never_grows_LIFE_033() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.syncer.fail["terminating"] = [StepError("no"), StepError("no")]
+        w.kill(pod, KillPodOptions(grace_override_s=20))
+        w.kill(pod, KillPodOptions(grace_override_s=25))
+        await w.until(lambda: w.syncer.kinds().count("terminating") == 1)
+        w.kill(pod, KillPodOptions(grace_override_s=3))
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        record = w.workers.record("u1")
+        assert record is not None
+        assert record.grace_s == 3
+        assert [s.grace_s for s in w.syncer.steps if s.kind == "terminating"][-1] == 3
+
+    in_world(body)
+
+
+def test_a_running_stop_is_not_interrupted_LIFE_032() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.syncer.takes_s["terminating"] = 20.0
+        w.kill(pod, KillPodOptions(grace_override_s=20))
+        await w.until(lambda: "terminating" in w.syncer.kinds())
+        w.kill(pod, KillPodOptions(grace_override_s=1))
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        stops = [s for s in w.syncer.steps if s.kind == "terminating"]
+        assert len(stops) == 1
+        assert stops[0].ended_s == pytest.approx(stops[0].began_s + 20.0)
+
+    in_world(body)
+
+
+def test_a_kill_cancels_a_sync_that_waits_LIFE_032() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.syncer.hold["sync"] = asyncio.Event()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.kill(pod)
+        record = w.workers.record("u1")
+        assert record is not None
+        assert record.cancelled.is_set()
+        w.syncer.hold["sync"].set()
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+
+    in_world(body)
+
+
+def test_only_the_last_status_function_counts_LIFE_035() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.syncer.hold["sync"] = asyncio.Event()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        for reason in ("Preempting", "Evicted"):
+
+            def named(status: PodStatus, reason: str = reason) -> PodStatus:
+                return msgspec.structs.replace(status, reason=reason)
+
+            w.kill(pod, KillPodOptions(status_fn=named))
+        w.syncer.hold["sync"].set()
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        status = w.syncer.steps[1].status
+        assert status is not None
+        assert status.reason == "Evicted"
+
+    in_world(body)
+
+
+def test_static_pods_of_one_name_run_one_after_the_other_LIFE_034_MIRR_002() -> None:
+    async def body(w: World) -> None:
+        old, new = make_pod("old", static=True), make_pod("new", static=True)
+        other = make_pod("other", static=True, name="db")
+        w.create(old)
+        await w.until(lambda: w.syncer.kinds("old") == ["sync"])
+        w.kill(old)
+        w.create(new)
+        w.create(other)
+        await w.until(lambda: w.syncer.kinds("other") == ["sync"], 1.5)  # another name never waits
+        await w.until(lambda: w.workers.should_pod_be_finished("old"))
+        finished_s = w.clock.monotonic_s()
+        assert w.syncer.kinds("new") == []
+        await w.until(lambda: w.syncer.kinds("new") == ["sync"])
+        assert w.syncer.steps[-1].began_s - finished_s <= 16.0
+
+    in_world(body)
+
+
+def test_superseded_static_pods_end_without_a_step_MIRR_004() -> None:
+    async def body(w: World) -> None:
+        pods = [make_pod(u, static=True) for u in ("v1", "v2", "v3")]
+        w.create(pods[0])
+        await w.until(lambda: w.syncer.kinds("v1") == ["sync"])
+        w.kill(pods[0])
+        w.create(pods[1])
+        await w.clock.sleep(0.5)
+        stopped = asyncio.Event()
+        w.kill(pods[1], KillPodOptions(completed=stopped))
+        w.create(pods[2])
+        await w.until(lambda: w.syncer.kinds("v3") == ["sync"])
+        assert w.syncer.kinds("v2") == []
+        assert stopped.is_set()
+        assert w.workers.should_pod_be_finished("v2")
+
+    in_world(body)
+
+
+def test_the_same_uid_comes_back_after_its_end_MIRR_006_LIFE_039() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod(static=True)
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.kill(pod)
+        w.create(pod)  # re-added while it terminates
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.workers.sync_known_pods([pod]) == {}
+        w.create(pod)
+        await w.until(lambda: len(w.syncer.steps) == 4)
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated", "sync"]
+
+    in_world(body)
+
+
+def test_orphans_are_driven_to_their_end_and_forgotten_LIFE_039() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        remaining = w.workers.sync_known_pods([])
+        assert remaining["u1"].state is WorkState.SYNCING or remaining["u1"].orphan
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+        assert w.workers.sync_known_pods([]) == {}
+        assert w.workers.record("u1") is None
+
+    in_world(body)
+
+
+def test_an_orphan_that_never_started_is_forgotten_at_once_LIFE_039() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod("a", static=True))
+        await w.until(lambda: w.syncer.kinds("a") == ["sync"])
+        w.create(make_pod("b", static=True))
+        await w.clock.sleep(0.5)
+        assert list(w.workers.sync_known_pods([make_pod("a", static=True)])) == ["a"]
+        await w.clock.sleep(60)
+        assert w.syncer.kinds("b") == []
+
+    in_world(body)
+
+
+def test_a_pod_known_to_the_runtime_only_is_killed_and_forgotten_LIFE_036() -> None:
+    async def body(w: World) -> None:
+        unknown = RuntimePod("ghost", "ghost", "default")
+        w.workers.update_pod(UpdatePodOptions(SyncPodType.SYNC, running_pod=unknown))
+        assert w.workers.record("ghost") is None  # LIFE-031 row 1
+        w.workers.update_pod(
+            UpdatePodOptions(
+                SyncPodType.KILL, running_pod=unknown, kill=KillPodOptions(grace_override_s=1)
+            )
+        )
+        await w.until(lambda: w.syncer.kinds() == ["runtime"] and not w.syncer.running)
+        await w.until(lambda: w.workers.record("ghost") is None)
+
+    in_world(body)
+
+
+def test_the_kill_of_a_runtime_pod_means_the_real_pod_LIFE_031_row_3() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        running = RuntimePod("u1", "web", "default")
+        w.workers.update_pod(UpdatePodOptions(SyncPodType.KILL, running_pod=running))
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("kind", ["sync", "terminating", "terminated"])
+def test_an_exception_touches_only_its_own_pod_and_is_retried(kind: str) -> None:
+    async def body(w: World) -> None:
+        w.syncer.fail[kind] = [RuntimeError("a bug")]
+        pod = make_pod()
+        w.create(pod)
+        w.create(make_pod("u2", name="other"))
+        await w.until(lambda: {"u1", "u2"} <= {s.uid for s in w.syncer.steps})
+        w.kill(pod)
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds("u1").count(kind) == (1 if kind == "sync" else 2)
+
+    in_world(body)
+
+
+def test_a_healthy_pod_is_looked_at_every_60_to_90_s_LIFE_037() -> None:
+    async def body(w: World) -> None:
+        w.create(make_pod())
+        await w.until(lambda: len(w.syncer.steps) == 4)
+        times_s = [s.began_s for s in w.syncer.steps]
+        assert all(60 <= b - a <= 92 for a, b in zip(times_s, times_s[1:], strict=False))
+
+    in_world(body)
+
+
+def test_killing_waits_for_the_end_LIFE_040() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        await kill_pod_now(w.workers, w.recorder, pod, None, evict=True, grace_override_s=0)
+        assert w.workers.is_pod_known_terminated("u1")
+        assert w.workers.should_pod_content_be_removed("u1")
+        assert w.recorder.events == []
+
+    in_world(body)
+
+
+def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.syncer.takes_s["terminating"] = 100.0
+        began_s = w.clock.monotonic_s()
+        with pytest.raises(KillTimeout, match="web_default"):
+            await kill_pod_now(w.workers, w.recorder, pod, None, evict=True)
+        assert w.clock.monotonic_s() - began_s == pytest.approx(45.0)
+        assert w.recorder.events[0][0] == "ExceededGracePeriod"
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+
+    in_world(body)
+
+
+def test_the_longest_wait_for_a_kill_LIFE_040() -> None:
+    assert longest_wait_s(make_pod(), None) == 45.0
+    assert longest_wait_s(make_pod(), 4) == 10.0
+
+
+def test_stop_ends_every_task_and_no_pod() -> None:
+    async def body(w: World) -> None:
+        for number in range(3):
+            w.create(make_pod(f"u{number}", name=f"p{number}"))
+        await w.until(lambda: len(w.syncer.steps) == 3)
+        await w.workers.stop()
+        assert "terminating" not in w.syncer.kinds()
+        names = [t.get_name() for t in asyncio.all_tasks() if t.get_name().startswith("pod ")]
+        assert names == []
+
+    in_world(body)

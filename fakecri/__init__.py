@@ -1,0 +1,1 @@
+"""A programmable fake CRI runtime."""

@@ -1,0 +1,111 @@
+"""What one run of one container will do: the behaviours that apply to it, put on a time line.
+
+Pure: `plan_for` merges behaviours (a later one replaces an earlier one of its kind), the methods
+of `Plan` answer when something is due. Times are seconds after the start of the container.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fakecri.behavior import (
+    Behavior,
+    Exits,
+    Ignores,
+    Prints,
+    Replies,
+    Reply,
+    StartFails,
+    Stops,
+    Uses,
+    WritesTerminationMessage,
+    at,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run. The default runs for ever and ends with 143 as soon as it gets SIGTERM."""
+
+    exits: Exits | None = None
+    stops: Stops = Stops()
+    ignores: Ignores | None = None
+    prints: tuple[Prints, ...] = ()
+    replies: tuple[Replies, ...] = ()  # the first that fits answers
+    uses: Uses = Uses()
+    start_fails: StartFails | None = None
+    termination_message: str = ""
+
+    def stop_delay_s(self, age_s: float) -> float | None:
+        """Seconds from a stop signal at that age to the exit; None: the signal is ignored."""
+        if self.ignores is not None and age_s < self.ignores.for_s:
+            return None
+        return self.stops.after_s
+
+    def reply_rule(self, command: Sequence[str], age_s: float) -> Replies | None:
+        """The rule that answers `command` at that age."""
+        for rule in self.replies:
+            fits = rule.command is None or tuple(command) == rule.command
+            if fits and rule.from_s <= age_s < rule.until_s:
+                return rule
+        return None
+
+    def oom_after_s(self, memory_limit_bytes: int) -> float | None:
+        """When the memory curve first exceeds the limit (0: no limit); None: never."""
+        if memory_limit_bytes <= 0:
+            return None
+        over = (at_s for at_s, amount in self.uses.memory if amount > memory_limit_bytes)
+        return next(over, None)
+
+    def memory_bytes(self, age_s: float) -> int:
+        return at(self.uses.memory, age_s)
+
+    def disk_bytes(self, age_s: float) -> int:
+        return at(self.uses.disk, age_s)
+
+    def cpu_millicores(self, age_s: float) -> int:
+        return at(self.uses.cpu, age_s)
+
+
+def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
+    """Merge the behaviours of several rules, oldest rule first.
+
+    A rule replaces what earlier ones said of the same kind; its replies come before theirs.
+    """
+    plan = Plan()
+    for layer in layers:
+        prints = tuple(b for b in layer if isinstance(b, Prints))
+        replies = tuple(b for b in layer if isinstance(b, Replies))
+        plan = replace(
+            plan,
+            prints=prints or plan.prints,
+            replies=(*reversed(replies), *plan.replies),
+        )
+        for behavior in layer:
+            plan = _with(plan, behavior)
+    return plan
+
+
+def _with(plan: Plan, behavior: Behavior) -> Plan:
+    match behavior:
+        case Exits():
+            return replace(plan, exits=behavior)
+        case Stops():
+            return replace(plan, stops=behavior)
+        case Ignores():
+            return replace(plan, ignores=behavior)
+        case Uses():
+            return replace(plan, uses=behavior)
+        case StartFails():
+            return replace(plan, start_fails=behavior)
+        case WritesTerminationMessage():
+            return replace(plan, termination_message=behavior.text)
+    return plan
+
+
+def next_reply(rule: Replies, command: Sequence[str], given_before: int) -> Reply:
+    """The answer number `given_before` (0 first) of a rule; the last one repeats."""
+    if rule.handler is not None:
+        return rule.handler(command)
+    return rule.answers[min(given_before, len(rule.answers) - 1)]

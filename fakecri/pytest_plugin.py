@@ -1,0 +1,1 @@
+"""The pytest plugin: a `fakecri` fixture for other projects' tests."""

@@ -12,7 +12,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,13 @@ import grpc
 from criapi.v1 import api_pb2 as cri
 
 from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
+from conformance.harness.containerd.cleanup import (
+    ROOT_LABEL,
+    empty,
+    remove_leftovers,
+    remove_new_cgroups,
+    top_cgroups,
+)
 from conformance.harness.containerd.docker_host import (
     OWNER_LABEL,
     NodeError,
@@ -28,7 +35,6 @@ from conformance.harness.containerd.docker_host import (
     docker_client,
     docker_problem,
     host_capabilities,
-    leftovers,
     owner_mark,
     privileges,
 )
@@ -249,13 +255,18 @@ async def start_containerd(
     os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")  # Ryuk's image needs a registry
     dirs = NodeDirs(workdir.absolute())
     socket_path(f"unix://{dirs.shared}/containerd.sock")
-    client = docker_client()
-    try:
-        for dead in leftovers(client):
-            _remove(dead)
+    with closing(docker_client()) as client:
+        remove_leftovers(client)
         tag = ensure_image(client, report)
-    finally:
-        client.close()
+        async with _started(dirs, tag, client) as node:
+            try:
+                yield node
+            finally:
+                await _remove_pods_if_possible(node, report)
+
+
+@asynccontextmanager
+async def _started(dirs: NodeDirs, tag: str, client: Any) -> AsyncIterator[ContainerdNode]:
     allowed = host_capabilities()
     settings = NodeSettings(
         restrict_oom_score_adj="SYS_RESOURCE" not in allowed,
@@ -264,18 +275,20 @@ async def start_containerd(
         socket_gid=os.getgid(),
     )
     write_shared(dirs.shared, settings)
+    cgroups = top_cgroups()
     container = _container(tag, dirs, allowed)
     try:
-        container.start()
+        _start(container)
         node = ContainerdNode(container.get_wrapped_container(), dirs)
         await node.wait_ready()
         node.load_images()
         await node.wait_images()
         yield node
-        await _remove_pods_if_possible(node, report)
     finally:
-        if container.get_wrapped_container() is not None:
-            _empty(container.get_wrapped_container())
+        made = container.get_wrapped_container()
+        if made is not None:
+            remove_new_cgroups(client, made, cgroups)
+            empty(made)
         container.stop()
 
 
@@ -287,7 +300,7 @@ def _container(tag: str, dirs: NodeDirs, allowed: frozenset[str]) -> Any:
     container = DockerContainer(tag).with_command(command)
     container.with_kwargs(
         cgroupns="host",  # pods' cgroups are where the kubelet outside looks for them
-        labels={OWNER_LABEL: mark or "", "refkubelet.containerd.root": str(dirs.containerd)},
+        labels={OWNER_LABEL: mark or "", ROOT_LABEL: str(dirs.containerd)},
         **privileges(allowed),
     )
     container.with_volume_mapping("/sys/fs/cgroup", "/sys/fs/cgroup", "rw")
@@ -299,37 +312,19 @@ def _container(tag: str, dirs: NodeDirs, allowed: frozenset[str]) -> Any:
     return container
 
 
+def _start(container: Any) -> None:
+    import docker.errors
+
+    try:
+        container.start()
+    except docker.errors.APIError as error:
+        raise NodeError(
+            f"Docker cannot start the node's container: {error.explanation or error}"
+        ) from None
+
+
 async def _remove_pods_if_possible(node: ContainerdNode, report: Report) -> None:
     try:
         await node.remove_pods()
     except grpc.RpcError as error:  # containerd was left down or broken by the test on purpose
         report(f"pods not removed one by one: {error.code().name}: {error.details()}")
-
-
-def _remove(container: Any) -> None:
-    import docker.errors
-
-    _empty(container)
-    try:
-        container.remove(force=True, v=True)
-    except docker.errors.NotFound:
-        return
-
-
-def _empty(container: Any) -> None:
-    """End everything in the node and delete what root made there, while root is at hand."""
-    import docker.errors
-
-    container.reload()
-    root = container.labels.get("refkubelet.containerd.root")
-    if container.status != "running" or not root:
-        return
-    script = (
-        f"touch {SHARED_DIR}/stay-down; kill -9 -1; "
-        f"rm -rf {shlex.quote(root)}/* {SHARED_DIR}/*; "
-        f"chown -R {os.getuid()}:{os.getgid()} {shlex.quote(str(Path(root).parent))}/*"
-    )
-    try:
-        container.exec_run(["sh", "-c", script])
-    except docker.errors.APIError:
-        return

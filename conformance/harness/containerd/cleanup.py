@@ -1,0 +1,68 @@
+"""Leaving nothing behind: processes, files that root made, cgroups, containers of dead owners.
+
+What must never happen here: anything of a living run is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.harness.containerd.docker_host import OWNER_LABEL, leftovers
+from conformance.harness.containerd.settings import SHARED_DIR
+
+ROOT_LABEL: Final = "refkubelet.containerd.root"
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+def remove_leftovers(client: Any) -> None:
+    """Remove the nodes of runs that died."""
+    import docker.errors
+
+    for container in leftovers(client):
+        try:
+            empty(container)
+            container.remove(force=True, v=True)
+        except docker.errors.NotFound:
+            continue
+
+
+def empty(container: Any) -> None:
+    """End everything in a node and delete what root made there, while root is at hand."""
+    import docker.errors
+
+    root = container.labels.get(ROOT_LABEL)
+    if not root:
+        return
+    workdir = str(Path(root).parent)
+    script = (
+        f"touch {SHARED_DIR}/stay-down; kill -9 -1; "
+        f"rm -rf {shlex.quote(root)}/* {SHARED_DIR}/*; "
+        f"chown -R {os.getuid()}:{os.getgid()} {shlex.quote(workdir)}/logs "
+        f"{shlex.quote(workdir)}/kubelet"
+    )
+    try:
+        container.exec_run(["sh", "-c", script])
+    except docker.errors.APIError:  # it does not run any more: nothing can be done from inside
+        return
+
+
+def top_cgroups(root: Path = _CGROUPS) -> frozenset[Path]:
+    """The top directories of every cgroup hierarchy (v1), or of the only one (v2)."""
+    unified = (root / "cgroup.controllers").exists()
+    pattern = "*/" if unified else "*/*/"
+    return frozenset(path for path in root.glob(pattern) if not path.is_symlink())
+
+
+def remove_new_cgroups(client: Any, container: Any, before: frozenset[Path]) -> None:
+    """Remove empty cgroups below top directories that were not there `before` the run.
+
+    runc makes the parents of a pod's cgroup and leaves them; a kubelet that manages no cgroups
+    does too. Skipped while another run's node lives, because some may be that run's.
+    """
+    nodes = client.containers.list(filters={"label": OWNER_LABEL})
+    new = sorted(str(path) for path in top_cgroups() - before)
+    if new and all(node.id == container.id for node in nodes):
+        container.exec_run(["find", *new, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"])

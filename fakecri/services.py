@@ -2,8 +2,8 @@
 
 One table (`METHODS`) is read from `criapi`; every handler is made from its row. v1alpha2 has the
 same messages on the wire under other service names, so it is the same table with another prefix,
-cut to the methods it had. What must never happen here: a message is changed, or a target's error
-reaches the caller with another code or text.
+cut to the methods it had. What must never happen here: a message is changed (but for the API
+version that Version names), or a target's error reaches the caller with another code or text.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class CriHandlers(grpc.GenericRpcHandler):  # type: ignore[misc,unused-ignore]
 
     def __init__(self, target: CriTarget, api_versions: tuple[str, ...] = API_VERSIONS) -> None:
         self._handlers = {
-            method.path(version): _handler(target, method)
+            method.path(version): _handler(target, method, version)
             for version in api_versions
             for method in served_by(version)
         }
@@ -104,12 +104,15 @@ class CriHandlers(grpc.GenericRpcHandler):  # type: ignore[misc,unused-ignore]
         return known if known is not None else _refusal(handler_call_details.method)
 
 
-def _handler(target: CriTarget, method: RpcMethod) -> Any:
+def _handler(target: CriTarget, method: RpcMethod, api_version: str) -> Any:
     async def unary(request: Message, context: Any) -> Message:
         try:
-            return await target.call(method.name, request, timeout_s=context.time_remaining())
+            answer = await target.call(method.name, request, timeout_s=context.time_remaining())
         except Exception as error:
             await _abort(context, method, error)
+        if isinstance(answer, api_pb2.VersionResponse) and answer.runtime_api_version == "v1":
+            answer.runtime_api_version = api_version  # CRI-010
+        return answer
 
     async def streaming(request: Message, context: Any) -> AsyncIterator[Message]:
         try:

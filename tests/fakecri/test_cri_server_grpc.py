@@ -92,14 +92,14 @@ async def test_messages_pass_unchanged_with_unknown_fields(listen: str) -> None:
     assert answer.SerializeToString() == b"\n\x050.1.0" + unknown
 
 
-async def test_v1alpha2_is_served_without_later_methods_CRI_004(listen: str) -> None:
-    target = EchoTarget(Version=cri.VersionResponse(version="0.1.0"))
+async def test_v1alpha2_is_served_without_later_methods_CRI_010(listen: str) -> None:
+    target = EchoTarget(Version=cri.VersionResponse(version="0.1.0", runtime_api_version="v1"))
     async with (
         serve(target, listen) as server,
         GrpcUpstream(server.endpoint, api_version="v1alpha2") as old,
     ):
         answer = await old.call("Version", cri.VersionRequest(), timeout_s=5)
-        assert answer == cri.VersionResponse(version="0.1.0")
+        assert answer == cri.VersionResponse(version="0.1.0", runtime_api_version="v1alpha2")
         with pytest.raises(grpc.RpcError) as failure:
             await old.call("RuntimeConfig", cri.RuntimeConfigRequest(), timeout_s=5)
     assert failure.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -1,0 +1,125 @@
+"""Strict reading of a YAML file: every value knows its line, every mistake is one sentence.
+
+What must never happen here: a wrong or repeated key passes silently, or YAML 1.1 turns text into
+something else (`no` stays the text "no": only `true` and `false` are booleans).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
+_NUMBER: Final = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)\Z")
+
+
+class ScriptError(ValueError):
+    """A file cannot be used: `file:line: path: what was wanted, what was there`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One YAML value with its place. The readers raise ScriptError for another type."""
+
+    node: yaml.Node
+    file: str
+    path: str
+    """Where in the document, `rules[0].on`; empty for the whole."""
+
+    def error(self, text: str) -> ScriptError:
+        """`text` with file, line and path in front."""
+        line = self.node.start_mark.line + 1
+        return ScriptError(f"{self.file}:{line}: {self.path + ': ' if self.path else ''}{text}")
+
+    def wanted(self, what: str) -> ScriptError:
+        """The error of a wrong type: `what` was wanted, this value was there."""
+        return self.error(f"wanted {what}, got {self._shown()}")
+
+    def mapping(self, allowed: Collection[str]) -> dict[str, Value]:
+        """The values by key. A key not in `allowed`, or one given twice, is an error."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.wanted("a mapping")
+        found: dict[str, Value] = {}
+        for key_node, value_node in self.node.value:
+            key_value = Value(key_node, self.file, self.path)
+            key = key_value.text()
+            if key in found:
+                raise key_value.error(f"key {key!r} is given twice")
+            if key not in allowed:
+                raise key_value.error(f"unknown key {key!r}, wanted one of: {', '.join(allowed)}")
+            found[key] = Value(value_node, self.file, f"{self.path}.{key}".lstrip("."))
+        return found
+
+    def items(self) -> Iterator[Value]:
+        """The items of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise self.wanted("a list")
+        for number, node in enumerate(self.node.value):
+            yield Value(node, self.file, f"{self.path}[{number}]")
+
+    def text(self) -> str:
+        """A string; an unquoted word, number or date counts as the text it is written as."""
+        if not isinstance(self.node, yaml.ScalarNode) or self._is_null():
+            raise self.wanted("a string")
+        return str(self.node.value)
+
+    def integer(self) -> int:
+        if self._plain() and _INTEGER.match(self.node.value):
+            return int(self.node.value)
+        raise self.wanted("a whole number")
+
+    def number(self) -> float:
+        if self._plain() and _NUMBER.match(self.node.value):
+            return float(self.node.value)
+        raise self.wanted("a number")
+
+    def boolean(self) -> bool:
+        if self._plain() and self.node.value in ("true", "false"):
+            return bool(self.node.value == "true")
+        raise self.wanted("true or false")
+
+    def texts(self) -> tuple[str, ...]:
+        """A list of strings."""
+        return tuple(item.text() for item in self.items())
+
+    def _plain(self) -> bool:
+        return isinstance(self.node, yaml.ScalarNode) and self.node.style is None
+
+    def _is_null(self) -> bool:
+        return self._plain() and self.node.value in ("", "~", "null")
+
+    def _shown(self) -> str:
+        if isinstance(self.node, yaml.MappingNode):
+            return "a mapping"
+        if isinstance(self.node, yaml.SequenceNode):
+            return "a list"
+        return "nothing" if self._is_null() else repr(self.node.value)
+
+
+def read_yaml(path: Path) -> Value:
+    """The one document of a YAML file.
+
+    Raises: ScriptError if it cannot be read, is no YAML, is empty or has several documents.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScriptError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise ScriptError(f"{path}: no UTF-8 text (byte {error.start})") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        raise ScriptError(f"{path}:{line}: no valid YAML: {error.problem or error}") from None
+    except yaml.YAMLError as error:
+        raise ScriptError(f"{path}: no valid YAML: {error}") from None
+    if node is None:
+        raise ScriptError(f"{path}: the file is empty")
+    return Value(node, str(path), "")

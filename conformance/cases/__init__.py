@@ -1,0 +1,1 @@
+"""The cases: one package per area, one module per behaviour."""

@@ -1,0 +1,1 @@
+"""Restart back-off and restart policies (BACK-)."""

@@ -1,0 +1,1 @@
+"""Eviction and admission under pressure (EVIC-)."""

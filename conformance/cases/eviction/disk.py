@@ -1,0 +1,99 @@
+"""Disk pressure on a node whose disk can be set."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, conformance
+
+API, NODE, VIRTUAL = Feature.API, Feature.NODE_RESOURCES, Feature.VIRTUAL_TIME
+MI = 1024 * 1024
+HARD = {"evictionHard": {"nodefs.available": "1Gi"}}
+PLENTY, LITTLE = 5000 * MI, 500 * MI
+
+
+def writer(name: str, written_mi: int, **spec: object) -> PodPlan:
+    """A pod that has written so much into its root filesystem."""
+    work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
+    fields = {"resources": {"requests": {"memory": "8Mi"}}}
+    return pod(name, container("main", work, **fields), **spec)
+
+
+async def run_all(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until all are Running."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans), within_s=limits.START_S
+    )
+
+
+@conformance(
+    id="disk-larger-first", rules=["EVIC-081", "EVIC-044"], needs=[API, NODE], node_config=HARD
+)
+async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
+    """Under disk pressure the pod with the largest usage dies first."""
+    node.leave_disk(PLENTY)
+    await run_all(node, writer("small", 100), writer("large", 900))
+    node.leave_disk(LITTLE)
+    await node.run_until(
+        lambda: node.events("Evicted"),
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
+        what="an eviction",
+    )
+    event = node.events("Evicted")[0]
+    expect_equal(node, event["involvedObject"]["name"], "large", "victim")
+    wanted = "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: "
+    expect(node, event["message"].startswith(wanted), f"message {wanted!r}...", event["message"])
+
+
+@conformance(id="disk-reclaims-first", rules=["EVIC-070", "EVIC-072"], needs=[API, NODE, VIRTUAL], node_config=HARD)  # fmt: skip  # noqa: E501
+async def unused_images_go_before_any_pod(node: Node) -> None:
+    """Under disk pressure unused images are removed before a pod is stopped."""
+    node.leave_disk(PLENTY)
+    await run_all(node, writer("web", 100))
+    await node.run_for(150)  # images are kept for two minutes after they were first seen (GC-103)
+    node.leave_disk(LITTLE)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"),
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
+        what="the eviction of web",
+    )
+    removed = node.times_s("RemoveImage")
+    expect(node, removed, "RemoveImage of the unused image")
+    stop = node.times_s("StopContainer", pod="web")[0]
+    expect(node, removed and removed[0] < stop, "RemoveImage before StopContainer", removed)
+
+
+@conformance(
+    id="disk-refuses-all", rules=["EVIC-110", "EVIC-061"], needs=[API, NODE], node_config=HARD
+)
+async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
+    """Under disk pressure a pod is rejected whatever its requests."""
+    node.leave_disk(LITTLE)
+    await node.run_until(
+        lambda: node.node_condition("DiskPressure").get("status") == "True",
+        within_s=2 * limits.EVICTION_CYCLE_S + 2,
+        what="DiskPressure",
+    )
+    sized = {"resources": {"requests": {"memory": "8Mi"}, "limits": {"memory": "8Mi"}}}
+    await node.create_pod(pod("web", container("main", **sized)))
+    await node.run_until(
+        lambda: node.api_phase("web") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
+    )
+    status = (node.api_pod("web") or {})["status"]
+    wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
+    expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
+
+
+@conformance(id="disk-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
+async def nothing_is_evicted_while_the_disk_has_room(node: Node) -> None:
+    """With more space available than the threshold nothing happens."""
+    node.leave_disk(PLENTY)
+    await run_all(node, writer("web", 900))
+    node.leave_disk(1025 * MI)
+    await node.run_for(3 * limits.EVICTION_CYCLE_S)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    expect_equal(node, node.node_condition("DiskPressure").get("status"), "False", "condition")

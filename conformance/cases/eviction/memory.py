@@ -1,0 +1,145 @@
+"""Memory pressure on a node whose memory can be set: who dies, when, and what is said."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, Level, conformance
+
+API, NODE = Feature.API, Feature.NODE_RESOURCES
+MI = 1024 * 1024
+HARD = {"evictionHard": {"memory.available": "200Mi"}}
+CYCLE_S = limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: object) -> PodPlan:
+    """A pod that holds memory and does not end well when it is stopped."""
+    fields = {}
+    if requests_mi:
+        fields["resources"] = {"requests": {"memory": f"{requests_mi}Mi"}}
+    work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)
+    return pod(name, container("main", work, **fields), **spec)
+
+
+async def run_all(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until all are Running."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
+        within_s=limits.START_S,
+        what="all pods Running",
+    )
+
+
+async def first_victim(node: Node) -> str:
+    """Run until some pod is evicted; its name."""
+    await node.run_until(lambda: node.events("Evicted"), within_s=2 * CYCLE_S, what="an eviction")
+    return str(node.events("Evicted")[0]["involvedObject"]["name"])
+
+
+@conformance(id="memory-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
+async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
+    """With slightly more memory available than the threshold nothing happens."""
+    await run_all(node, eater("web", 50))
+    node.leave_memory(201 * MI)
+    await node.run_for(3 * limits.EVICTION_CYCLE_S)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    expect_equal(node, node.node_condition("MemoryPressure").get("status"), "False", "condition")
+
+
+@conformance(
+    id="memory-over-request-first", rules=["EVIC-080", "EVIC-084"], needs=[API, NODE],
+    node_config=HARD,
+)  # fmt: skip
+async def the_pod_above_its_request_is_evicted(node: Node) -> None:
+    """A pod that uses more than it requested dies before a larger one within its request."""
+    await run_all(node, eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50))
+    node.leave_memory(150 * MI)
+    expect_equal(node, await first_victim(node), "above", "victim")
+    expect_equal(node, node.count("StopContainer", pod="within"), 0, "stops of the other")
+
+
+@conformance(
+    id="memory-lower-priority-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD
+)
+async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
+    """Of two pods above their request the one of lower priority dies, though it uses less."""
+    await run_all(node, eater("important", 300, priority=100), eater("other", 100, priority=1))
+    node.leave_memory(150 * MI)
+    expect_equal(node, await first_victim(node), "other", "victim")
+
+
+@conformance(id="memory-larger-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD)
+async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
+    """At equal priority the pod furthest above its request dies."""
+    await run_all(node, eater("small", 90), eater("large", 120, requests_mi=10))
+    node.leave_memory(150 * MI)
+    expect_equal(node, await first_victim(node), "large", "victim")
+
+
+@conformance(
+    id="memory-one-per-cycle", rules=["EVIC-086", "EVIC-050"], needs=[API, NODE], node_config=HARD
+)
+async def one_pod_is_evicted_at_a_time(node: Node) -> None:
+    """When the first victim frees enough memory the second pod lives on."""
+    await run_all(node, eater("first", 200), eater("second", 100))
+    node.leave_memory(100 * MI)
+    expect_equal(node, await first_victim(node), "first", "victim")
+    await node.run_for(3 * limits.EVICTION_CYCLE_S)
+    expect_equal(node, len(node.events("Evicted")), 1, "evictions")
+    expect_equal(node, node.api_phase("second"), "Running", "phase of the second")
+
+
+@conformance(
+    id="memory-message", rules=["EVIC-091", "EVIC-090"], needs=[API, NODE], node_config=HARD
+)
+async def the_message_names_threshold_and_consumption(node: Node) -> None:
+    """The pod's message says what was low, the threshold, and what each container used."""
+    await run_all(node, eater("web", 300, requests_mi=100))
+    node.leave_memory(50 * MI)
+    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=2 * CYCLE_S)
+    message = (node.api_pod("web") or {})["status"]["message"]
+    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: "
+    expect(node, message.startswith(wanted), f"message {wanted!r}...", message)
+    ending = "Container main was using 300Mi, request is 100Mi, has larger consumption of memory. "
+    expect(node, message.endswith(ending), f"message ...{ending!r}", message)
+    expect_equal(node, node.events("Evicted")[0]["message"], message, "message of the event")
+
+
+@conformance(
+    id="memory-condition-lasts",
+    rules=["EVIC-053", "EVIC-060"],
+    needs=[API, NODE, Feature.VIRTUAL_TIME],
+    node_config={**HARD, "evictionPressureTransitionPeriod": "60s"},
+)
+async def the_condition_stays_for_the_transition_period(node: Node) -> None:
+    """MemoryPressure stays True for evictionPressureTransitionPeriod after the pressure ended."""
+    await run_all(node, eater("web", 10))
+
+    def pressure() -> str:
+        return str(node.node_condition("MemoryPressure").get("status"))
+
+    node.leave_memory(100 * MI)
+    await node.run_until(lambda: pressure() == "True", within_s=25, what="MemoryPressure")
+    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=CYCLE_S)
+    node.leave_memory(900 * MI)
+    await node.run_for(45)
+    expect_equal(node, pressure(), "True", "MemoryPressure 45 s after the pressure")
+    await node.run_until(lambda: pressure() == "False", within_s=45, what="no MemoryPressure")
+
+
+@conformance(
+    id="evicted-exit-zero",
+    rules=["LIFE-163"],
+    level=Level.DETAIL,
+    needs=[API, NODE],
+    node_config=HARD,
+)
+async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
+    """When all containers end with 0 on SIGTERM the evicted pod shows Succeeded, no reason."""
+    await run_all(node, pod("web", container("main", runs(memory_bytes=300 * MI))))
+    node.leave_memory(50 * MI)
+    await node.run_until(lambda: node.api_phase("web") == "Succeeded", within_s=2 * CYCLE_S)
+    expect_equal(node, (node.api_pod("web") or {})["status"].get("reason"), None, "reason")

@@ -1,0 +1,180 @@
+"""A node under memory pressure, made by a threshold far above what is available: portable."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import PodPlan, container, hook, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, Level, conformance
+
+API, STATUS, FAULTS, PRESSURE = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.PRESSURE
+MEMORY = "memory.available"
+# A restarted kubelet needs its first stats, a cycle, and the stop of the pod.
+EVICTED_S = limits.START_S + 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+def burstable(name: str, **spec: object) -> PodPlan:
+    """A pod with a request, which memory pressure does not keep from starting (EVIC-110)."""
+    fields = {"resources": {"requests": {"memory": "8Mi", "cpu": "1m"}}}
+    return pod(name, container("main", runs(stop_exit_code=1), **fields), **spec)
+
+
+async def running(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until they are Running there."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
+        within_s=limits.START_S,
+        what="all pods Running",
+    )
+
+
+async def evicted(node: Node, name: str) -> None:
+    """Run until the API shows the pod as Failed."""
+    await node.run_until(
+        lambda: node.api_phase(name) == "Failed", within_s=EVICTED_S, what=f"{name} evicted"
+    )
+
+
+@conformance(
+    id="evict-hard", rules=["EVIC-087", "EVIC-088", "EVIC-094", "EVIC-095"], needs=[API, PRESSURE]
+)
+async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
+    """Below a hard threshold a pod is stopped with 2 s, whatever its grace, and stays Failed."""
+    await running(node, burstable("web", grace_s=20))
+    async with node.pressure(MEMORY):
+        await evicted(node, "web")
+        timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+        expect_equal(node, timeouts, [2], "timeouts of StopContainer")
+        status = (node.api_pod("web") or {})["status"]
+        expect_equal(node, status["reason"], "Evicted", "reason")
+        wanted = "The node was low on resource: memory. Threshold quantity: "
+        expect(node, status["message"].startswith(wanted), f"message {wanted!r}...", status)
+        target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
+        seen = target.get("status"), target.get("reason")
+        expect_equal(node, seen, ("True", "TerminationByKubelet"), "DisruptionTarget")
+    await node.run_for(limits.NOTICE_S)
+    expect(node, node.api_pod("web"), "the pod object stays")
+    expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
+
+
+@conformance(id="evict-not-static", rules=["EVIC-085", "SRC-039"], needs=[STATUS, PRESSURE])
+async def static_pods_are_never_evicted(node: Node) -> None:
+    """Under pressure a static pod runs on, even one without any request."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    async with node.pressure(MEMORY):
+        await node.run_for(2 * limits.EVICTION_CYCLE_S + 2)
+        expect_equal(node, node.count("StopContainer"), 0, "stops")
+        await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
+
+
+@conformance(id="static-admitted", rules=["EVIC-110", "SRC-039"], needs=[STATUS, PRESSURE])
+async def static_pods_start_under_pressure(node: Node) -> None:
+    """A static pod starts on a node under memory pressure."""
+    async with node.pressure(MEMORY):
+        await node.run_for(limits.EVICTION_CYCLE_S + 2)
+        await node.apply_static(pod("web"))
+        await node.wait_running("web")
+
+
+@conformance(id="evict-not-critical", rules=["EVIC-085"], needs=[API, PRESSURE])
+async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
+    """The ordinary pod is evicted; the one with priority 2000000000 runs on."""
+    await running(node, burstable("vital", priority=2_000_000_000), burstable("web"))
+    async with node.pressure(MEMORY):
+        await evicted(node, "web")
+        await node.run_for(limits.EVICTION_CYCLE_S + 2)
+        expect_equal(node, node.count("StopContainer", pod="vital"), 0, "stops of vital")
+        expect_equal(node, node.api_phase("vital"), "Running", "phase of vital")
+
+
+@conformance(
+    id="evict-phase-withheld", rules=["EVIC-094", "LIFE-190"], needs=[API, PRESSURE, FAULTS]
+)
+async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
+    """While StopContainer has not returned the API shows the evicted pod as Running."""
+    await running(node, burstable("web"))
+    node.on("StopContainer", pod="web").delays(4)
+    async with node.pressure(MEMORY):
+        await node.run_until(
+            lambda: node.count("StopContainer", pod="web"), within_s=EVICTED_S, what="the stop"
+        )
+        await node.run_for(2.5)
+        expect_equal(node, node.api_phase("web"), "Running", "phase while it stops")
+        await evicted(node, "web")
+
+
+@conformance(id="evict-prestop", rules=["EVIC-088", "LIFE-143"], needs=[API, PRESSURE])
+async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
+    """An evicted pod's preStop hook runs, within the minimum grace."""
+    fields = {"resources": {"requests": {"memory": "8Mi"}}}
+    hooks = {"preStop": hook(takes_s=0)}
+    web = pod("web", container("main", runs(stop_exit_code=1), hooks=hooks, **fields))
+    await running(node, web)
+    async with node.pressure(MEMORY):
+        await evicted(node, "web")
+        expect_order(
+            node, node.writes("web"), ["ExecSync main/0", "StopContainer main/0"], "hook, stop"
+        )
+
+
+@conformance(id="pressure-condition", rules=["EVIC-060", "EVIC-056"], needs=[API, PRESSURE])
+async def pressure_shows_in_the_node(node: Node) -> None:
+    """The Node gets MemoryPressure=True and an event EvictionThresholdMet."""
+    async with node.pressure(MEMORY):
+        await node.run_until(
+            lambda: node.node_condition("MemoryPressure").get("status") == "True",
+            within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
+            what="MemoryPressure",
+        )
+        seen = node.node_condition("MemoryPressure")
+        wanted = ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+        expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+        await node.run_until(
+            lambda: node.events("EvictionThresholdMet"),
+            within_s=limits.EVICTION_CYCLE_S + 2,
+            what="an event EvictionThresholdMet",
+        )
+        event = node.events("EvictionThresholdMet")[0]
+        wanted = ("Warning", "Attempting to reclaim memory")
+        expect_equal(node, (event["type"], event["message"]), wanted, "event")
+
+
+@conformance(
+    id="pressure-refuses", rules=["EVIC-110", "EVIC-111", "LIFE-011"], needs=[API, PRESSURE]
+)
+async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None:
+    """Under memory pressure a pod without requests is rejected: Failed, Evicted, no CRI call."""
+    async with node.pressure(MEMORY):
+        await node.run_until(
+            lambda: node.node_condition("MemoryPressure").get("status") == "True",
+            within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
+            what="MemoryPressure",
+        )
+        await node.create_pod(pod("web"))
+        await node.run_until(
+            lambda: node.api_phase("web") == "Failed",
+            within_s=limits.STATUS_PASS_S + limits.START_S,
+            what="web rejected",
+        )
+        status = (node.api_pod("web") or {})["status"]
+        wanted = "Pod was rejected: The node had condition: [MemoryPressure]. "
+        expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
+        expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
+
+
+@conformance(id="pressure-cycle", rules=["EVIC-050"], level=Level.SHOULD, needs=[API, PRESSURE])
+async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
+    """While pressure lasts the next pod is evicted after the one before has been cleaned up."""
+    await running(node, burstable("one"), burstable("two"))
+    async with node.pressure(MEMORY):
+        for name in ("one", "two"):
+            await node.run_until(
+                lambda name=name: node.api_phase(name) == "Failed",
+                within_s=EVICTED_S + 35,
+                what=f"{name} evicted",
+            )
+        one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
+        expect(node, abs(one - two) >= 0.5, "one eviction after the other", f"{one:.2f}, {two:.2f}")

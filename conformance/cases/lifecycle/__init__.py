@@ -1,0 +1,1 @@
+"""Pod lifecycle: start, stop, restart, deletion, status (LIFE-, STAT-, PROBE-)."""

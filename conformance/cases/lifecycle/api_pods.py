@@ -1,0 +1,132 @@
+"""Pods from the API server: deletion, terminal phases, changes in place."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import OTHER_IMAGE, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, ignores_term, runs
+from conformance.registry import Feature, Level, conformance
+
+API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
+
+
+async def api_running(node: Node, name: str) -> None:
+    """Run until the API shows the pod as Running."""
+    await node.run_until(
+        lambda: node.api_phase(name) == "Running",
+        within_s=limits.START_S,
+        what=f"pod {name} Running at the API",
+    )
+
+
+@conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-022"], needs=[API])
+async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
+    """A pod bound to the node starts, and its status appears at the API."""
+    await node.create_pod(pod("web"))
+    await api_running(node, "web")
+    status = (node.api_pod("web") or {})["status"]
+    ready = {c["type"]: c["status"] for c in status["conditions"]}
+    wanted = dict.fromkeys(["Initialized", "Ready", "ContainersReady", "PodScheduled"], "True")
+    expect(node, wanted.items() <= ready.items(), f"conditions {wanted}", ready)
+    shown = node.api_container("web", "main")
+    expect(node, "running" in shown["state"] and shown["ready"], "main runs and is ready", shown)
+
+
+@conformance(id="api-delete", rules=["LIFE-200", "STAT-030"], needs=[API])
+async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
+    """Deletion with grace: StopContainer with that grace, a terminal phase, then the pod goes."""
+    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
+    await api_running(node, "web")
+    await node.delete_pod("web", grace_s=5)
+    await node.run_until(
+        lambda: node.api_pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
+    )
+    stops = node.calls("StopContainer", pod="web")
+    expect_equal(node, [c.request.timeout for c in stops], [5], "timeouts of StopContainer")
+    sandbox = node.calls("StopPodSandbox", pod="web")
+    expect(node, sandbox, "StopPodSandbox before the pod is removed")
+
+
+@conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190"], needs=[API])
+async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> None:
+    """While a container ignores SIGTERM the deleted pod stays, and its phase is Running."""
+    await node.create_pod(pod("web", container("main", ignores_term())))
+    await api_running(node, "web")
+    await node.delete_pod("web", grace_s=4)
+    await node.run_for(2.5)
+    expect_equal(node, node.api_phase("web"), "Running", "phase during the grace")
+    await node.run_until(lambda: node.api_pod("web") is None, within_s=4 + limits.STOP_S)
+
+
+@conformance(id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116"], needs=[API])
+async def a_changed_image_restarts_the_container(node: Node) -> None:
+    """A new image in the spec stops the container and starts one with that image, at once."""
+    await node.create_pod(pod("web", container("main"), container("other")))
+    await api_running(node, "web")
+    changed = [dict((node.api_pod("web") or {})["spec"]["containers"][i]) for i in (0, 1)]
+    changed[0]["image"] = OTHER_IMAGE
+    await node.patch_pod("web", {"spec": {"containers": changed}})
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S,
+        what="a second start of main",
+    )
+    created = node.calls("CreateContainer", container="main")[1].request.config
+    expect_equal(node, created.image.user_specified_image, OTHER_IMAGE, "image")
+    expect_equal(node, node.count("StopContainer", container="other"), 0, "stops of other")
+    expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")
+
+
+@conformance(id="active-deadline", rules=["LIFE-204"], needs=[API])
+async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
+    """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded."""
+    job = pod("job", container("main", runs(stop_exit_code=1)), activeDeadlineSeconds=4)
+    await node.create_pod(job)
+    await api_running(node, "job")
+    await node.run_until(
+        lambda: node.api_phase("job") == "Failed", within_s=4 + 3 + limits.STOP_S, what="Failed"
+    )
+    status = (node.api_pod("job") or {})["status"]
+    expect_equal(node, status.get("reason"), "DeadlineExceeded", "reason")
+    expect_order(node, node.writes("job"), ["StopContainer main/0", "StopPodSandbox/0"], "stop")
+
+
+@conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
+async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> None:
+    """A Succeeded pod is not started again, also not by a restarted kubelet."""
+    await node.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
+    )
+    await node.restart_kubelet()
+    await node.run_for(2 * limits.HOUSEKEEPING_S)
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
+    expect_equal(node, node.api_phase("job"), "Succeeded", "phase")
+
+
+@conformance(id="deleted-while-down", rules=["LIFE-202", "LIFE-200"], needs=[API, Feature.RESTART])
+async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(node: Node) -> None:
+    """A restarted kubelet gives a pod that is being deleted its full deletion grace."""
+    await node.create_pod(pod("web", grace_s=9))
+    await api_running(node, "web")
+    await node.stop_kubelet()
+    await node.delete_pod("web", grace_s=4)
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.api_pod("web") is None, within_s=limits.START_S + limits.STOP_S
+    )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [4], "timeouts of StopContainer")
+
+
+@conformance(id="start-events", rules=["LIFE-240", "LIFE-241"], needs=[API], level=Level.SHOULD)
+async def a_start_and_a_stop_tell_their_story_in_events(node: Node) -> None:
+    """A normal life emits Pulled, Created, Started and Killing, about the container."""
+    await node.create_pod(pod("web"))
+    await api_running(node, "web")
+    await node.delete_pod("web", grace_s=2)
+    await node.run_until(lambda: node.events("Killing", pod="web"), within_s=limits.STOP_S)
+    reasons = [e["reason"] for e in node.events(pod="web")]
+    expect_order(node, reasons, ["Pulled", "Created", "Started", "Killing"], "events")
+    field = node.events("Started", pod="web")[0]["involvedObject"].get("fieldPath")
+    expect_equal(node, field, "spec.containers{main}", "fieldPath")

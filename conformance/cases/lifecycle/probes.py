@@ -1,0 +1,119 @@
+"""Exec probes and what follows from them."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import ExecProbe, container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+STATUS = Feature.STATUS
+
+
+@conformance(id="liveness-restarts", rules=["PROBE-034", "LIFE-115", "PROBE-020"], needs=[STATUS])
+async def a_failing_liveness_probe_restarts_the_container(node: Node) -> None:
+    """After failureThreshold failures in a row the container is stopped and started again."""
+    probe = ExecProbe(until_s=3, failure_threshold=2)
+    await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=3 + 2 * 2 + limits.NOTICE_S,
+        what="a second start",
+    )
+    steps = ["StopContainer main/0", "CreateContainer main/1", "StartContainer main/1"]
+    expect_order(node, node.writes("web"), steps, "stop, create, start")
+    first = node.times_s("StartContainer", container="main")[0]
+    stop = node.times_s("StopContainer", container="main")[0]
+    expect(node, stop - first >= 3.5, "not before the second failure", f"{stop - first:.2f} s")
+
+
+@conformance(id="liveness-never", rules=["PROBE-034", "BACK-103"], needs=[STATUS])
+async def a_liveness_failure_is_final_with_policy_never(node: Node) -> None:
+    """With policy Never a liveness failure stops the container for good."""
+    probe = ExecProbe(until_s=1)
+    main = container("main", probes={"liveness": probe})
+    await node.apply_static(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") in ("Failed", "Succeeded"), within_s=4 + limits.STOP_S
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
+
+
+@conformance(id="probe-grace", rules=["PROBE-037"], needs=[STATUS])
+async def the_grace_of_the_probe_beats_that_of_the_pod(node: Node) -> None:
+    """A liveness kill uses the probe's own terminationGracePeriodSeconds."""
+    probe = ExecProbe(until_s=1, grace_s=4)
+    await node.apply_static(pod("web", container("main", probes={"liveness": probe}), grace_s=9))
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=4 + limits.NOTICE_S
+    )
+    stop = node.calls("StopContainer", container="main")[0]
+    expect_equal(node, stop.request.timeout, 4, "timeout of StopContainer")
+
+
+@conformance(id="readiness", rules=["PROBE-033", "LIFE-183", "PROBE-036"], needs=[STATUS])
+async def readiness_follows_the_probe_and_kills_nothing(node: Node) -> None:
+    """A container is ready while its readiness probe succeeds; a failure never stops it."""
+    probe = ExecProbe(from_s=2, until_s=5)
+    await node.apply_static(pod("web", container("main", probes={"readiness": probe})))
+    await node.wait_running("web")
+
+    def ready() -> str:
+        return str(node.condition("web", "Ready").get("status"))
+
+    expect_equal(node, ready(), "False", "Ready before the first success")
+    await node.run_until(lambda: ready() == "True", within_s=2 + 2, what="Ready")
+    await node.run_until(lambda: ready() == "False", within_s=3 + 3, what="not Ready again")
+    why = node.condition("web", "Ready")
+    expect_equal(node, why.get("reason"), "ContainersNotReady", "reason")
+    expect_equal(node, why.get("message"), "containers with unready status: [main]", "message")
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="startup-gates", rules=["PROBE-017", "LIFE-175"], needs=[STATUS])
+async def no_other_probe_runs_before_the_startup_probe_has_succeeded(node: Node) -> None:
+    """Until the startup probe succeeds the container is not started and liveness does not run."""
+    probes = {
+        "startup": ExecProbe(from_s=3, failure_threshold=30),
+        "liveness": ExecProbe(),
+    }
+    await node.apply_static(pod("web", container("main", probes=probes)))
+    await node.wait_running("web")
+    expect_equal(node, node.container("web", "main").get("started"), False, "started")
+    await node.run_until(
+        lambda: node.container("web", "main").get("started") is True,
+        within_s=3 + 2 + limits.NOTICE_S,
+        what="started",
+    )
+    runs = [c.request.cmd[-1] for c in node.calls("ExecSync", container="main")]
+    first = runs.index("/tmp/liveness") if "/tmp/liveness" in runs else len(runs)
+    expect(node, set(runs[:first]) == {"/tmp/startup"} and first >= 3, "startup runs first", runs)
+
+
+@conformance(id="startup-failure", rules=["PROBE-034", "LIFE-115"], needs=[STATUS])
+async def a_failing_startup_probe_restarts_the_container(node: Node) -> None:
+    """A container whose startup probe reaches failureThreshold is stopped and started again."""
+    probe = ExecProbe(from_s=60, failure_threshold=2)
+    await node.apply_static(pod("web", container("main", probes={"startup": probe})))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=2 * 2 + limits.START_S,
+        what="a second start",
+    )
+    expect_order(
+        node, node.writes("web"), ["StopContainer main/0", "StartContainer main/1"], "restart"
+    )
+
+
+@conformance(id="probe-initial-delay", rules=["PROBE-016"], needs=[STATUS])
+async def probes_begin_after_the_initial_delay(node: Node) -> None:
+    """No probe runs before initialDelaySeconds after the container's start."""
+    probe = ExecProbe(initial_delay_s=3)
+    await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: node.count("ExecSync", container="main"), within_s=limits.START_S + 3 + 2
+    )
+    started = node.ended_s(node.calls("StartContainer", container="main")[0])
+    probed = node.times_s("ExecSync", container="main")[0]
+    # The rule counts whole seconds since startedAt.
+    expect(node, probed - started >= 2.9, "3 s after the start", f"{probed - started:.2f} s")

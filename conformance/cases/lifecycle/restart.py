@@ -1,0 +1,173 @@
+"""What happens when containers or sandboxes end, and when the kubelet itself does."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, conformance
+
+STATUS, KILL, RESTART = Feature.STATUS, Feature.OUTSIDE_KILL, Feature.RESTART
+
+
+@conformance(id="killed-restarts", rules=["LIFE-003", "LIFE-114", "LIFE-132"], needs=[STATUS, KILL])
+async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None:
+    """A container killed from outside is created again with attempt 1 in the same sandbox."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),
+        within_s=limits.NOTICE_S,
+        what="restartCount 1 and running",
+    )
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
+    created = node.calls("CreateContainer", pod="web")
+    expect_equal(node, [c.attempt for c in created], [0, 1], "attempts")
+    expect_equal(
+        node, created[1].request.pod_sandbox_id, created[0].request.pod_sandbox_id, "sandbox"
+    )
+    last = node.container("web", "main").get("lastState", {}).get("terminated", {})
+    expect_equal(node, last.get("exitCode"), 137, "exit code in lastState")
+
+
+@conformance(id="sandbox-lost", rules=["LIFE-101", "BACK-105", "LIFE-130"], needs=[STATUS, KILL])
+async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> None:
+    """When the sandbox is stopped from outside the pod gets a new one and starts from the first
+    init container."""
+    init = [container("setup", exits(0))]
+    await node.apply_static(pod("web", container("main"), init=init))
+    await node.run_until(lambda: node.running("web"), within_s=8)
+    await node.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2 and node.running("web"),
+        within_s=8,
+        what="main runs in a new sandbox",
+    )
+    expect_order(
+        node,
+        node.writes("web"),
+        ["StopPodSandbox/0", "RunPodSandbox/1", "StartContainer setup/1", "StartContainer main/1"],
+        "the calls of a new start",
+    )
+
+
+@conformance(id="run-once-succeeds", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
+async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
+    """With policy Never and exit 0 the pod becomes Succeeded; its sandbox is stopped."""
+    await node.apply_static(
+        pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
+    )
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=1 + limits.START_S, what="Succeeded"
+    )
+    await node.run_until(lambda: node.count("StopPodSandbox", pod="job"), within_s=limits.NOTICE_S)
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
+    expect_equal(node, node.count("StopContainer", pod="job"), 0, "StopContainer calls")
+    state = node.container("job", "main").get("state", {}).get("terminated", {})
+    expect_equal(node, (state.get("exitCode"), state.get("reason")), (0, "Completed"), "state")
+
+
+@conformance(id="run-once-fails", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
+async def a_run_once_pod_that_exits_nonzero_fails(node: Node) -> None:
+    """With policy Never and a non-zero exit the pod becomes Failed and stays so."""
+    await node.apply_static(pod("job", container("main", exits(3)), restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") == "Failed", within_s=limits.START_S, what="Failed"
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
+    state = node.container("job", "main").get("state", {}).get("terminated", {})
+    expect_equal(node, (state.get("exitCode"), state.get("reason")), (3, "Error"), "state")
+    expect_equal(node, node.phase("job"), "Failed", "phase")
+
+
+@conformance(id="on-failure", rules=["LIFE-124", "LIFE-164"], needs=[STATUS])
+async def on_failure_restarts_until_success(node: Node) -> None:
+    """With policy OnFailure a failing container runs again; after exit 0 the pod has Succeeded."""
+    work = in_turn(exits(1), exits(0))
+    await node.apply_static(pod("job", container("main", work), restartPolicy="OnFailure"))
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=limits.START_S + 3, what="Succeeded"
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", pod="job"), 2, "runs")
+
+
+@conformance(id="one-ends-others-run", rules=["LIFE-162", "LIFE-164"], needs=[STATUS])
+async def a_pod_runs_while_one_of_its_containers_does(node: Node) -> None:
+    """A run-once pod stays Running while a container runs, and ends with the last."""
+    both = container("short", exits(1)), container("long", exits(0, after_s=4))
+    await node.apply_static(pod("job", *both, restartPolicy="Never"))
+    await node.run_until(
+        lambda: "terminated" in node.container("job", "short").get("state", {}), within_s=4
+    )
+    expect_equal(node, node.phase("job"), "Running", "phase")
+    await node.run_until(lambda: node.phase("job") == "Failed", within_s=4 + limits.NOTICE_S)
+
+
+@conformance(id="sidecar-restarts-always", rules=["LIFE-120", "BACK-104"], needs=[STATUS, KILL])
+async def a_sidecar_restarts_whatever_the_policy(node: Node) -> None:
+    """A sidecar that ends is started again even in a pod with policy Never."""
+    job = pod("job", container("main"), init=[sidecar("side")], restartPolicy="Never")
+    await node.apply_static(job)
+    await node.run_until(lambda: node.running("job", "main", "side"), within_s=8)
+    await node.kill_container("side", pod="job")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=limits.NOTICE_S,
+        what="a second start of side",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
+
+
+@conformance(id="sidecar-ends-with-main", rules=["LIFE-117", "LIFE-164"], needs=[STATUS])
+async def sidecars_are_stopped_when_the_main_container_has_completed(node: Node) -> None:
+    """When the last regular container of a run-once pod ends, its sidecars are stopped."""
+    main = container("main", exits(0, after_s=2))
+    await node.apply_static(pod("job", main, init=[sidecar("side")], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=8 + limits.STOP_S, what="Succeeded"
+    )
+    expect_order(
+        node,
+        node.writes("job"),
+        ["StartContainer main/0", "StopContainer side/0", "StopPodSandbox/0"],
+        "the sidecar stops after main",
+    )
+
+
+@conformance(id="kubelet-restart-adopts", rules=["MIRR-008", "LIFE-010"], needs=[STATUS, RESTART])
+async def a_restarted_kubelet_finds_its_pods_and_restarts_none(node: Node) -> None:
+    """Stopping and starting the kubelet changes nothing in the runtime."""
+    await node.apply_static(pod("web", container("main"), container("other")))
+    await node.wait_running("web", "main", "other")
+    uid = (node.pod("web") or {})["metadata"]["uid"]
+    since = node.now_s
+    await node.restart_kubelet()
+    await node.wait_running("web", "main", "other")
+    await node.run_for(2 * limits.HOUSEKEEPING_S)
+    expect_equal(node, node.writes("web", since_s=since), [], "changing calls after the restart")
+    expect_equal(node, (node.pod("web") or {})["metadata"]["uid"], uid, "UID")
+    expect_equal(node, node.container("web", "main").get("restartCount"), 0, "restartCount")
+
+
+@conformance(id="kubelet-kill-adopts", rules=["MIRR-008", "LIFE-010"], needs=[STATUS, RESTART])
+async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
+    """The same holds when the kubelet is killed; a container that ended meanwhile restarts."""
+    work = in_turn(exits(1, after_s=6), runs())
+    await node.apply_static(pod("web", container("main"), container("other", work)))
+    await node.wait_running("web", "main", "other")
+    await node.kill_kubelet()
+    since = node.now_s
+    await node.run_for(7)
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.container("web", "other").get("restartCount") == 1,
+        within_s=limits.START_S,
+        what="other restarted once",
+    )
+    writes = node.writes("web", since_s=since)
+    wanted = ["CreateContainer other/1", "StartContainer other/1"]
+    expect(node, writes == wanted, f"only {wanted}", writes)

@@ -1,0 +1,1 @@
+"""Relist, pod cache, runtime health and garbage collection (PLEG-, GC-)."""

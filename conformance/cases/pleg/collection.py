@@ -1,0 +1,130 @@
+"""What is cleaned up in the runtime, and what must not be."""
+
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, VIRTUAL = Feature.STATUS, Feature.VIRTUAL_TIME
+API, RESTART = Feature.API, Feature.RESTART
+UID = "11111111-2222-3333-4444-555555555555"
+
+
+async def run_unknown_pod(node: Node) -> str:
+    """Make a sandbox that carries pod labels of a pod nobody knows; its id."""
+    metadata = cri.PodSandboxMetadata(name="stranger", namespace="default", uid=UID)
+    labels = {
+        "io.kubernetes.pod.name": "stranger",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": UID,
+    }
+    config = cri.PodSandboxConfig(metadata=metadata, labels=labels, hostname="stranger")
+    answer = await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    return str(answer.pod_sandbox_id)
+
+
+async def run_unknown_container(node: Node) -> str:
+    """A running container in such a sandbox; its id."""
+    sandbox = await run_unknown_pod(node)
+    config = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="main"),
+        image=cri.ImageSpec(image="localhost/busybox:1"),
+        command=["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait $!"],
+        labels={
+            "io.kubernetes.pod.name": "stranger",
+            "io.kubernetes.pod.namespace": "default",
+            "io.kubernetes.pod.uid": UID,
+            "io.kubernetes.container.name": "main",
+        },
+    )
+    metadata = cri.PodSandboxMetadata(name="stranger", namespace="default", uid=UID)
+    request = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox,
+        config=config,
+        sandbox_config=cri.PodSandboxConfig(metadata=metadata),
+    )
+    made = await node.cri.call("CreateContainer", request)
+    start = cri.StartContainerRequest(container_id=made.container_id)
+    await node.cri.call("StartContainer", start)
+    return str(made.container_id)
+
+
+@conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS])
+async def a_running_pod_nobody_knows_is_killed(node: Node) -> None:
+    """A labelled pod in the runtime without source is stopped by housekeeping, with 2 s."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    ghost = await run_unknown_container(node)
+    await node.run_until(
+        lambda: any(c.request.container_id == ghost for c in node.calls("StopContainer")),
+        within_s=2 * limits.HOUSEKEEPING_S + limits.NOTICE_S,
+        what="StopContainer of the unknown container",
+    )
+    stop = next(c for c in node.calls("StopContainer") if c.request.container_id == ghost)
+    expect_equal(node, stop.request.timeout, 2, "timeout of StopContainer")
+    await node.run_until(lambda: node.count("StopPodSandbox"), within_s=limits.STOP_S)
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
+
+
+@conformance(id="removed-after-end", rules=["GC-020", "LIFE-003"], needs=[STATUS])
+async def containers_of_a_removed_pod_are_removed_soon(node: Node) -> None:
+    """After a static pod was removed and has stopped, its containers are removed."""
+    await node.apply_static(pod("web", container("main"), container("other")))
+    await node.wait_running("web", "main", "other")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: (
+            {c.container for c in node.calls("RemoveContainer", pod="web")} == {"main", "other"}
+        ),
+        within_s=limits.STOP_S + 2 * limits.NOTICE_S,
+        what="RemoveContainer of both",
+    )
+
+
+@conformance(id="sandbox-collected", rules=["GC-010", "GC-001"], needs=[STATUS, VIRTUAL])
+async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
+    """Garbage collection stops and removes the sandbox of a removed pod, after its containers."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("RemovePodSandbox", pod="web"),
+        within_s=limits.GC_PERIOD_S + limits.STOP_S + limits.NOTICE_S,
+        what="RemovePodSandbox",
+    )
+    wanted = ["RemoveContainer main/0", "StopPodSandbox/0", "RemovePodSandbox/0"]
+    expect_order(node, node.writes("web"), wanted, "removal")
+
+
+@conformance(id="finished-pod-kept", rules=["GC-002", "GC-010"], needs=[STATUS, VIRTUAL])
+async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:
+    """Garbage collection leaves the newest dead containers of a pod that is still wanted."""
+    job = pod("job", container("main", exits(0)), restartPolicy="Never")
+    await node.apply_static(job)
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(2 * limits.GC_PERIOD_S + 5)
+    expect_equal(node, node.count("RemoveContainer", pod="job"), 0, "removals")
+    expect_equal(node, node.count("RemovePodSandbox"), 0, "removed sandboxes")
+    expect_equal(node, node.writes("web")[3:], [], "calls for the running pod after its start")
+    expect_equal(node, node.phase("job"), "Succeeded", "phase")
+
+
+@conformance(id="api-pod-collected", rules=["LIFE-200", "GC-020"], needs=[API], level=Level.SHOULD)
+async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) -> None:
+    """A deleted pod's containers are removed from the runtime soon after they stopped."""
+    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=5))
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.count("RemoveContainer", pod="web"),
+        within_s=1 + limits.STOP_S + limits.NOTICE_S,
+        what="RemoveContainer",
+    )
+    stop = node.calls("StopPodSandbox", pod="web")
+    removed = node.times_s("RemoveContainer", pod="web")[0]
+    expect(node, stop and removed >= node.ended_s(stop[0]), "removed after the stop", removed)

@@ -1,0 +1,158 @@
+"""What the kubelet learns by listing, when, and what it makes of failures."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_spans
+from conformance.harness.limits import Span
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, FAULTS, KILL = Feature.STATUS, Feature.FAULTS, Feature.OUTSIDE_KILL
+RESTART, API, VIRTUAL = Feature.RESTART, Feature.API, Feature.VIRTUAL_TIME
+
+
+async def restarted(node: Node, within_s: float) -> None:
+    """Run until main of web was started twice."""
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=within_s,
+        what="a second start of main",
+    )
+
+
+@conformance(id="relist-period", rules=["PLEG-001"], level=Level.SHOULD, needs=[STATUS])
+async def everything_is_listed_every_second(node: Node) -> None:
+    """Sandboxes of all states are listed without a filter once a second."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    since = node.now_s
+    await node.run_for(6)
+    plain = [
+        node.time_s(c)
+        for c in node.calls("ListPodSandbox", since_s=since)
+        if not c.request.HasField("filter")
+    ]
+    # Other parts of the kubelet list too: gaps are at most a second and a relist long.
+    gaps = [Span(0.0, 2.0)] * (len(plain) - 1)
+    expect(node, len(plain) >= 5, "at least five relists in 6 s", len(plain))
+    expect_spans(node, plain, gaps, "relists")
+
+
+@conformance(id="death-noticed", rules=["PLEG-005", "PLEG-012", "LIFE-003"], needs=[STATUS, KILL])
+async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
+    """From the end of a container to its replacement at most one relist and a sync pass."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(1.3)
+    killed = node.now_s
+    await node.kill_container("main", pod="web")
+    await restarted(node, limits.NOTICE_S)
+    created = node.times_s("CreateContainer", container="main")[1]
+    late = 2.0 + node.slack_s
+    expect(node, created - killed <= late, "within 2 s", f"{created - killed:.2f} s")
+
+
+@conformance(id="list-failure-harmless", rules=["PLEG-009"], needs=[STATUS, FAULTS, KILL])
+async def a_failing_list_changes_nothing(node: Node) -> None:
+    """While ListContainers fails nothing is stopped or started; then life goes on."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    before = node.writes("web")
+    with node.on("ListContainers").fails("UNAVAILABLE", "runtime is away"):
+        await node.kill_container("main", pod="web")
+        await node.run_for(5)
+        expect_equal(node, node.writes("web"), before, "changing calls while lists fail")
+    await restarted(node, limits.NOTICE_S)
+
+
+@conformance(id="status-failure-retried", rules=["PLEG-006"], needs=[STATUS, FAULTS, KILL])
+async def a_failing_status_call_delays_the_news(node: Node) -> None:
+    """When ContainerStatus fails at the relist that saw the death, a later relist delivers it."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(2)
+    with node.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
+        await node.kill_container("main", pod="web")
+        await node.run_for(4)
+        expect_equal(node, node.count("CreateContainer", container="main"), 1, "creations")
+    await restarted(node, limits.SYNC_ERROR_S + limits.NOTICE_S)
+
+
+@conformance(id="dead-container-removed", rules=["LIFE-003", "GC-020"], needs=[STATUS])
+async def one_dead_container_is_kept(node: Node) -> None:
+    """At its second end a container's older instance is removed: one dead one is kept."""
+    work = in_turn(exits(1), exits(1, after_s=2), runs())
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.count("RemoveContainer", container="main"),
+        within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
+        what="RemoveContainer of attempt 0",
+    )
+    removed = [c.attempt for c in node.calls("RemoveContainer", container="main")]
+    expect_equal(node, set(removed), {0}, "removed attempts")
+
+
+@conformance(id="on-demand-relist", rules=["PLEG-011"], level=Level.SHOULD, needs=[STATUS])
+async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
+    """After a sync that changed something the pod alone is listed, before the next full relist."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    uid = node.calls("RunPodSandbox")[0].uid
+    started = node.ended_s(node.calls("StartContainer", container="main")[0])
+    scoped = [
+        node.time_s(c)
+        for c in node.calls("ListContainers")
+        if c.request.filter.label_selector.get("io.kubernetes.pod.uid") == uid
+    ]
+    late = 0.5 + node.slack_s
+    expect(node, any(0 <= at - started <= late for at in scoped), "a list of the pod", scoped)
+
+
+@conformance(id="quick-exits-counted", rules=["PLEG-002", "LIFE-164"], needs=[STATUS])
+async def containers_that_end_between_two_relists_are_seen(node: Node) -> None:
+    """Containers that start and end before the next relist still lead to the right phase."""
+    done = [container(name, exits(code)) for name, code in (("a", 0), ("b", 0), ("c", 2))]
+    await node.apply_static(pod("job", *done, restartPolicy="Never"))
+    await node.run_until(lambda: node.phase("job") == "Failed", within_s=limits.START_S)
+    codes = [
+        node.container("job", n).get("state", {}).get("terminated", {}).get("exitCode")
+        for n in ("a", "b", "c")
+    ]
+    expect_equal(node, codes, [0, 0, 2], "exit codes")
+
+
+@conformance(id="pod-ip-kept", rules=["PLEG-010", "LIFE-176"], needs=[STATUS])
+async def a_finished_pod_keeps_its_ip(node: Node) -> None:
+    """The IP stays in the status after the sandbox has been stopped."""
+    await node.apply_static(
+        pod("job", container("main", exits(0, after_s=2)), restartPolicy="Never")
+    )
+    await node.wait_running("job")
+
+    def address() -> str:
+        return str(((node.pod("job") or {}).get("status") or {}).get("podIP", ""))
+
+    before = address()
+    expect(node, before, "an IP while it runs")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="job"), within_s=2 + limits.STOP_S
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, address(), before, "IP after the end")
+
+
+@conformance(id="status-error-event", rules=["PLEG-104", "LIFE-038"], needs=[API, FAULTS, VIRTUAL])
+async def an_unknown_status_fails_the_sync(node: Node) -> None:
+    """A cached status error is told in Warning FailedSync, and the pod is retried."""
+    await node.create_pod(pod("web"))
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.run_for(2)
+    with node.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
+        await node.kill_container("main", pod="web")
+        await node.run_until(
+            lambda: node.events("FailedSync", pod="web"), within_s=120, what="event FailedSync"
+        )
+        text = node.events("FailedSync", pod="web")[0]["message"]
+        expect(node, text.startswith("error determining status: "), "its text", text)
+    await restarted(node, limits.SYNC_ERROR_S + limits.NOTICE_S)

@@ -1,0 +1,1 @@
+"""Static pods, their sources and their mirror pods (SRC-, MIRR-)."""

@@ -1,0 +1,57 @@
+"""Static pods without an API server that answers: they run all the same."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, RESTART = Feature.API, Feature.RESTART
+
+
+@conformance(id="mirror-refused", rules=["MIRR-021", "MIRR-026"], needs=[API])
+async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
+    """While the API server refuses to create pods the static pod starts; its mirror comes when
+    the server takes it."""
+    with node.api_fails("POST", "/pods$"):
+        await node.apply_static(pod("web"))
+        await node.wait_running("web")
+        expect_equal(node, node.mirror("web"), None, "mirror")
+    await node.stop_kubelet()
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.mirror("web"), within_s=limits.START_S + limits.STATUS_PASS_S, what="a mirror"
+    )
+
+
+@conformance(id="api-away-at-start", rules=["SRC-071", "SRC-072"], needs=[API, RESTART])
+async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> None:
+    """Until the API source has reported, a removed manifest leaves its pod running."""
+    await node.stop_kubelet()
+    with node.api_down():
+        await node.start_kubelet()
+        await node.apply_static(pod("web"))
+        await node.wait_running("web")
+        await node.remove_static("web")
+        await node.run_for(3 * limits.HOUSEKEEPING_S)
+        expect_equal(node, node.count("StopContainer"), 0, "stops while the API is away")
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"),
+        within_s=60 + limits.STOP_S,
+        what="web stops when the API is back",
+    )
+
+
+@conformance(id="api-away-later", rules=["SRC-072"], needs=[API])
+async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
+    """When the API goes away later, manifests start and stop pods as ever."""
+    await node.apply_static(pod("old"))
+    await node.wait_running("old")
+    await node.run_for(limits.NOTICE_S)
+    with node.api_down():
+        await node.apply_static(pod("new"))
+        await node.wait_running("new")
+        await node.remove_static("old")
+        await node.run_until(
+            lambda: node.count("StopPodSandbox", pod="old"), within_s=limits.STOP_S
+        )

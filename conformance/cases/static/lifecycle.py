@@ -1,0 +1,124 @@
+"""Static pods over time: edits, removals, and a kubelet that was away."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import ignores_term, runs
+from conformance.registry import Feature, conformance
+
+STATUS, RESTART = Feature.STATUS, Feature.RESTART
+
+
+def version(number: int, grace_s: int = 2, **fields: float) -> PodPlan:
+    """The pod `web` with a label that makes its content differ."""
+    main = container("main", runs(**fields))
+    return pod("web", main, grace_s=grace_s, metadata={"labels": {"version": str(number)}})
+
+
+def sandbox_versions(node: Node) -> list[str]:
+    """The version labels of the sandboxes, in the order they were asked for."""
+    return [c.request.config.labels.get("version", "") for c in node.calls("RunPodSandbox")]
+
+
+@conformance(id="static-edit", rules=["MIRR-002", "MIRR-003", "SRC-031"], needs=[STATUS])
+async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
+    """The old pod is stopped whole before the new one starts, from attempt 0."""
+    await node.apply_static(version(1, stop_takes_s=1))
+    await node.wait_running("web")
+    await node.apply_static(version(2))
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=1 + limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+        what="the second version starts",
+    )
+    expect_equal(node, sandbox_versions(node), ["1", "2"], "versions")
+    stopped = max(node.ended_s(c) for c in node.calls("StopPodSandbox", pod="web")[:1])
+    new = node.times_s("RunPodSandbox", pod="web")[1]
+    expect(node, new >= stopped, "RunPodSandbox after the old sandbox stopped", new - stopped)
+    old, young = node.calls("CreateContainer", pod="web")
+    expect(node, old.uid != young.uid, "another UID", young.uid)
+    expect_equal(node, young.attempt, 0, "attempt of the new pod's container")
+
+
+@conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])
+async def of_several_edits_only_the_last_starts(node: Node) -> None:
+    """Edits made while the old pod stops: only the newest version ever reaches the runtime."""
+    await node.apply_static(version(1, stop_takes_s=2, grace_s=5))
+    await node.wait_running("web")
+    for number in (2, 3, 4):
+        await node.apply_static(version(number))
+        await node.run_for(0.5)
+    await node.run_until(
+        lambda: "4" in sandbox_versions(node),
+        within_s=2 + limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+        what="version 4 starts",
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, sandbox_versions(node), ["1", "4"], "versions")
+
+
+@conformance(id="static-readded", rules=["MIRR-006"], needs=[STATUS])
+async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None:
+    """Removed and put back during the grace: the pod ends, then runs again with the same UID."""
+    plan = pod("web", container("main", runs(stop_takes_s=2)), grace_s=6)
+    await node.apply_static(plan)
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_for(1)
+    await node.apply_static(plan)
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 + limits.STOP_S + limits.START_S,
+        what="the pod runs again",
+    )
+    first, second = node.calls("CreateContainer", pod="web")
+    expect_equal(node, second.uid, first.uid, "UID")
+    stops = node.calls("StopContainer", pod="web")
+    expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")
+
+
+@conformance(
+    id="static-removed-while-down", rules=["MIRR-009", "LIFE-072"], needs=[STATUS, RESTART]
+)
+async def a_manifest_removed_while_the_kubelet_was_down(node: Node) -> None:
+    """The restarted kubelet kills the pod it no longer knows with the minimum grace."""
+    await node.apply_static(pod("web", container("main", ignores_term()), grace_s=25))
+    await node.apply_static(pod("stays"))
+    await node.wait_running("web")
+    await node.wait_running("stays")
+    await node.stop_kubelet()
+    await node.remove_static("web")
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=limits.START_S + limits.HOUSEKEEPING_S + limits.STOP_S,
+        what="StopPodSandbox of web",
+    )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [2], "timeouts of StopContainer")
+    expect_equal(node, node.count("StopContainer", pod="stays"), 0, "stops of the other pod")
+
+
+@conformance(id="static-added-while-down", rules=["SRC-002"], needs=[STATUS, RESTART])
+async def a_manifest_added_while_the_kubelet_was_down(node: Node) -> None:
+    """The directory is read at once on start: a new manifest runs."""
+    await node.stop_kubelet()
+    await node.apply_static(pod("web"))
+    await node.start_kubelet()
+    await node.wait_running("web")
+
+
+@conformance(id="static-leaves-pods", rules=["MIRR-035", "SRC-060"], needs=[STATUS])
+async def a_removed_static_pod_leaves_the_list_of_pods(node: Node) -> None:
+    """/pods lists static pods under their static UID, and no longer when the manifest is gone."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    uid = (node.pod("web") or {})["metadata"]["uid"]
+    expect_equal(node, uid, node.calls("RunPodSandbox")[0].uid, "UID in /pods")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.pod("web") is None,
+        within_s=limits.STOP_S + limits.HOUSEKEEPING_S,
+        what="web left /pods",
+    )

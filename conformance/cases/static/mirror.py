@@ -1,0 +1,168 @@
+"""Mirror pods: the API's picture of static pods, which shows and never commands."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, conformance
+
+API, RESTART, VIRTUAL = Feature.API, Feature.RESTART, Feature.VIRTUAL_TIME
+MIRROR = "kubernetes.io/config.mirror"
+
+
+async def mirror_running(node: Node, name: str) -> str:
+    """Run until the mirror shows Running; its UID."""
+    await node.run_until(
+        lambda: node.api_phase(name) == "Running",
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+        what=f"the mirror of {name} shows Running",
+    )
+    return mirror_uid(node, name)
+
+
+def mirror_uid(node: Node, name: str) -> str:
+    """The UID of the mirror; "" when there is none."""
+    return str(((node.mirror(name) or {}).get("metadata") or {}).get("uid", ""))
+
+
+@conformance(id="mirror-created", rules=["MIRR-021", "MIRR-022", "MIRR-023"], needs=[API])
+async def a_static_pod_has_a_mirror(node: Node) -> None:
+    """The mirror carries hash, source and mirror annotation, the Node as owner, its own UID."""
+    await node.apply_static(pod("web"))
+    await mirror_running(node, "web")
+    metadata = (node.mirror("web") or {})["metadata"]
+    static_uid = node.calls("RunPodSandbox", pod="web")[0].uid
+    notes = metadata["annotations"]
+    expect_equal(node, notes.get("kubernetes.io/config.hash"), static_uid, "config.hash")
+    expect_equal(node, notes.get(MIRROR), static_uid, "config.mirror")
+    expect_equal(node, notes.get("kubernetes.io/config.source"), "file", "config.source")
+    expect(node, metadata["uid"] != static_uid, "a UID of its own", metadata["uid"])
+    owner = metadata["ownerReferences"]
+    expect_equal(node, [(o["kind"], o["name"]) for o in owner], [("Node", node.name)], "owner")
+
+
+@conformance(id="mirror-status", rules=["STAT-022", "MIRR-023"], needs=[API])
+async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
+    """Container states, readiness and IP of the static pod appear in the mirror."""
+    await node.apply_static(pod("web"))
+    await mirror_running(node, "web")
+    shown = node.api_container("web", "main")
+    expect(node, shown["ready"] and "running" in shown["state"], "main is ready", shown)
+    expect(node, (node.mirror("web") or {})["status"].get("podIP"), "podIP")
+
+
+@conformance(id="mirror-deleted", rules=["MIRR-029", "MIRR-025"], needs=[API])
+async def a_deleted_mirror_is_made_again(node: Node) -> None:
+    """A mirror deleted with grace comes back under a new UID; the containers are not touched."""
+    await node.apply_static(pod("web"))
+    uid = await mirror_running(node, "web")
+    before = node.writes("web")
+    await node.delete_pod("web", grace_s=5)
+    await node.run_until(
+        lambda: mirror_uid(node, "web") not in ("", uid),
+        within_s=limits.START_S,
+        what="another mirror",
+    )
+    await mirror_running(node, "web")
+    expect_equal(node, node.writes("web"), before, "changing calls")
+
+
+@conformance(id="mirror-force-deleted", rules=["MIRR-030"], needs=[API, VIRTUAL])
+async def a_force_deleted_mirror_comes_back(node: Node) -> None:
+    """A mirror deleted with grace 0 comes back within two minutes; the containers run on."""
+    await node.apply_static(pod("web"))
+    uid = await mirror_running(node, "web")
+    await node.delete_pod("web", grace_s=0)
+    await node.run_until(
+        lambda: mirror_uid(node, "web") not in ("", uid), within_s=120, what="another mirror"
+    )
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="mirror-removed", rules=["MIRR-031"], needs=[API])
+async def the_mirror_goes_after_the_containers(node: Node) -> None:
+    """After removal of the manifest the mirror stays until the containers have stopped."""
+    await node.apply_static(pod("web", container("main", runs(stop_takes_s=3)), grace_s=8))
+    uid = await mirror_running(node, "web")
+    await node.remove_static("web")
+    await node.run_for(2)
+    expect_equal(node, mirror_uid(node, "web"), uid, "the mirror's UID during the grace")
+    await node.run_until(
+        lambda: node.mirror("web") is None,
+        within_s=3 + limits.STOP_S + limits.HOUSEKEEPING_S,
+        what="the mirror goes",
+    )
+    stop = node.calls("StopContainer", pod="web")[0]
+    expect(node, stop.ended_s is not None, "the container has stopped")
+
+
+@conformance(id="mirror-orphan", rules=["MIRR-033", "MIRR-020"], needs=[API])
+async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
+    """A hand-made pod with the mirror annotation starts nothing and is deleted."""
+    fake = pod("ghost", metadata={"annotations": {MIRROR: "abc"}})
+    await node.create_pod(fake)
+    await node.run_until(
+        lambda: node.api_pod("ghost") is None,
+        within_s=limits.START_S + 2 * limits.HOUSEKEEPING_S,
+        what="ghost deleted",
+    )
+    expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+
+
+@conformance(id="mirror-commands-nothing", rules=["MIRR-027"], needs=[API])
+async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
+    """A label and a deadline set on the mirror have no effect and are not reverted."""
+    await node.apply_static(pod("web"))
+    uid = await mirror_running(node, "web")
+    before = node.writes("web")
+    patch = {"metadata": {"labels": {"x": "y"}}, "spec": {"activeDeadlineSeconds": 1}}
+    await node.patch_pod("web", patch)
+    await node.run_for(4)
+    expect_equal(node, node.writes("web"), before, "changing calls")
+    mirror = node.mirror("web") or {}
+    expect_equal(node, mirror["metadata"]["uid"], uid, "UID")
+    expect_equal(node, mirror["metadata"].get("labels"), {"x": "y"}, "labels")
+
+
+@conformance(id="mirror-status-corrected", rules=["STAT-021", "MIRR-027"], needs=[API])
+async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
+    """A status written to the mirror by somebody else is put right within 10 s."""
+    await node.apply_static(pod("web"))
+    await mirror_running(node, "web")
+    await node.patch_pod("web", {"status": {"phase": "Failed", "message": "lie"}}, status=True)
+    await node.run_until(
+        lambda: node.api_phase("web") == "Running",
+        within_s=limits.STATUS_PASS_S + 2,
+        what="phase Running again",
+    )
+
+
+@conformance(id="mirror-restart", rules=["MIRR-008"], needs=[API, RESTART])
+async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
+    """After a kubelet restart the mirror is the same one, and still Running."""
+    await node.apply_static(pod("web"))
+    uid = await mirror_running(node, "web")
+    await node.restart_kubelet()
+    await node.run_for(2 * limits.HOUSEKEEPING_S)
+    expect_equal(node, mirror_uid(node, "web"), uid, "UID of the mirror")
+    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, node.count("CreateContainer"), 1, "creations")
+
+
+@conformance(id="mirror-edit", rules=["MIRR-032", "MIRR-025"], needs=[API])
+async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> None:
+    """While the old version stops its mirror stays; the new version brings its own."""
+    slow = container("main", runs(stop_takes_s=2))
+    await node.apply_static(pod("web", slow, grace_s=6))
+    uid = await mirror_running(node, "web")
+    await node.apply_static(pod("web", slow, grace_s=6, metadata={"labels": {"v": "2"}}))
+    await node.run_for(1)
+    expect_equal(node, mirror_uid(node, "web"), uid, "UID of the mirror while the old pod stops")
+    await node.run_until(
+        lambda: mirror_uid(node, "web") not in ("", uid),
+        within_s=2 + limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+        what="another mirror",
+    )
+    labels = (node.mirror("web") or {})["metadata"].get("labels")
+    expect_equal(node, labels, {"v": "2"}, "labels of the new mirror")

@@ -1,0 +1,94 @@
+"""`kubelet-conformance`: list the cases, or run them. Thin over the registry and pytest."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+EXAMPLES = """\
+examples:
+  kubelet-conformance run                          refkubelet on the fake runtime, virtual time
+  kubelet-conformance run --rule BACK --level detail
+  kubelet-conformance run --kubelet refkubelet-process --runtime fake-socket
+  kubelet-conformance run --kubelet refkubelet-process --runtime containerd
+  kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
+
+exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
+2 the kubelet or the runtime cannot be used, 4 wrong options
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The console script. `run` hands every further option to pytest (-x, -q, --junitxml=...)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
+        return run(words[1:])
+    parser = argparse.ArgumentParser(
+        prog="kubelet-conformance",
+        description="Conformance suite for kubelets and container runtimes.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list", help="show the cases; needs no kubelet")
+    _add_selection(listing, level="detail")
+    running = commands.add_parser("run", help="run the cases")
+    _add_selection(running, level="must")
+    running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
+    running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
+    running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
+    running.add_argument("--jobs", type=int, help="cases at a time in a real run")
+    running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
+    return list_cases(parser.parse_args(words))
+
+
+def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:
+    parser.add_argument("--area", action="append", default=[], help="only this area")
+    parser.add_argument("--rule", action="append", default=[], help="rule (BACK-009) or family")
+    parser.add_argument("--id", action="append", default=[], help="only this case")
+    parser.add_argument(
+        "--level",
+        default=level,
+        choices=["must", "should", "detail"],
+        help=f"this level and the stricter ones (default {level})",
+    )
+
+
+def list_cases(options: argparse.Namespace) -> int:
+    """Print ID, level, rules, needed features and title of the chosen cases."""
+    from conformance.registry import Level, Selection, SelectionError, load_cases, select
+
+    selection = Selection(
+        ids=tuple(options.id),
+        areas=tuple(options.area),
+        rules=tuple(options.rule),
+        level=Level[options.level.upper()],
+    )
+    try:
+        cases = select(load_cases(), selection)
+    except SelectionError as problem:
+        print(f"kubelet-conformance: {problem}", file=sys.stderr)
+        return 4
+    for case in cases:
+        needs = ",".join(sorted(feature.name.lower() for feature in case.needs))
+        print(f"{case.area}/{case.id}  {case.level.name}  {','.join(case.rules)}  [{needs}]")
+        print(f"    {case.title}")
+    print(f"{len(cases)} cases")
+    return 0
+
+
+def run(words: Sequence[str]) -> int:
+    """Run pytest over the cases with the plugin; returns its exit code."""
+    import pytest
+
+    fixed = ["-p", "conformance.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]
+    place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}", str(HERE / "cases")]
+    return int(pytest.main([*fixed, *place, *words]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The harness: any kubelet, any runtime, one `Node` for the case."""

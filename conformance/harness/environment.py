@@ -1,0 +1,111 @@
+"""Which kubelet runs on which runtime: the options of a run, checked once, and the parts they give.
+
+Two kinds of run. Virtual: refkubelet and a fake runtime in this process, each case on its own
+virtual loop. Real: a kubelet process on a runtime socket, cases side by side on one real loop.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from conformance.registry import Feature
+
+IN_PROCESS: Final = "refkubelet"
+PROCESS: Final = "refkubelet-process"
+FAKE: Final = "fake"
+FAKE_SOCKET: Final = "fake-socket"
+CONTAINERD: Final = "containerd"
+
+KUBELET_FEATURES: Final = {
+    IN_PROCESS: frozenset(
+        {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.VIRTUAL_TIME}
+    ),
+    PROCESS: frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
+}
+EXTERNAL_FEATURES: Final = frozenset({Feature.STATUS, Feature.PRESSURE, Feature.RESTART})
+RUNTIME_FEATURES: Final = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
+
+
+class EnvironmentProblem(Exception):
+    """The chosen kubelet or runtime cannot be used; the text says what to do. Exit code 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The options of a run. `seed` fixes every random choice of a virtual run."""
+
+    kubelet: str = IN_PROCESS
+    runtime: str = FAKE
+    seed: int = 1
+    jobs: int = 8
+
+    @property
+    def virtual(self) -> bool:
+        return self.kubelet == IN_PROCESS
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What this pair offers to cases."""
+        kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
+        own_machine = {Feature.NODE_RESOURCES} if self.virtual else set()
+        return kubelet | RUNTIME_FEATURES | own_machine
+
+    def check(self) -> None:
+        """Raise EnvironmentProblem when the pair does not fit or something is not there."""
+        self._check_pair()
+        if self.kubelet not in KUBELET_FEATURES and not os.access(self.kubelet, os.X_OK):
+            raise EnvironmentProblem(
+                f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
+                "path of a kubelet binary"
+            )
+        if self.runtime.startswith("unix://"):
+            self._check_endpoint()
+
+    def _check_pair(self) -> None:
+        known = (FAKE, FAKE_SOCKET, CONTAINERD)
+        if self.runtime not in known and not self.runtime.startswith("unix://"):
+            raise EnvironmentProblem(
+                f"--runtime {self.runtime}: wanted {', '.join(known)} or unix:///path.sock"
+            )
+        if self.virtual and self.runtime != FAKE:
+            raise EnvironmentProblem(
+                f"--kubelet {IN_PROCESS} runs in virtual time, which needs --runtime {FAKE}; for "
+                f"--runtime {self.runtime} choose --kubelet {PROCESS}"
+            )
+        if not self.virtual and self.runtime == FAKE:
+            raise EnvironmentProblem(
+                f"--kubelet {self.kubelet} is a process of its own and needs a socket: choose "
+                f"--runtime {FAKE_SOCKET}"
+            )
+
+    def _check_endpoint(self) -> None:
+        from fakecri.endpoint import EndpointError, require_listener, socket_path
+
+        try:
+            require_listener(
+                socket_path(self.runtime),
+                hint=f"start the runtime, or try --runtime {CONTAINERD} or {FAKE_SOCKET}",
+            )
+        except EndpointError as problem:
+            raise EnvironmentProblem(f"--runtime {self.runtime}: {problem}") from None
+
+    def repeat(self, case_id: str) -> str:
+        """The command line that runs that case alone the same way."""
+        line = f"kubelet-conformance run --id {case_id}"
+        if self.kubelet != IN_PROCESS:
+            line += f" --kubelet {self.kubelet}"
+        if self.runtime != FAKE:
+            line += f" --runtime {self.runtime}"
+        return f"{line} --seed {self.seed}" if self.virtual else line
+
+
+def fresh_directory(base: Path, name: str) -> Path:
+    """An empty directory `base/name`; what a former run left there is removed."""
+    path = base / name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path

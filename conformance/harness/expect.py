@@ -1,0 +1,80 @@
+"""Expectations of a case, with failures that show what was expected, what was seen and what
+happened last.
+
+`ExpectationFailed` is the only way a case fails; every other exception is an error of the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conformance.harness.limits import Span
+    from conformance.harness.node import Node
+
+LAST_CALLS = 15
+LAST_EVENTS = 8
+
+
+class ExpectationFailed(AssertionError):
+    """The kubelet under test did not do what the case expects."""
+
+
+def expect(node: Node, holds: object, expected: str, seen: object = "") -> None:
+    """Fail unless `holds` is true. `expected`: a sentence; `seen`: what was there instead."""
+    if not holds:
+        raise failure(node, expected, seen)
+
+
+def expect_equal(node: Node, seen: object, wanted: object, what: str) -> None:
+    """Fail unless both are equal."""
+    expect(node, seen == wanted, f"{what} = {wanted!r}", repr(seen))
+
+
+def expect_order(node: Node, seen: Sequence[str], wanted: Iterable[str], what: str) -> None:
+    """Fail unless `wanted` is a subsequence of `seen`: these, in this order, others between."""
+    position = 0
+    for entry in wanted:
+        try:
+            position = seen.index(entry, position) + 1
+        except ValueError:
+            listed = "\n    ".join(seen) or "(nothing)"
+            order = ", ".join(wanted)
+            raise failure(
+                node, f"{what}: {order}; missing from here on: {entry}", f"\n    {listed}"
+            ) from None
+
+
+def expect_spans(node: Node, times_s: Sequence[float], spans: Sequence[Span], what: str) -> None:
+    """Fail unless the gaps between successive `times_s` lie in `spans`, one by one; `slack_s` of
+    the run is allowed at the upper end and a hundredth of a second at the lower."""
+    gaps = [later - earlier for earlier, later in pairwise(times_s)]
+    for number, span in enumerate(spans):
+        seen = gaps[number] if number < len(gaps) else None
+        late = span.high_s + node.slack_s
+        if seen is None or not span.low_s - 0.01 <= seen <= late:
+            listed = ", ".join(f"{gap:.2f}" for gap in gaps)
+            expected = f"{what}: gap {number + 1} in {span}"
+            raise failure(node, expected, f"gaps {listed or '(none)'} s")
+
+
+def failure(node: Node, expected: str, seen: object) -> ExpectationFailed:
+    """The exception with the whole picture."""
+    lines = [f"expected: {expected}", f"seen:     {seen}", *_last(node)]
+    return ExpectationFailed("\n".join(lines))
+
+
+def _last(node: Node) -> list[str]:
+    lines = [f"at:       {node.now_s:.2f} s", "last calls:"]
+    lines += [f"  {line}" for line in node.trace(last=LAST_CALLS)] or ["  (none)"]
+    events: list[Any] = node.events()[-LAST_EVENTS:]
+    if events:
+        lines.append("last events:")
+        lines += [f"  {e['type']} {e['reason']}: {e['message']}" for e in events]
+    statuses = node.status_lines(last=LAST_EVENTS)
+    if statuses:
+        lines.append("last statuses:")
+        lines += [f"  {line}" for line in statuses]
+    return lines

@@ -1,0 +1,1 @@
+"""The kubelets a case can run against, behind one interface (`base.Kubelet`)."""

@@ -1,0 +1,1 @@
+"""refkubelet in this process, on the running loop."""

@@ -1,0 +1,197 @@
+"""A kubelet in its own process, in real time: refkubelet, or any kubelet binary by path.
+
+It is started with a KubeletConfiguration file and a runtime endpoint, watched through its healthz
+port and read through its read-only port. What must never happen here: a process outlives its case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.registry import Feature
+
+START_WITHIN_S: Final = 30.0
+STOP_WITHIN_S: Final = 15.0
+LAST_WORDS_LINES: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to start a kubelet: the words before the common flags, and what it can do."""
+
+    command: tuple[str, ...]
+    features: frozenset[Feature]
+    root_flag: str = "--root-dir"
+
+
+REFKUBELET: Final = Program(
+    (sys.executable, "-m", "refkubelet", "run"),
+    frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
+)
+
+
+def external(path: Path) -> Program:
+    """A kubelet binary that takes the upstream flags; static pods only."""
+    return Program((str(path),), frozenset({Feature.STATUS, Feature.PRESSURE, Feature.RESTART}))
+
+
+class ProcessKubelet:
+    """`Kubelet` over a process. `kubeconfig`: the API server's, or None for standalone."""
+
+    def __init__(
+        self,
+        program: Program,
+        paths: NodePaths,
+        endpoint: str,
+        *,
+        node_name: str,
+        kubeconfig: Path | None,
+    ) -> None:
+        self.features = program.features
+        self._program = program
+        self._paths = paths
+        self._endpoint = endpoint
+        self._node_name = node_name
+        self._kubeconfig = kubeconfig
+        self._process: asyncio.subprocess.Process | None = None
+        self._http: aiohttp.ClientSession | None = None
+        self._read_only_port = 0
+
+    @property
+    def _log(self) -> Path:
+        return self._paths.base / "kubelet.log"
+
+    async def start(self, config: Mapping[str, Any]) -> None:
+        """Start it; returns when healthz answers. Raises KubeletDied with its last words."""
+        if self._process is not None:
+            raise RuntimeError("the kubelet runs already")
+        self._read_only_port, healthz, main = _free_ports(3)
+        ports = {
+            "address": "127.0.0.1",
+            "port": main,
+            "readOnlyPort": self._read_only_port,
+            "healthzPort": healthz,
+        }
+        whole = {**config, **ports, "containerRuntimeEndpoint": self._endpoint}
+        self._paths.config.write_text(json.dumps(whole, indent=1))
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command(), stdout=log, stderr=log, start_new_session=True
+            )
+        await self._wait_healthy(healthz)
+
+    def _command(self) -> list[str]:
+        command = [
+            *self._program.command,
+            f"--config={self._paths.config}",
+            f"{self._program.root_flag}={self._paths.root}",
+            f"--container-runtime-endpoint={self._endpoint}",
+            f"--hostname-override={self._node_name}",
+        ]
+        if self._kubeconfig is not None:
+            command.append(f"--kubeconfig={self._kubeconfig}")
+        return command
+
+    async def _wait_healthy(self, port: int) -> None:
+        try:
+            async with asyncio.timeout(START_WITHIN_S):
+                while not await self._answers(port):
+                    self._check_alive()
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            await self.kill()
+            raise KubeletDied(
+                f"the kubelet did not answer on its healthz port within {START_WITHIN_S:g} s:\n"
+                f"{self._last_words()}"
+            ) from None
+
+    async def _answers(self, port: int) -> bool:
+        try:
+            async with self._session().get(f"http://127.0.0.1:{port}/healthz") as answer:
+                return answer.status == 200
+        except aiohttp.ClientError:
+            return False
+
+    def _session(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10))
+        return self._http
+
+    def _check_alive(self) -> None:
+        if self._process is not None and self._process.returncode is not None:
+            raise KubeletDied(
+                f"the kubelet ended with exit code {self._process.returncode}:\n"
+                f"{self._last_words()}"
+            )
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in lines[-LAST_WORDS_LINES:])
+
+    async def stop(self) -> None:
+        """SIGTERM; SIGKILL when it does not end in time."""
+        await self._end(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """SIGKILL."""
+        await self._end(signal.SIGKILL)
+
+    async def _end(self, with_signal: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            raise RuntimeError("the kubelet does not run")
+        await self._close_session()
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(with_signal)
+        try:
+            async with asyncio.timeout(STOP_WITHIN_S):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _close_session(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def close(self) -> None:
+        """End whatever still runs."""
+        if self._process is not None:
+            await self.kill()
+        await self._close_session()
+
+    async def pods(self) -> Sequence[dict[str, Any]]:
+        """`GET /pods` on the read-only port; nothing while the kubelet is stopped."""
+        if self._process is None:
+            return []
+        self._check_alive()
+        url = f"http://127.0.0.1:{self._read_only_port}/pods"
+        try:
+            async with self._session().get(url) as answer:
+                listed = await answer.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self._check_alive()
+            raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
+        return list(listed.get("items") or [])
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports nobody uses now; held open together so that they differ."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for held in sockets:
+            held.bind(("127.0.0.1", 0))
+        return [int(held.getsockname()[1]) for held in sockets]

@@ -1,0 +1,66 @@
+"""One table of time limits and tolerances. Waits of cases are named here or come from a rule.
+
+Limits are upper bounds of correct behaviour plus what the measuring adds; a kubelet that is only
+slow still passes, one that waits for the wrong thing does not. Seconds everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+RELIST_S: Final = 1.0  # PLEG-001
+HOUSEKEEPING_S: Final = 2.0  # LIFE-004
+SYNC_ERROR_S: Final = 15.0  # LIFE-037: 10 s times [1, 1.5)
+STATUS_PASS_S: Final = 10.0  # STAT-020
+EVICTION_CYCLE_S: Final = 10.0  # EVIC-050
+GC_PERIOD_S: Final = 60.0  # GC-001
+STATIC_SUCCESSOR_S: Final = 17.0  # MIRR-002: 10 s times [1, 1.5) plus a sync tick plus a relist
+MIN_STOP_TIMEOUT_S: Final = 2  # LIFE-143
+
+START_S: Final = 5.0  # a pod with a present image runs
+STOP_S: Final = 5.0  # beyond the grace: kill, sandbox stop, next relist
+NOTICE_S: Final = 3.0  # a state change in the runtime is acted on: two relists and a sync
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the clock of a run behaves.
+
+    `tick_s`: how often a wait looks. `slack_s`: added to every upper bound. `limit_s`: one case.
+    """
+
+    tick_s: float
+    slack_s: float
+    limit_s: float
+
+
+VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0)
+# A real machine may run eight kubelets at once on two cores.
+REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A closed range of seconds."""
+
+    low_s: float
+    high_s: float
+
+    def __contains__(self, value_s: object) -> bool:
+        return isinstance(value_s, int | float) and self.low_s <= value_s <= self.high_s
+
+    def __str__(self) -> str:
+        return f"{self.low_s:.2f}..{self.high_s:.2f} s"
+
+
+def restart_after(delay_s: float) -> Span:
+    """From the end of a container to its next start, for a back-off of `delay_s` (BACK-011).
+
+    Never earlier than the delay. Later by the factor [1, 1.5) on waits of at most 60 s at a time,
+    one read of the work queue and one relist on each side.
+    """
+    if delay_s == 0:
+        return Span(0.0, 2 * RELIST_S + 0.5)
+    late = 0.5 * min(delay_s, 60.0)
+    return Span(delay_s, delay_s + late + 3 * RELIST_S)

@@ -1,0 +1,146 @@
+"""Pods as cases write them: a manifest, and what its containers do, side by side.
+
+`pod("web", container("main", exits(1)))` gives a `PodPlan`: a v1 Pod manifest whose containers
+carry the compiled command, and the workloads for a fake runtime to play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from conformance.harness.workload import Flag, Workload, command, runs
+
+IMAGE: Final = "localhost/busybox:1"
+OTHER_IMAGE: Final = "localhost/busybox:2"  # the same content under another tag
+MISSING_IMAGE: Final = "localhost/missing:1"
+
+
+@dataclass(frozen=True, slots=True)
+class Exec:
+    """A command run inside a container by a probe or a hook."""
+
+    command: tuple[str, ...]
+    exit_code: int = 0
+    takes_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExecProbe:
+    """An exec probe that succeeds from `from_s` to `until_s` seconds after the container's start
+    (until None: for ever). Durations: seconds, as in the API."""
+
+    from_s: float = 0.0
+    until_s: float | None = None
+    period_s: int = 1
+    failure_threshold: int = 1
+    success_threshold: int = 1
+    initial_delay_s: int = 0
+    grace_s: int | None = None
+
+    def manifest(self, path: str) -> dict[str, Any]:
+        probe: dict[str, Any] = {
+            "exec": {"command": ["test", "-e", path]},
+            "periodSeconds": self.period_s,
+            "failureThreshold": self.failure_threshold,
+            "successThreshold": self.success_threshold,
+            "timeoutSeconds": 5,
+        }
+        if self.initial_delay_s:
+            probe["initialDelaySeconds"] = self.initial_delay_s
+        if self.grace_s is not None:
+            probe["terminationGracePeriodSeconds"] = self.grace_s
+        return probe
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a plan: manifest, what it does, and what runs inside it."""
+
+    manifest: Mapping[str, Any]
+    workload: Workload
+    execs: tuple[Exec, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class PodPlan:
+    """A pod to apply."""
+
+    manifest: Mapping[str, Any]
+    containers: tuple[Container, ...] = field(default=())  # init containers first
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    def renamed(self, name: str) -> PodPlan:
+        """The same pod under another name."""
+        metadata = {**self.manifest["metadata"], "name": name}
+        return replace(self, manifest={**self.manifest, "metadata": metadata})
+
+
+def hook(*, takes_s: float = 0.0, exit_code: int = 0, name: str = "hook") -> Exec:
+    """A lifecycle hook; `name` tells the hooks of a pod apart."""
+    script = f"sleep {takes_s:g}; exit {exit_code} # {name}"
+    return Exec(("/bin/sh", "-c", script), exit_code, takes_s)
+
+
+def container(
+    name: str,
+    workload: Workload | None = None,
+    *,
+    image: str = IMAGE,
+    probes: Mapping[str, ExecProbe] | None = None,
+    hooks: Mapping[str, Exec] | None = None,
+    **fields: Any,
+) -> Container:
+    """A container. `probes`: by `liveness`, `readiness`, `startup`. `hooks`: by `postStart`,
+    `preStop`. `fields`: further fields of the API, for example `resources=...`."""
+    work = workload or runs()
+    manifest: dict[str, Any] = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
+    for kind, probe in (probes or {}).items():
+        path = f"/tmp/{kind}"
+        work = work.with_flag(Flag(path, probe.from_s, probe.until_s))
+        manifest[f"{kind}Probe"] = probe.manifest(path)
+    if hooks:
+        manifest["lifecycle"] = {
+            kind: {"exec": {"command": list(run.command)}} for kind, run in hooks.items()
+        }
+    manifest["command"] = command(name, work)
+    return Container({**manifest, **fields}, work, tuple((hooks or {}).values()))
+
+
+def sidecar(name: str, workload: Workload | None = None, **fields: Any) -> Container:
+    """An init container that keeps running (restartPolicy Always)."""
+    return container(name, workload, restartPolicy="Always", **fields)
+
+
+def pod(
+    name: str,
+    *containers: Container,
+    init: Sequence[Container] = (),
+    grace_s: int | None = 2,
+    metadata: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> PodPlan:
+    """A pod; without containers it gets one named `main` that runs. `grace_s` None leaves the
+    API's default (30 s). `spec`: further fields of the pod spec, for example
+    `restartPolicy="Never"`."""
+    main = containers or (container("main"),)
+    fields: dict[str, Any] = {"containers": [dict(c.manifest) for c in main]}
+    if init:
+        fields["initContainers"] = [dict(c.manifest) for c in init]
+    if grace_s is not None:
+        fields["terminationGracePeriodSeconds"] = grace_s
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **(metadata or {})},
+        "spec": {**fields, **spec},
+    }
+    return PodPlan(manifest, (*init, *main))

@@ -1,0 +1,330 @@
+"""The node a case sees: pods, faults, time and observations; no kubelet, no runtime behind it.
+
+Observations are those every kubelet has: CRI calls, `/pods`, API objects, events. They are
+snapshots: `run_until` and `run_for` refresh them each tick, so conditions are plain functions.
+What must never happen here: a wait that depends on real time in a virtual run, or a case that can
+reach the kubelet's inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from conformance.harness import limits
+from conformance.harness.expect import failure
+from conformance.harness.manifests import PodPlan
+from conformance.harness.observe import Observations, call_line, is_write, write_name
+
+if TYPE_CHECKING:
+    from conformance.harness.limits import Pace
+    from conformance.harness.setup import Parts
+
+
+class Node:
+    """One node with one kubelet under test. Pods go by the names of their manifests; `web` is
+    found as `web-<node>` where it is static."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._observed = Observations(parts)
+        self._static: dict[str, str] = {}  # plan name -> file name
+        self._start_s = parts.clock.monotonic_s()
+
+    # --- the node itself ---------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._parts.node_name
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the case began."""
+        return self._parts.clock.monotonic_s() - self._start_s
+
+    @property
+    def slack_s(self) -> float:
+        """What measuring may add to an upper bound."""
+        return self._pace.slack_s
+
+    @property
+    def _pace(self) -> Pace:
+        return self._parts.pace
+
+    @property
+    def uses_api(self) -> bool:
+        return self._parts.api is not None
+
+    @property
+    def cri(self) -> Any:
+        """The runtime without record and faults, for things no kubelet asked for."""
+        return self._parts.runtime.direct
+
+    # --- pods --------------------------------------------------------------------------------
+
+    async def apply_static(self, plan: PodPlan, *, file: str | None = None) -> None:
+        """Write (or overwrite) the manifest of a static pod; `file` defaults to `<name>.yaml`."""
+        self._static[plan.name] = file or f"{plan.name}.yaml"
+        self._parts.runtime.teach(self.runtime_name(plan.name), plan)
+        self._parts.write_manifest(self._static[plan.name], plan.manifest)
+
+    async def remove_static(self, name: str) -> None:
+        """Remove the manifest of that pod."""
+        (self._parts.paths.manifests / self._static[name]).unlink()
+
+    def write_file(self, file: str, text: str) -> None:
+        """Put any text into the manifest directory; `file` may name a sub-directory."""
+        self._parts.write_text(file, text)
+
+    async def create_pod(self, plan: PodPlan) -> None:
+        """Create the pod at the API, bound to this node."""
+        self._parts.runtime.teach(plan.name, plan)
+        spec = {**plan.manifest["spec"], "nodeName": self.name}
+        await self._parts.the_api().create({**plan.manifest, "spec": spec})
+
+    async def delete_pod(self, name: str, *, grace_s: int | None = None) -> None:
+        """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
+        await self._parts.the_api().delete(self.runtime_name(name), grace_s)
+
+    async def patch_pod(self, name: str, patch: Mapping[str, Any], *, status: bool = False) -> None:
+        """Merge-patch the pod (or mirror pod) at the API, as a user would."""
+        await self._parts.the_api().patch(self.runtime_name(name), patch, status=status)
+
+    def runtime_name(self, name: str) -> str:
+        """The pod's name in the runtime and in `/pods` (SRC-033)."""
+        return f"{name}-{self.name}" if name in self._static else name
+
+    # --- the kubelet and the runtime -----------------------------------------------------------
+
+    async def stop_kubelet(self) -> None:
+        """Stop the kubelet as a service manager does; containers keep running."""
+        await self._parts.kubelet.stop()
+
+    async def kill_kubelet(self) -> None:
+        """Kill the kubelet without warning."""
+        await self._parts.kubelet.kill()
+
+    async def start_kubelet(self, **config: Any) -> None:
+        """Start the kubelet (again); `config`: KubeletConfiguration fields changed from now on."""
+        self._parts.config.update(config)
+        await self._parts.kubelet.start(self._parts.config)
+
+    async def restart_kubelet(self, **config: Any) -> None:
+        """Stop and start."""
+        await self.stop_kubelet()
+        await self.start_kubelet(**config)
+
+    def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
+        """Make calls of the kubelet misbehave: `.fails(code, text, times=)`, `.delays(s)`,
+        `.hangs()`; the rule is a context manager and has `.remove()`."""
+        return self._parts.runtime.on(method, pod and self.runtime_name(pod), container)
+
+    async def kill_container(self, container: str, *, pod: str) -> None:
+        """End the running container behind the kubelet's back (exit 137)."""
+        await self._parts.runtime.kill_container(self.runtime_name(pod), container)
+
+    async def stop_sandbox(self, pod: str) -> None:
+        """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back."""
+        await self._parts.runtime.stop_sandbox(self.runtime_name(pod))
+
+    @asynccontextmanager
+    async def pressure(self, signal: str) -> AsyncIterator[None]:
+        """Restart the kubelet with a hard threshold for `signal` that the node is far below, and
+        again with the case's own thresholds at the end (Feature.PRESSURE)."""
+        before = self._parts.config.get("evictionHard", {})
+        await self.restart_kubelet(evictionHard={signal: "99.9%"})
+        yield
+        await self.restart_kubelet(evictionHard=before)
+
+    def runtime_away(self) -> Any:
+        """A block in which every call of the kubelet fails with UNAVAILABLE."""
+        return self._parts.runtime.on("*", None, None).fails("UNAVAILABLE", "runtime is away")
+
+    def leave_memory(self, free_bytes: int) -> None:
+        """Set what else runs on the node so that `free_bytes` of memory are available now, beside
+        what its containers use (Feature.NODE_RESOURCES)."""
+        self._parts.runtime.leave_memory(free_bytes)
+
+    def leave_disk(self, free_bytes: int) -> None:
+        """The same for the disk with the kubelet's root directory and the images."""
+        self._parts.runtime.leave_disk(free_bytes)
+
+    def api_fails(self, method: str, path: str) -> Any:
+        """A block in which the API server answers 500 to these requests; `path`: a regular
+        expression."""
+        return self._parts.the_api().fake.fails(method, path)
+
+    def api_down(self) -> Any:
+        """A block in which the API server is not there."""
+        return self._parts.the_api().fake.down()
+
+    # --- time --------------------------------------------------------------------------------
+
+    async def run_for(self, duration_s: float) -> None:
+        """Let `duration_s` seconds pass."""
+        end_s = self.now_s + duration_s
+        while self.now_s < end_s:
+            await self._tick(min(self._pace.tick_s, end_s - self.now_s))
+
+    async def run_until(
+        self, condition: Callable[[], object], *, within_s: float, what: str = ""
+    ) -> None:
+        """Let time pass until `condition()` is true; fail after `within_s` seconds (plus slack).
+
+        `what`: the expectation as a sentence, for the failure.
+        """
+        deadline_s = self.now_s + within_s + self.slack_s
+        await self._observed.refresh()
+        while not condition():
+            if self.now_s >= deadline_s:
+                raise failure(self, f"{what or 'condition'} within {within_s:g} s", "not so")
+            await self._tick(self._pace.tick_s)
+
+    async def _tick(self, duration_s: float) -> None:
+        await self._parts.clock.sleep(duration_s)
+        await self._observed.refresh()
+
+    # --- observations ------------------------------------------------------------------------
+
+    def calls(
+        self,
+        method: str | None = None,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        since_s: float = 0.0,
+    ) -> list[Any]:
+        """The recorded CRI calls (fakecri's `Call`), times as in `now_s` plus the run's start."""
+        found = self._parts.runtime.calls(method, pod and self.runtime_name(pod), container)
+        return [c for c in found if c.started_s - self._start_s >= since_s - 1e-9]
+
+    def count(
+        self,
+        method: str,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        since_s: float = 0.0,
+    ) -> int:
+        return len(self.calls(method, pod=pod, container=container, since_s=since_s))
+
+    def times_s(
+        self, method: str, *, pod: str | None = None, container: str | None = None
+    ) -> list[float]:
+        """Arrival of these calls, in seconds since the case began."""
+        found = self.calls(method, pod=pod, container=container)
+        return [c.started_s - self._start_s for c in found]
+
+    def time_s(self, call: Any) -> float:
+        """When `call` arrived, in seconds since the case began."""
+        return float(call.started_s) - self._start_s
+
+    def ended_s(self, call: Any) -> float:
+        """When the answer of `call` left, in seconds since the case began; -1 while it waits."""
+        return -1.0 if call.ended_s is None else float(call.ended_s) - self._start_s
+
+    def writes(self, pod: str, *, since_s: float = 0.0) -> list[str]:
+        """The changing calls for that pod, in order: `RunPodSandbox/0`, `StartContainer main/1`."""
+        found = self.calls(pod=pod, since_s=since_s)
+        return [write_name(c) for c in found if is_write(c)]
+
+    def pod(self, name: str) -> dict[str, Any] | None:
+        """The pod as the kubelet's `/pods` shows it; None when it is not listed."""
+        return self._observed.pods.get(self.runtime_name(name))
+
+    def phase(self, name: str) -> str:
+        """Phase in `/pods`; "" when the pod is not listed."""
+        return str(((self.pod(name) or {}).get("status") or {}).get("phase", ""))
+
+    def container(self, pod: str, name: str) -> dict[str, Any]:
+        """The container's (or init container's) status in `/pods`; {} when there is none."""
+        return _container_status(self.pod(pod), name)
+
+    def running(self, pod: str, *names: str) -> bool:
+        """Whether these containers (without names: `main`) are shown as running."""
+        return all("running" in self.container(pod, n).get("state", {}) for n in names or ["main"])
+
+    def condition(self, pod: str, kind: str) -> dict[str, Any]:
+        """The pod's condition of that type in `/pods`; {} when there is none."""
+        conditions = ((self.pod(pod) or {}).get("status") or {}).get("conditions") or []
+        return next((dict(c) for c in conditions if c["type"] == kind), {})
+
+    def api_pod(self, name: str) -> dict[str, Any] | None:
+        """The pod (or mirror pod) at the API; None when there is none."""
+        return self._observed.api_pods.get(self.runtime_name(name))
+
+    mirror = api_pod
+
+    def api_container(self, pod: str, name: str) -> dict[str, Any]:
+        """The container's status at the API; {} when there is none."""
+        return _container_status(self.api_pod(pod), name)
+
+    def api_phase(self, name: str) -> str:
+        return str(((self.api_pod(name) or {}).get("status") or {}).get("phase", ""))
+
+    def api_requests(self, method: str, path: str) -> list[Any]:
+        """The kubelet's requests to the API server; `path`: a regular expression."""
+        return self._parts.api_requests(method, path)
+
+    def node_condition(self, kind: str) -> dict[str, Any]:
+        """The condition of that type of the Node at the API; {} when there is none."""
+        conditions = (self._observed.node.get("status") or {}).get("conditions") or []
+        return next((dict(c) for c in conditions if c["type"] == kind), {})
+
+    def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
+        """Events at the API, oldest first: about that pod, or all."""
+        wanted = pod and self.runtime_name(pod)
+        return [
+            e
+            for e in self._observed.events
+            if (reason is None or e["reason"] == reason)
+            and (wanted is None or e["involvedObject"]["name"] == wanted)
+        ]
+
+    def event_count(self, reason: str, *, pod: str | None = None) -> int:
+        """How often that happened: repeated events count (BACK-012)."""
+        return sum(int(e.get("count") or 1) for e in self.events(reason, pod=pod))
+
+    def statuses(self, name: str) -> list[dict[str, Any]]:
+        """The successive distinct statuses of the pod seen in `/pods`."""
+        return self._observed.statuses.get(self.runtime_name(name), [])
+
+    def states(self, pod: str, container: str) -> list[str]:
+        """The successive distinct states of a container in `/pods`: `waiting(ContainerCreating)`,
+        `running`, `terminated(1)`."""
+        return self._observed.states(self.runtime_name(pod), container)
+
+    def phases(self, pod: str) -> list[str]:
+        """The successive distinct phases of the pod in `/pods`."""
+        return self._observed.phases(self.runtime_name(pod))
+
+    # --- reports -----------------------------------------------------------------------------
+
+    def trace(self, *, last: int | None = None) -> list[str]:
+        """The recorded calls, one line each; without `last`, all of them with the periodic ones."""
+        found = self.calls()
+        if last is not None:
+            found = [c for c in found if is_write(c)][-last:]
+        return [call_line(c, self._start_s) for c in found]
+
+    def status_lines(self, *, last: int) -> list[str]:
+        """The last status changes, one line each."""
+        return self._observed.lines(self._start_s)[-last:]
+
+    async def wait_running(self, pod: str, *names: str) -> None:
+        """Run until the pod's containers are shown as running, within limits.START_S."""
+        await self.run_until(
+            lambda: self.running(pod, *names),
+            within_s=limits.START_S,
+            what=f"containers {', '.join(names or ['main'])} of pod {pod} run",
+        )
+
+
+def _container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    status = (pod or {}).get("status") or {}
+    for kind in ("containerStatuses", "initContainerStatuses"):
+        for entry in status.get(kind) or []:
+            if entry["name"] == name:
+                return dict(entry)
+    return {}

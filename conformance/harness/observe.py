@@ -1,0 +1,124 @@
+"""Snapshots of what can be seen of a kubelet, and the history of its pod statuses.
+
+A refresh reads `/pods` and, where there is one, the API server; it changes nothing. The history
+keeps each status that differs from the one before, with the time it was first seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from conformance.harness.setup import Parts
+
+READS: Final = frozenset(
+    {
+        "Version", "Status", "ListPodSandbox", "ListContainers", "PodSandboxStatus",
+        "ContainerStatus", "ListImages", "ImageStatus", "ImageFsInfo", "ListContainerStats",
+        "ContainerStats", "ListPodSandboxStats", "PodSandboxStats", "RuntimeConfig",
+        "GetContainerEvents", "ListMetricDescriptors", "ListPodSandboxMetrics",
+    }
+)  # fmt: skip
+"""Calls that change nothing."""
+
+
+def is_write(call: Any) -> bool:
+    """Whether the call changes something in the runtime (an ExecSync counts)."""
+    return call.method not in READS
+
+
+def write_name(call: Any) -> str:
+    """`StartContainer main/1`: method, container and attempt; `RunPodSandbox/0` for a sandbox.
+
+    >>> from types import SimpleNamespace as S
+    >>> write_name(S(method="StartContainer", container="main", attempt=1))
+    'StartContainer main/1'
+    """
+    attempt = "" if call.attempt is None else f"/{call.attempt}"
+    whom = f" {call.container}" if call.container else ""
+    return f"{call.method}{whom}{attempt}"
+
+
+def call_line(call: Any, start_s: float) -> str:
+    """One call on one line: when, how long, what, for whom, and how it ended."""
+    took = "..." if call.ended_s is None else f"{call.ended_s - call.started_s:.3f}"
+    whom = "/".join(str(p) for p in (call.pod, call.container, call.attempt) if p not in (None, ""))
+    ending = f" -> {call.error[0]}: {call.error[1]}" if call.error else ""
+    timeout = f" timeout={call.request.timeout}" if call.method == "StopContainer" else ""
+    return f"{call.started_s - start_s:9.3f} +{took} {call.method} {whom}{timeout}{ending}"
+
+
+class Observations:
+    """What was seen at the last refresh, and the statuses seen so far."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.api_pods: dict[str, dict[str, Any]] = {}
+        self.events: list[dict[str, Any]] = []
+        self.node: dict[str, Any] = {}
+        self.statuses: dict[str, list[dict[str, Any]]] = {}
+        self._history: list[tuple[float, str, dict[str, Any]]] = []
+
+    async def refresh(self) -> None:
+        """Read everything again."""
+        self.pods = {p["metadata"]["name"]: p for p in await self._parts.kubelet.pods()}
+        for name in sorted(self.pods):
+            self._note(name, self.pods[name].get("status") or {})
+        if self._parts.api is not None:
+            self.api_pods = await self._parts.api.pods()
+            self.events = await self._parts.api.events()
+            self.node = await self._parts.api.node(self._parts.node_name)
+
+    def _note(self, name: str, status: dict[str, Any]) -> None:
+        seen = self.statuses.setdefault(name, [])
+        if not seen or seen[-1] != status:
+            seen.append(status)
+            self._history.append((self._parts.clock.monotonic_s(), name, status))
+
+    def states(self, pod: str, container: str) -> list[str]:
+        """Successive distinct states of one container, init containers included."""
+        named = [
+            state_name(entry.get("state") or {})
+            for status in self.statuses.get(pod, [])
+            for kind in ("containerStatuses", "initContainerStatuses")
+            for entry in status.get(kind) or []
+            if entry["name"] == container
+        ]
+        return [state for state, _ in groupby(named)]
+
+    def phases(self, pod: str) -> list[str]:
+        named = [str(status.get("phase", "")) for status in self.statuses.get(pod, [])]
+        return [phase for phase, _ in groupby(named)]
+
+    def lines(self, start_s: float) -> list[str]:
+        """The history, one line a status."""
+        return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self._history]
+
+
+def state_name(state: Mapping[str, Any]) -> str:
+    """`running`, `waiting(<reason>)`, `terminated(<exit code>)`; "" without a state.
+
+    >>> state_name({"terminated": {"exitCode": 3}})
+    'terminated(3)'
+    """
+    if "running" in state:
+        return "running"
+    if "terminated" in state:
+        return f"terminated({state['terminated'].get('exitCode', 0)})"
+    if "waiting" in state:
+        return f"waiting({state['waiting'].get('reason', '')})"
+    return ""
+
+
+def describe(status: Mapping[str, Any]) -> str:
+    """A status on one line: phase, reason, and each container's state and restart count."""
+    parts = [f"{status.get('phase')} {status.get('reason') or ''}".strip()]
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for entry in status.get(kind) or []:
+            ready = " ready" if entry.get("ready") else ""
+            state = state_name(entry.get("state") or {})
+            parts.append(f"{entry['name']}={state}{ready} restarts={entry.get('restartCount', 0)}")
+    return "; ".join(parts)

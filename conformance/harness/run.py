@@ -1,0 +1,114 @@
+"""Runs cases: one by one on virtual loops, or side by side on a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from conformance.harness.environment import Choice
+from conformance.harness.expect import ExpectationFailed
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.node import Node
+from conformance.harness.results import Outcome, Result
+from conformance.harness.setup import Parts
+from conformance.registry import Case
+from simtime import RealClock, run_virtual
+
+if TYPE_CHECKING:
+    from conformance.harness.real import RealEnvironment
+
+PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
+REAL_CLOCK: Final = RealClock()
+
+
+def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | None:
+    """The result of a case that is not run at all: disabled, or skipped with the reason."""
+    if case.id in disabled:
+        return Result(case, Outcome.DISABLED, "switched off with --disable")
+    missing = case.missing(choice.features)
+    if missing:
+        return Result(case, Outcome.SKIPPED, f"needs {'; '.join(f.value for f in missing)}")
+    return None
+
+
+def run_virtual_case(case: Case, choice: Choice) -> Result:
+    """Run one case on a fresh virtual loop, in a fresh directory."""
+    from conformance.harness.virtual import virtual_parts
+
+    with tempfile.TemporaryDirectory(prefix="conformance-") as directory:
+
+        async def main() -> Result:
+            factory: PartsFactory = lambda c, paths: virtual_parts(c, paths, choice.seed)  # noqa: E731
+            return await run_case(case, factory, Path(directory))
+
+        return run_virtual(main, seed=choice.seed)
+
+
+async def run_case(case: Case, parts_of: PartsFactory, directory: Path) -> Result:
+    """Run one case on the running loop, against the parts that `parts_of` makes."""
+    began_s = REAL_CLOCK.monotonic_s()
+    paths = NodePaths(directory)
+    paths.make()
+    node: Node | None = None
+    try:
+        async with parts_of(case, paths) as parts:
+            await parts.kubelet.start(parts.config)
+            node = Node(parts)
+            async with asyncio.timeout(parts.pace.limit_s):
+                await case.body(node)
+        outcome, detail = Outcome.PASSED, ""
+    except Exception as problem:
+        outcome, detail = _judge(problem, node)
+    return Result(
+        case,
+        outcome,
+        detail,
+        case_s=node.now_s if node else 0.0,
+        real_s=REAL_CLOCK.monotonic_s() - began_s,
+        trace=tuple(node.trace()) if node else (),
+    )
+
+
+def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
+    if isinstance(problem, ExpectationFailed):
+        return Outcome.FAILED, str(problem)
+    if isinstance(problem, KubeletDied):
+        last = "\n".join(node.trace(last=15)) if node else ""
+        return Outcome.FAILED, f"expected: a running kubelet\nseen:     {problem}\n{last}"
+    if isinstance(problem, TimeoutError) and node is not None:
+        return Outcome.FAILED, f"the case did not end within its time limit, {node.now_s:.0f} s"
+    return Outcome.ERROR, "".join(traceback.format_exception(problem))
+
+
+async def run_real_cases(
+    cases: Sequence[Case], environment: RealEnvironment, jobs: int
+) -> AsyncIterator[Result]:
+    """Run the cases side by side, at most `jobs` at a time; yields results as they come."""
+    gate = asyncio.Semaphore(jobs)
+
+    async def one(case: Case) -> Result:
+        async with gate, _directory(environment.shared) as directory:
+            return await run_case(case, environment.parts, directory)
+
+    tasks = [asyncio.create_task(one(case)) for case in cases]
+    try:
+        for done in asyncio.as_completed(tasks):
+            yield await done
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _directory(base: Path | None) -> AsyncIterator[Path]:
+    # Removed with errors ignored: a real runtime may leave files of other users behind.
+    with tempfile.TemporaryDirectory(
+        prefix="case-", dir=base, ignore_cleanup_errors=True
+    ) as directory:
+        yield Path(directory)

@@ -1,0 +1,1 @@
+"""The runtimes a case can run on, behind one interface (`base.Runtime`)."""

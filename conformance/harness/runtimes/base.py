@@ -1,0 +1,55 @@
+"""What the harness needs of a runtime: a target to call, a record of calls, faults, and hands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from conformance.harness.manifests import PodPlan
+from conformance.registry import Feature
+
+
+class Runtime(Protocol):
+    """One case's view of a runtime. `pod` is always the runtime's name of a pod (`web-node`)."""
+
+    features: frozenset[Feature]
+    target: Any
+    """The recorded `CriTarget`, for a kubelet in this process."""
+    direct: Any
+    """The same runtime without record and faults, for the harness's own hands."""
+    endpoint: str
+    """`unix:///...` for a kubelet in its own process; "" where there is no socket."""
+    machine: Any
+    """The fake node, or None where the machine is a real one."""
+
+    def calls(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
+        """The recorded calls (fakecri's `Call`) in order of arrival."""
+        ...
+
+    def on(self, method: str, pod: str | None, container: str | None) -> Any:
+        """Start a fault rule: `.fails(code, text, times=)`, `.delays(s)`, `.hangs()`."""
+        ...
+
+    def teach(self, pod: str, plan: PodPlan) -> None:
+        """Tell a fake what the plan's containers do; a real runtime runs the compiled command."""
+        ...
+
+    def leave_memory(self, free_bytes: int) -> None:
+        """Make `free_bytes` of memory available on a fake node."""
+        ...
+
+    def leave_disk(self, free_bytes: int) -> None:
+        """Make `free_bytes` of disk available on a fake node."""
+        ...
+
+    async def kill_container(self, pod: str, container: str) -> None:
+        """End the running container with exit code 137, behind the kubelet's back."""
+        ...
+
+    async def stop_sandbox(self, pod: str) -> None:
+        """Stop the pod's ready sandbox, behind the kubelet's back."""
+        ...
+
+    async def close(self) -> None:
+        """Remove everything this case made."""
+        ...

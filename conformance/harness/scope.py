@@ -1,0 +1,80 @@
+"""One real runtime, many kubelets: each sees only the pods that were made through its own scope.
+
+A kubelet kills running pods it does not know (LIFE-015) and removes images nobody uses (GC-101),
+so two kubelets on one runtime would fight. A `Scope` stands between a kubelet and the shared
+runtime: lists show its own sandboxes and containers only, images stay. What must never happen:
+one case sees or harms the containers of another, or leaves some behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import grpc
+from criapi.v1 import api_pb2 as cri
+from google.protobuf.message import Message
+
+KEPT_BACK: Final = frozenset({"RemoveImage"})
+"""Calls answered here: what they would remove belongs to every case."""
+
+
+class Scope:
+    """A `CriTarget` over `upstream` that shows only what was made through it."""
+
+    def __init__(self, upstream: Any) -> None:
+        self._upstream = upstream
+        self._sandboxes: set[str] = set()
+        self._containers: set[str] = set()
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message:
+        """One unary call, forwarded; the answer shows this scope only."""
+        if method in KEPT_BACK:
+            return cri.RemoveImageResponse()
+        answer: Any = await self._upstream.call(method, request, timeout_s=timeout_s)
+        match method:
+            case "RunPodSandbox":
+                self._sandboxes.add(answer.pod_sandbox_id)
+            case "CreateContainer":
+                self._containers.add(answer.container_id)
+            case "ListPodSandbox":
+                _keep(answer.items, lambda item: item.id in self._sandboxes)
+            case "ListContainers":
+                _keep(answer.containers, lambda item: item.pod_sandbox_id in self._sandboxes)
+            case "ListContainerStats":
+                _keep(answer.stats, lambda item: item.attributes.id in self._containers)
+            case "ListPodSandboxStats":
+                _keep(answer.stats, lambda item: item.attributes.id in self._sandboxes)
+        result: Message = answer
+        return result
+
+    def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]:
+        """Streams pass unchanged: no kubelet uses them by default (PLEG-301)."""
+        stream: AsyncIterator[Message] = self._upstream.stream(method, request, timeout_s=timeout_s)
+        return stream
+
+    async def clean_up(self) -> None:
+        """Stop and remove every sandbox made through this scope, containers included."""
+        await asyncio.gather(*(self._remove(sandbox) for sandbox in sorted(self._sandboxes)))
+        self._sandboxes.clear()
+
+    async def _remove(self, sandbox: str) -> None:
+        stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
+        remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
+        for method, request in (("StopPodSandbox", stop), ("RemovePodSandbox", remove)):
+            try:
+                await self._upstream.call(method, request, timeout_s=30)
+            except grpc.RpcError as error:
+                if error.code() is not grpc.StatusCode.NOT_FOUND:
+                    raise
+
+
+def _keep(items: Any, wanted: Any) -> None:
+    kept = [item for item in items if wanted(item)]
+    del items[:]
+    items.extend(kept)

@@ -1,0 +1,135 @@
+"""What a container does, declared once: played by the fake, compiled to a shell on a real runtime.
+
+A `Workload` is plain data. `shell` renders it for a busybox image; `conformance.harness.played`
+teaches the same to a fake runtime. What must never happen: the two renderings differ in anything
+a case can see.
+
+The shell keeps what must survive a restart (how often the container ran) in /dev/shm, which the
+containers of one sandbox share.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+FOREVER_S: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A file that exists from `from_s` to `until_s` seconds after the start (None: for ever)."""
+
+    path: str
+    from_s: float = 0.0
+    until_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
+
+    Units: seconds, bytes. `exit_after_s` None: it does not end by itself.
+    """
+
+    exit_code: int = 0
+    exit_after_s: float | None = None
+    ignores_term: bool = False
+    stop_takes_s: float = 0.0
+    stop_exit_code: int = 0
+    prints: str = ""
+    termination_message: str = ""
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What the successive runs of a container do; the last entry repeats."""
+
+    runs: tuple[Run, ...] = field(default=(Run(),))
+
+    def with_flag(self, flag: Flag) -> Workload:
+        """The same, with one more file that comes and goes in every run."""
+        return Workload(tuple(replace(run, flags=(*run.flags, flag)) for run in self.runs))
+
+
+def runs(**changes: float | int | str | bool) -> Workload:
+    """Runs until it is stopped; `changes` are fields of `Run`."""
+    return Workload((Run(**changes),))  # type: ignore[arg-type]
+
+
+def exits(code: int, *, after_s: float = 0.0, message: str = "") -> Workload:
+    """Ends by itself with `code`, in every run."""
+    return Workload((Run(exit_code=code, exit_after_s=after_s, termination_message=message),))
+
+
+def ignores_term() -> Workload:
+    """Ignores SIGTERM: only SIGKILL at the end of the grace period stops it."""
+    return Workload((Run(ignores_term=True),))
+
+
+def in_turn(*workloads: Workload) -> Workload:
+    """The first run does what the first says, and so on; the last repeats."""
+    return Workload(tuple(run for workload in workloads for run in workload.runs))
+
+
+def command(name: str, workload: Workload) -> list[str]:
+    """The container command that does it in a busybox image. `name`: the container's name."""
+    return ["/bin/sh", "-c", shell(name, workload)]
+
+
+def shell(name: str, workload: Workload) -> str:
+    """The script of that workload."""
+    if len(workload.runs) == 1:
+        return _one_run(workload.runs[0])
+    counter = f"/dev/shm/runs-{name}"
+    lines = [f"n=$(cat {counter} 2>/dev/null || echo 0)", f"echo $((n+1)) > {counter}"]
+    lines.append("case $n in")
+    for number, run in enumerate(workload.runs):
+        pattern = "*" if number == len(workload.runs) - 1 else str(number)
+        lines += [f"{pattern})", _one_run(run), ";;"]
+    return "\n".join([*lines, "esac"])
+
+
+def _one_run(run: Run) -> str:
+    lines = [_trap(run)]
+    if run.prints:
+        lines.append(f"echo {shlex.quote(run.prints)}")
+    if run.termination_message:
+        lines.append(f"printf %s {shlex.quote(run.termination_message)} > /dev/termination-log")
+    if run.memory_bytes:
+        lines.append(f"held=$(head -c {run.memory_bytes} /dev/zero | tr '\\0' x)")
+    if run.disk_bytes:
+        lines.append(f"head -c {run.disk_bytes} /dev/zero > /filled")
+    lines += _timeline(run)
+    return "\n".join(lines)
+
+
+def _trap(run: Run) -> str:
+    if run.ignores_term:
+        return "trap '' TERM"
+    wait = f"sleep {run.stop_takes_s:g}; " if run.stop_takes_s else ""
+    return f"trap '{wait}exit {run.stop_exit_code}' TERM"
+
+
+def _timeline(run: Run) -> Sequence[str]:
+    """Sleeps between the instants at which something happens. `wait` lets a trap run at once."""
+    steps: list[tuple[float, str]] = []
+    for flag in run.flags:
+        steps.append((flag.from_s, f"touch {flag.path}"))
+        if flag.until_s is not None:
+            steps.append((flag.until_s, f"rm -f {flag.path}"))
+    end_s = FOREVER_S if run.exit_after_s is None else run.exit_after_s
+    # Files that should appear only after the end are never reached: the exit comes first.
+    steps = sorted([*steps, (end_s, f"exit {run.exit_code}")], key=lambda step: step[0])
+    lines, now_s = [], 0.0
+    for at_s, what in steps:
+        if at_s > now_s:
+            lines.append(f"sleep {at_s - now_s:g} & wait $!")
+            now_s = at_s
+        lines.append(what)
+    return lines

@@ -1,0 +1,211 @@
+"""Cases as pytest items: collection, options, running and the summary.
+
+Loaded with `-p conformance.pytest_plugin`, as `kubelet-conformance run` does. Virtual cases run
+one by one; real ones side by side before pytest reports them. A harness error is raised during
+set-up, so that pytest counts it as an error and not as a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from conformance.harness.environment import Choice, EnvironmentProblem
+from conformance.harness.results import Outcome, Result
+from conformance.harness.run import REAL_CLOCK, not_to_run, run_real_cases, run_virtual_case
+from conformance.registry import (
+    REGISTRY,
+    Case,
+    Level,
+    Selection,
+    SelectionError,
+    load_cases,
+    select,
+)
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+CASES_DIR: Final = Path(__file__).parent / "cases"
+EXIT_ENVIRONMENT: Final = 2
+DEFAULT: Final = Choice()
+
+
+class CaseFailed(Exception):
+    """Carries the text of a failed case or a harness error to pytest's report."""
+
+
+class CaseItem(pytest.Item):
+    """One case. It runs in `setup`; `runtest` only says how it ended."""
+
+    def __init__(self, *, case: Case, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.case = case
+        self.result: Result | None = None
+
+    def setup(self) -> None:
+        run: Run = self.config.stash[RUN]
+        if self.result is None:
+            self.result = run.run(self.case)
+        run.add(self.result)
+        if self.result.outcome is Outcome.ERROR:
+            raise CaseFailed(self.result.detail)
+
+    def runtest(self) -> None:
+        assert self.result is not None
+        if self.result.outcome is Outcome.FAILED:
+            raise CaseFailed(self.result.detail)
+        if self.result.outcome in (Outcome.SKIPPED, Outcome.DISABLED):
+            raise pytest.skip.Exception(self.result.detail, _use_item_location=True)
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        if isinstance(excinfo.value, CaseFailed):
+            run: Run = self.config.stash[RUN]
+            rules = ", ".join(self.case.rules)
+            head = f"{self.case.title}\nrules:    {rules} ({self.case.level.name})"
+            return f"{head}\n{excinfo.value}\nrepeat:   {run.choice.repeat(self.case.id)}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.line, self.case.id
+
+
+class CaseFile(pytest.File):
+    """A module of cases."""
+
+    def collect(self) -> Iterator[CaseItem]:
+        relative = self.path.relative_to(CASES_DIR.parent.parent).with_suffix("")
+        module = ".".join(relative.parts)
+        importlib.import_module(module)
+        for case in REGISTRY.cases():
+            if case.module == module:
+                yield CaseItem.from_parent(self, name=case.id, case=case)
+
+
+class Run:
+    """The state of one run: what was chosen, and the results so far."""
+
+    def __init__(self, choice: Choice, selection: Selection) -> None:
+        self.choice = choice
+        self.selection = selection
+        self.results: list[Result] = []
+        self.began_s = REAL_CLOCK.monotonic_s()
+
+    def run(self, case: Case) -> Result:
+        """Run a virtual case now, unless it is not to run at all."""
+        return not_to_run(case, self.choice, self.selection.disabled) or run_virtual_case(
+            case, self.choice
+        )
+
+    def add(self, result: Result) -> None:
+        self.results.append(result)
+
+
+RUN: Final = pytest.StashKey[Run]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kubelet conformance")
+    group.addoption("--kubelet", default=DEFAULT.kubelet, help="refkubelet (in this process, virtual time), refkubelet-process, or the path of a kubelet binary")  # fmt: skip  # noqa: E501
+    group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
+    group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
+    group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run")
+    group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
+    group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
+    group.addoption("--rule", action="append", default=[], help="only cases of this rule (BACK-009) or family (BACK)")  # fmt: skip  # noqa: E501
+    group.addoption("--id", action="append", default=[], dest="case_id", help="only this case")
+    group.addoption("--disable", action="append", default=[], help="report this case as disabled")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    option = config.option
+    choice = Choice(
+        kubelet=option.kubelet, runtime=option.runtime, seed=option.seed, jobs=option.jobs
+    )
+    selection = Selection(
+        ids=tuple(option.case_id),
+        areas=tuple(option.area),
+        rules=tuple(option.rule),
+        level=Level[option.level.upper()],
+        disabled=tuple(option.disable),
+    )
+    config.stash[RUN] = Run(choice, selection)
+    if config.option.collectonly:
+        return
+    try:
+        choice.check()
+    except EnvironmentProblem as problem:
+        pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:
+    inside = file_path.is_relative_to(CASES_DIR)
+    if inside and file_path.suffix == ".py" and file_path.name != "__init__.py":
+        return CaseFile.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    run = config.stash[RUN]
+    cases = [item for item in items if isinstance(item, CaseItem)]
+    if not cases:
+        return
+    try:
+        load_cases()
+        chosen = {case.id for case in select([item.case for item in cases], run.selection)}
+    except SelectionError as problem:
+        raise pytest.UsageError(str(problem)) from None
+    kept = [i for i in items if not isinstance(i, CaseItem) or i.case.id in chosen]
+    config.hook.pytest_deselected(items=[i for i in items if i not in kept])
+    items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Real cases run side by side here; virtual ones in pytest's own loop."""
+    run = session.config.stash[RUN]
+    items = [item for item in session.items if isinstance(item, CaseItem)]
+    if session.config.option.collectonly or run.choice.virtual or not items:
+        return None
+    try:
+        asyncio.run(_run_real(run, items, session))
+    except EnvironmentProblem as problem:
+        pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
+    return True
+
+
+async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
+    from conformance.harness.real import real_environment
+
+    waiting = {item.case.id: item for item in items}
+    for item in list(waiting.values()):
+        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
+        if item.result is not None:
+            _report(waiting.pop(item.case.id), session)
+    if not waiting:
+        return
+    async with real_environment(run.choice) as environment:
+        cases = [item.case for item in waiting.values()]
+        async for result in run_real_cases(cases, environment, run.choice.jobs):
+            item = waiting.pop(result.case.id)
+            item.result = result
+            _report(item, session)
+
+
+def _report(item: CaseItem, session: pytest.Session) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
+    from conformance.summary import print_summary
+
+    run = config.stash[RUN]
+    if run.results:
+        terminalreporter.ensure_newline()
+        real_s = REAL_CLOCK.monotonic_s() - run.began_s
+        print_summary(run.results, run.choice, terminalreporter._tw._file, real_s)

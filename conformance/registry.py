@@ -1,0 +1,216 @@
+"""The register of cases: what a case is, how it is declared, and how cases are chosen.
+
+Nothing here needs a kubelet or a runtime, so listing works anywhere. What must never happen: two
+cases with one ID, a case without a rule, a selection that silently matches nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from conformance.harness.node import Node
+
+CaseBody = Callable[["Node"], Awaitable[None]]
+
+RULE: Final = re.compile(r"^[A-Z]{2,5}-\d{3}$")
+ID: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
+NO_CONFIG: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Level(IntEnum):
+    """How binding a rule is; the spec's own grades. MUST cases run by default."""
+
+    MUST = 1
+    SHOULD = 2
+    DETAIL = 3
+
+
+class Feature(Enum):
+    """What a kubelet x runtime pair can offer a case; the value is the reason shown for a skip."""
+
+    API = "an API server for the kubelet"
+    STATUS = "a readable pod status (/pods)"
+    FAULTS = "a runtime whose calls can be made to fail"
+    NODE_RESOURCES = "a node whose memory and disks can be set"
+    PRESSURE = "a node that can be put under pressure by configuration"
+    VIRTUAL_TIME = "virtual time (the case lasts minutes)"
+    RESTART = "a kubelet that can be stopped and started"
+    OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One behaviour a kubelet must (should) show, and the code that checks it."""
+
+    id: str
+    area: str
+    title: str  # the first sentence of the docstring; reports use it
+    rules: tuple[str, ...]
+    level: Level
+    needs: frozenset[Feature]
+    body: CaseBody
+    node_config: Mapping[str, Any] = field(default_factory=dict)
+    module: str = ""
+    line: int = 0
+
+    def missing(self, offered: Iterable[Feature]) -> list[Feature]:
+        """The needed features that are not offered, in the order of the Feature enum."""
+        have = set(offered)
+        return [f for f in Feature if f in self.needs and f not in have]
+
+
+class CaseError(ValueError):
+    """A case is declared wrongly; the text names the case and what to change."""
+
+
+class SelectionError(ValueError):
+    """A selection names an unknown ID, rule or area, or leaves nothing to run."""
+
+
+class Registry:
+    """All declared cases, by ID."""
+
+    def __init__(self) -> None:
+        self._cases: dict[str, Case] = {}
+
+    def add(self, case: Case) -> None:
+        """Register `case`. Raises CaseError for a second case with that ID or a malformed one."""
+        if not ID.match(case.id):
+            raise CaseError(f"{case.module}: case ID {case.id!r}: wanted words-with-dashes")
+        if not case.rules:
+            raise CaseError(f"{case.module}: case {case.id!r} names no rule")
+        for rule in case.rules:
+            if not RULE.match(rule):
+                raise CaseError(f"{case.module}: case {case.id!r}: {rule!r} is no rule ID")
+        if not case.title:
+            raise CaseError(f"{case.module}: case {case.id!r} has no docstring sentence")
+        if case.id in self._cases:
+            other = self._cases[case.id].module
+            raise CaseError(f"{case.module}: case ID {case.id!r} is already taken by {other}")
+        self._cases[case.id] = case
+
+    def cases(self) -> list[Case]:
+        """Every case, sorted by area, module and line: the order of a run."""
+        return sorted(self._cases.values(), key=lambda c: (c.area, c.module, c.line))
+
+
+REGISTRY: Final = Registry()
+
+
+def conformance(
+    *,
+    id: str,
+    rules: Sequence[str],
+    level: Level = Level.MUST,
+    needs: Iterable[Feature] = (),
+    node_config: Mapping[str, Any] = NO_CONFIG,
+    area: str = "",
+) -> Callable[[CaseBody], CaseBody]:
+    """Declare the decorated `async def case(node)` a conformance case.
+
+    `rules`: the rule IDs it checks, the most important first. `node_config`: KubeletConfiguration
+    fields the case wants beside the harness's own. `area`: by default the package below `cases`.
+    """
+
+    def register(body: CaseBody) -> CaseBody:
+        module = body.__module__
+        REGISTRY.add(
+            Case(
+                id=id,
+                area=area or _area_of(module),
+                title=first_sentence(inspect.getdoc(body) or ""),
+                rules=tuple(rules),
+                level=level,
+                needs=frozenset(needs),
+                body=body,
+                node_config=dict(node_config),
+                module=module,
+                line=inspect.unwrap(body).__code__.co_firstlineno,
+            )
+        )
+        return body
+
+    return register
+
+
+def _area_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[parts.index("cases") + 1] if "cases" in parts[:-2] else parts[-1]
+
+
+def first_sentence(text: str) -> str:
+    """The first paragraph of a docstring on one line.
+
+    >>> first_sentence("A pod\\n starts. More.\\n\\nRest")
+    'A pod starts. More.'
+    """
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def load_cases() -> list[Case]:
+    """Import every module below conformance.cases and return all cases."""
+    import conformance.cases
+
+    for found in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
+        importlib.import_module(found.name)
+    return REGISTRY.cases()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases to run. Empty fields choose everything; several fields must all match."""
+
+    ids: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()  # a whole rule (BACK-009) or a prefix (BACK)
+    level: Level = Level.MUST  # this level and the stricter ones
+    disabled: tuple[str, ...] = ()  # IDs the user switched off: reported as disabled
+
+    def check(self, cases: Sequence[Case]) -> None:
+        """Raise SelectionError when a chosen name matches no case at all, whatever its level."""
+        for value in self.ids + self.disabled:
+            _must_match("ID", value, any(case.id == value for case in cases))
+        for value in self.areas:
+            _must_match("area", value, any(case.area == value for case in cases))
+        for value in self.rules:
+            _must_match("rule", value, any(_cites(case, value) for case in cases))
+
+    def chooses(self, case: Case) -> bool:
+        """Whether `case` is to run. A case named by its ID runs whatever its level."""
+        if self.ids:
+            return case.id in self.ids
+        return (
+            case.level <= self.level
+            and (not self.areas or case.area in self.areas)
+            and (not self.rules or any(_cites(case, rule) for rule in self.rules))
+        )
+
+
+def _must_match(kind: str, value: str, matches: bool) -> None:
+    if not matches:
+        raise SelectionError(f"no case with {kind} {value!r}; `kubelet-conformance list` shows all")
+
+
+def _cites(case: Case, wanted: str) -> bool:
+    return any(rule == wanted or rule.startswith(f"{wanted}-") for rule in case.rules)
+
+
+def select(cases: Sequence[Case], selection: Selection) -> list[Case]:
+    """The chosen cases in run order. Raises SelectionError rather than return nothing."""
+    selection.check(cases)
+    chosen = [case for case in cases if selection.chooses(case)]
+    if not chosen:
+        raise SelectionError(
+            "this selection leaves no case to run; a case of a lower level needs --level should "
+            "or --level detail"
+        )
+    return chosen

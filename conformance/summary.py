@@ -1,0 +1,80 @@
+"""The page at the end of a run: per area what passed, failed and was skipped, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import IO, Any
+
+from conformance.harness.environment import Choice
+from conformance.harness.results import Outcome, Result
+
+
+def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:
+    """Print the table of areas, the reasons of skips, and one line that repeats each failure.
+
+    `real_s`: wall time of the whole run.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=out, highlight=False, soft_wrap=False)
+    table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")
+    table.add_column("area")
+    for heading in ("passed", "failed", "error", "skipped", "disabled"):
+        table.add_column(heading, justify="right")
+    table.add_column("virtual" if choice.virtual else "case time", justify="right")
+    table.add_column("real", justify="right")
+    for row in area_rows(results):
+        table.add_row(*row)
+    console.print(table)
+    for line in reasons(results):
+        console.print(line, markup=False)
+    for result in results:
+        if result.outcome in (Outcome.FAILED, Outcome.ERROR):
+            head = f"{result.outcome.value}: {result.case.id}: {result.case.title}"
+            console.print(head, markup=False)
+            repeat = f"  repeat: {choice.repeat(result.case.id)}"
+            console.print(repeat, markup=False, soft_wrap=True)
+    console.print(f"seed {choice.seed}, " * choice.virtual + f"{real_s:.1f} s in all", markup=False)
+
+
+def area_rows(results: Sequence[Result]) -> list[list[str]]:
+    """The rows of the table: one an area, in order of appearance, and the total."""
+    areas = list(dict.fromkeys(r.case.area for r in results))
+    rows = [_row(area, [r for r in results if r.case.area == area]) for area in areas]
+    return [*rows, _row("all", results)]
+
+
+def _row(name: str, results: Sequence[Result]) -> list[str]:
+    by = Counter(r.outcome for r in results)
+    order = (Outcome.PASSED, Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.DISABLED)
+    numbers = [str(by[outcome] or "-") for outcome in order]
+    return [name, *numbers, duration(sum(r.case_s for r in results)), _seconds(results)]
+
+
+def _seconds(results: Sequence[Result]) -> str:
+    return f"{sum(r.real_s for r in results):.1f} s"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them.
+
+    >>> duration(3725), duration(4.26)
+    ('1 h 02 min', '4.3 s')
+    """
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} min"
+    if seconds >= 120:
+        return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
+    return f"{seconds:.1f} s"
+
+
+def reasons(results: Sequence[Result]) -> list[str]:
+    """One line for each reason of a skip, with the number of cases."""
+    counted: Counter[Any] = Counter(
+        (r.outcome.value, r.detail)
+        for r in results
+        if r.outcome in (Outcome.SKIPPED, Outcome.DISABLED)
+    )
+    return [f"{outcome} {number}: {why}" for (outcome, why), number in counted.items()]

@@ -1,8 +1,9 @@
 """Deletion: at once, or marked and left to a kubelet and to finalizers (STAT-030, MIRR-029).
 
 A delete that has to wait sets metadata.deletionTimestamp (now plus grace) and
-deletionGracePeriodSeconds. A later delete can only shorten that; grace 0 ends it. The generation
-grows once, with the first mark (recorded run s20).
+deletionGracePeriodSeconds. A later delete can only shorten that; grace 0 ends it. A pod is marked
+even when it goes at once, so its watchers see MODIFIED, then DELETED; its generation grows once,
+with the first mark (recorded runs s20, s21, s26).
 """
 
 from __future__ import annotations
@@ -40,16 +41,15 @@ class Deletion:
         _check_preconditions(resource, obj, options.get("preconditions") or {})
         grace_s = _effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
         metadata = obj["metadata"]
-        running = metadata.get("deletionGracePeriodSeconds")
-        if "deletionTimestamp" in metadata and (grace_s is None or grace_s >= (running or 0)):
-            if running or metadata.get("finalizers"):
-                return obj, False
-            grace_s = 0
+        marked = "deletionTimestamp" in metadata
+        if grace_s is None or (marked and grace_s >= metadata.get("deletionGracePeriodSeconds", 0)):
+            return obj, False
+        waits = bool(grace_s or metadata.get("finalizers"))
         if dry_run:
-            return obj, not grace_s
-        if grace_s or metadata.get("finalizers") or running:
-            obj = self._store.put(key, self._marked(resource, obj, grace_s or 0))
-        if grace_s or metadata.get("finalizers"):
+            return obj, not waits
+        if resource.strategy.graceful or waits:
+            obj = self._store.put(key, self._marked(resource, obj, grace_s))
+        if waits:
             return obj, False
         last = self._store.remove(key)
         if resource.qualified == "namespaces":
@@ -57,19 +57,19 @@ class Deletion:
         return last, True
 
     def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
-        """`obj` with its deletion time: now plus grace, or the earlier end of a shorter grace."""
+        """`obj` with its deletion time: now plus grace; for a shortened grace counted from the
+        first request, but never in the past (recorded run s21)."""
         metadata = copy_json(obj["metadata"])
+        now = self._clock.now()
+        end = now + timedelta(seconds=grace_s)
         if "deletionTimestamp" in metadata:
-            end = datetime.fromisoformat(metadata["deletionTimestamp"])
+            first_end = datetime.fromisoformat(metadata["deletionTimestamp"])
             running = metadata.get("deletionGracePeriodSeconds", 0)
-            end -= timedelta(seconds=running - grace_s)
-        else:
-            end = self._clock.now() + timedelta(seconds=grace_s)
-        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
-        already_marked = "deletionGracePeriodSeconds" in metadata
-        metadata["deletionGracePeriodSeconds"] = grace_s
-        if resource.strategy.has_generation and not already_marked:
+            end = max(now, first_end - timedelta(seconds=running - grace_s))
+        elif resource.strategy.has_generation:
             metadata["generation"] = metadata.get("generation", 0) + 1
+        metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
+        metadata["deletionGracePeriodSeconds"] = grace_s
         return {**obj, "metadata": metadata}
 
     def _empty_namespace(self, name: str) -> None:

@@ -269,7 +269,7 @@ def _encode_continue(key: Key) -> str:
 
 def _decode_continue(token: str) -> tuple[str, str]:
     try:
-        namespace, _, name = base64.urlsafe_b64decode(token).decode().partition("/")
+        namespace, _, name = base64.b64decode(token, b"-_", validate=True).decode().partition("/")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise StatusError(400, f"continue key is not valid: {token!r}") from None
     return namespace, name

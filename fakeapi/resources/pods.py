@@ -27,6 +27,7 @@ _UPDATABLE: Final = (
 class PodStrategy(Strategy):
     returns_deleted = True
     has_generation = True
+    graceful = True
     field_labels: ClassVar[tuple[str, ...]] = (
         "spec.nodeName",
         "spec.restartPolicy",

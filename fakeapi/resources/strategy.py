@@ -44,6 +44,8 @@ class Strategy:
     """DELETE answers with the object instead of a Status."""
     has_generation: ClassVar[bool] = False
     """metadata.generation counts changes of spec and the request for deletion."""
+    graceful: ClassVar[bool] = False
+    """A deletion is first marked in the object, then carried out."""
     field_labels: ClassVar[tuple[str, ...]] = ()
     """Field selectors beside metadata.name and metadata.namespace."""
 

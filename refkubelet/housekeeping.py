@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -47,7 +47,7 @@ class CleanableRuntime(Protocol):
 
 
 class CleanableProbes(Protocol):
-    def cleanup_pods(self, desired_uids: Iterable[str]) -> None: ...
+    def cleanup_pods(self, desired_uids: Collection[str]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,14 @@ from refkubelet.admission.handlers import AdmitHandler, max_pods, operating_syst
 from refkubelet.apiclient import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.eviction.manager import EvictionDeps, EvictionManager, KillRequest
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping
 from refkubelet.kubelet_parts import (
+    DeletionQueue,
     GarbageCollection,
     RuntimeWatch,
-    make_eviction,
+    eviction_config,
     runtime_options,
 )
 from refkubelet.model.objects import Pod, is_static, uid
@@ -34,12 +36,14 @@ from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.pods.factory import ApiAccess, build_pod_config
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.client import CriClient, CriTarget
+from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime_state import RuntimeState
@@ -103,18 +107,24 @@ class Kubelet:
         )
         self._build_runtime()
         self._build_workers()
+        self._build_cleaners()
         self._build_loop()
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
 
     def _build_runtime(self) -> None:
         deps = self.deps
-        client = CriClient(deps.target, self.config.runtime_request_timeout_s)
-        self.runtime = RuntimeManager(
-            client,
-            RuntimeDeps(deps.clock, deps.ids, self.recorder),
-            runtime_options(self.config, deps),
+        self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
+        self._runtime_deps = RuntimeDeps(deps.clock, deps.ids, self.recorder)
+        self._runtime_options = runtime_options(
+            self.config,
+            node_name=deps.node_name,
+            node_ips=deps.host_ips,
+            root_dir=deps.root_dir,
+            container_logs_dir=deps.container_logs_dir,
+            memory_capacity_bytes=deps.machine.memory().total_bytes,
         )
+        self.runtime = RuntimeManager(self.client, self._runtime_deps, self._runtime_options)
         self.cache = PodCache(deps.clock)
         self.pleg = GenericPLEG(self.runtime, self.cache, deps.clock)
         self.runtime_state = RuntimeState(deps.clock, self.pleg.healthy)
@@ -134,7 +144,7 @@ class Kubelet:
             ProbeDeps(
                 clock,
                 deps.rng,
-                self.runtime.client,
+                self.client,
                 self.recorder,
                 self.statuses.get,
                 deps.network,
@@ -168,8 +178,7 @@ class Kubelet:
 
     def _build_loop(self) -> None:
         deps = self.deps
-        self.garbage = GarbageCollection(self)
-        self.eviction = make_eviction(self)
+        self.deletions = DeletionQueue(ContainerDeletor(self.client, self._runtime_options))
         self.handlers = PodHandlers(
             HandlerDeps(
                 deps.clock,
@@ -178,7 +187,7 @@ class Kubelet:
                 self.statuses,
                 self.recorder,
                 self.cache,
-                self.garbage.deletor,
+                self.deletions,
                 self.seen_sources.ready,
                 self._admission(),
             )
@@ -213,6 +222,40 @@ class Kubelet:
                 self.runtime_state.runtime_errors,
             ),
             self.seen_sources,
+        )
+
+    def _build_cleaners(self) -> None:
+        deps = self.deps
+        collector = ContainerGC(
+            self.client, self._runtime_deps, self._runtime_options, self.workers
+        )
+        self.garbage = GarbageCollection(
+            collector, self.seen_sources.ready, self.recorder, deps.clock
+        )
+        self.eviction = EvictionManager(
+            eviction_config(self.config),
+            EvictionDeps(
+                clock=deps.clock,
+                machine=deps.machine,
+                root_dir=str(deps.root_dir),
+                image_fs_info=self.runtime.image_fs_info,
+                container_stats=self.runtime.container_stats,
+                active_pods=lambda: self.handlers.active_pods(),
+                pod_is_finished=lambda pod: self.workers.should_pod_be_finished(uid(pod)),
+                kill_pod=self._evict,
+                events=self.recorder,
+                reclaim_containers=self.garbage.reclaim,
+            ),
+        )
+
+    async def _evict(self, request: KillRequest) -> None:
+        await kill_pod_now(
+            self.workers,
+            self.recorder,
+            request.pod,
+            request.status_fn,
+            evict=True,
+            grace_override_s=request.grace_s,
         )
 
     def _admission(self) -> tuple[AdmitHandler, ...]:
@@ -252,6 +295,7 @@ class Kubelet:
             ("pod config", self.pod_config.run()),
             ("eviction", self._after_runtime(self.eviction.run())),
             ("garbage collection", self._after_runtime(self.garbage.run())),
+            ("container deletor", self.deletions.run()),
             ("sync loop", self.sync_loop.run()),
         ]
         if self.informer is not None:

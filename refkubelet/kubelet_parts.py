@@ -1,6 +1,6 @@
 """The small loops around the runtime, and the adapters between parts that do not know each other.
 
-Upstream: pkg/kubelet/kubelet.go: updateRuntimeUp, StartGarbageCollection; eviction/helpers.go.
+Upstream: pkg/kubelet/kubelet.go: updateRuntimeUp, StartGarbageCollection; pod_container_deletor.go.
 """
 
 from __future__ import annotations
@@ -8,18 +8,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, Protocol
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
+from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
+from refkubelet.runtime.dns import read_resolv_conf
+from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
+from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
+from refkubelet.runtime.records import RuntimeConditions, RuntimePodStatus, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
 from simtime import Clock
 
 log = logging.getLogger(__name__)
 
 CONTAINER_GC_PERIOD_S: Final = 60.0
+DELETION_SLOTS: Final = 50
 
 
 class WatchedRuntime(Protocol):
@@ -59,3 +65,128 @@ class RuntimeWatch:
             return
         if self._state.seen_ready:
             self.ready.set()
+
+
+class GarbageCollection:
+    """Container garbage collection every 60 s, the first at once (GC-001)."""
+
+    def __init__(
+        self,
+        collector: ContainerGC,
+        sources_ready: Callable[[], bool],
+        recorder: EventRecorder,
+        clock: Clock,
+    ) -> None:
+        self._collector = collector
+        self._sources_ready = sources_ready
+        self._recorder = recorder
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            await self.collect()
+            await self._clock.sleep(CONTAINER_GC_PERIOD_S)
+
+    async def collect(self, *, evict_terminated: bool = False) -> None:
+        """One run; a failure is an event on the node, never an exception."""
+        try:
+            errors = await self._collector.garbage_collect(self._sources_ready(), evict_terminated)
+        except Exception as error:
+            log.exception("container garbage collection failed")
+            errors = [str(error)]
+        if errors:
+            self._recorder.node_event("Warning", "ContainerGCFailed", "; ".join(errors))
+
+    async def reclaim(self) -> None:
+        """Under disk pressure: everything of terminated pods too (GC-004)."""
+        await self.collect(evict_terminated=True)
+
+
+class DeletionQueue:
+    """Hands deaths to the container deletor without waiting; what finds no room is left to the
+    garbage collection (GC-020)."""
+
+    def __init__(self, deletor: ContainerDeletor) -> None:
+        self._deletor = deletor
+        self._queue: asyncio.Queue[tuple[str, RuntimePodStatus, bool]] = asyncio.Queue(
+            maxsize=DELETION_SLOTS
+        )
+
+    def delete_containers_in_pod(
+        self, exited_id: str, status: RuntimePodStatus, *, remove_all: bool
+    ) -> None:
+        if self._queue.full():
+            log.warning("no room to delete dead containers of pod %s now", status.uid)
+            return
+        self._queue.put_nowait((exited_id, status, remove_all))
+
+    async def run(self) -> None:
+        while True:
+            exited_id, status, remove_all = await self._queue.get()
+            try:
+                await self._deletor.delete_containers_in_pod(exited_id, status, remove_all)
+            except Exception:
+                log.exception("deleting dead containers of pod %s failed", status.uid)
+
+
+def eviction_config(config: KubeletConfiguration) -> EvictionConfig:
+    """The thresholds and times of a node. Raises `ThresholdError`."""
+    return EvictionConfig.from_settings(
+        hard=config.eviction_hard or {},
+        soft=config.eviction_soft,
+        soft_grace_period=config.eviction_soft_grace_period,
+        minimum_reclaim=config.eviction_minimum_reclaim,
+        pressure_transition_s=config.eviction_pressure_transition_period_s,
+        max_pod_grace_s=config.eviction_max_pod_grace_period,
+    )
+
+
+def dns_options(config: KubeletConfiguration) -> DnsOptions:
+    """Cluster DNS from the configuration, the rest from the node's resolv.conf."""
+    try:
+        node = read_resolv_conf(config.resolv_conf)
+    except OSError as error:
+        log.warning("cannot read resolvConf %s: %s", config.resolv_conf, error)
+        node = DnsOptions()
+    return DnsOptions(
+        cluster_dns=config.cluster_dns,
+        cluster_domain=config.cluster_domain,
+        node_servers=node.node_servers,
+        node_searches=node.node_searches,
+        node_options=node.node_options,
+        no_resolv_conf=node.no_resolv_conf,
+    )
+
+
+def runtime_options(
+    config: KubeletConfiguration,
+    *,
+    node_name: str,
+    node_ips: tuple[str, ...],
+    root_dir: Path,
+    container_logs_dir: Path | None,
+    memory_capacity_bytes: int,
+) -> RuntimeOptions:
+    """What of the configuration concerns the runtime manager."""
+    return RuntimeOptions(
+        root_dir=root_dir,
+        pod_logs_dir=Path(config.pod_logs_dir),
+        container_logs_dir=container_logs_dir,
+        node_name=node_name,
+        node_ips=node_ips,
+        max_restart_period_s=config.crash_loop_back_off.max_container_restart_period_s,
+        memory_capacity_bytes=memory_capacity_bytes,
+        cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
+        cgroup_driver=config.cgroup_driver,
+        cgroups_per_qos=config.cgroups_per_qos,
+        cpu_cfs_quota=config.cpu_cfs_quota,
+        cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
+        seccomp_default=config.seccomp_default,
+        dns=dns_options(config),
+        images=ImageOptions(
+            serialize_pulls=config.serialize_image_pulls,
+            max_parallel_pulls=config.max_parallel_image_pulls,
+            pull_qps=float(config.registry_pull_qps),
+            pull_burst=config.registry_burst,
+        ),
+    )

@@ -24,6 +24,11 @@ class RuntimeState:
         self._runtime_error: str | None = None
         self._network_error: str | None = "container runtime status is not known yet"
 
+    @property
+    def seen_ready(self) -> bool:
+        """Whether the runtime was ready at least once."""
+        return self._good_s is not None
+
     def observe(self, conditions: RuntimeConditions) -> None:
         """Take an answer of Status; one that is not ready counts as an error at once."""
         self._runtime_error = conditions.runtime_error()

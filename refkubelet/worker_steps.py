@@ -23,13 +23,9 @@ from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepConte
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.reason_cache import ReasonCache
-from refkubelet.runtime.records import (
-    ListedContainer,
-    ListedSandbox,
-    RuntimePod,
-    RuntimePodStatus,
-)
+from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult
+from refkubelet.runtime.sync import running_pod
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.manager import StatusManager
@@ -252,32 +248,6 @@ class PodSteps:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)
             raise StepError(f"{message} ({pod_ref(pod)})") from error
-
-
-def running_pod(status: RuntimePodStatus) -> RuntimePod:
-    """What of the pod must be stopped: running containers, and all sandboxes (upstream:
-    ConvertPodStatusToRunningPod)."""
-    containers = tuple(
-        ListedContainer(
-            id=c.id,
-            name=c.name,
-            state=c.state,
-            attempt=c.attempt,
-            sandbox_id=c.sandbox_id,
-            created_at_ns=c.created_at_ns,
-            image=c.image,
-            image_id=c.image_id,
-            hash=c.hash,
-            labels=c.labels,
-            annotations=c.annotations,
-        )
-        for c in status.running()
-    )
-    sandboxes = tuple(
-        ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns, s.labels, s.annotations)
-        for s in status.sandboxes
-    )
-    return RuntimePod(status.uid, status.name, status.namespace, sandboxes, containers)
 
 
 def _names(pod: Pod) -> tuple[str, str]:

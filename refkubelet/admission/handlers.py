@@ -8,25 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from refkubelet.model.objects import Pod
 
 NODE_OS: Final = "linux"
 
 
+class Refusal(Protocol):
+    """Reason (a word) and message (a sentence)."""
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Reason (a word) and message (a sentence) of a refusal."""
+    """A `Refusal` by one of the handlers below."""
 
     reason: str
     message: str
 
 
-AdmitHandler = Callable[[Pod, tuple[Pod, ...]], Rejection | None]
+AdmitHandler = Callable[[Pod, tuple[Pod, ...]], Refusal | None]
 
 
-def admit(pod: Pod, active: tuple[Pod, ...], handlers: Iterable[AdmitHandler]) -> Rejection | None:
+def admit(pod: Pod, active: tuple[Pod, ...], handlers: Iterable[AdmitHandler]) -> Refusal | None:
     """The first rejection of `pod`, given the other pods that are active; None: it may run."""
     for handler in handlers:
         rejection = handler(pod, active)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import msgspec
 import pytest
@@ -339,7 +340,7 @@ def test_a_healthy_pod_is_looked_at_every_60_to_90_s_LIFE_037() -> None:
         w.create(make_pod())
         await w.until(lambda: len(w.syncer.steps) == 4)
         times_s = [s.began_s for s in w.syncer.steps]
-        assert all(60 <= b - a <= 92 for a, b in zip(times_s, times_s[1:], strict=False))
+        assert all(60 <= b - a <= 92 for a, b in itertools.pairwise(times_s))
 
     in_world(body)
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from refkubelet.model.duration import format_duration
 from refkubelet.pleg.cache import PodCache, PodStatusError
 from refkubelet.pleg.compute import (
     CHANGED,
@@ -25,7 +26,6 @@ from refkubelet.pleg.compute import (
 )
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus, SandboxState
-from refkubelet.runtime.text import SECOND, go_duration
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -94,8 +94,8 @@ class GenericPLEG:
         age_s = self._clock.monotonic_s() - self._relist_s
         if age_s <= self._options.relist_threshold_s:
             return None
-        threshold = go_duration(round(self._options.relist_threshold_s * SECOND))
-        age = go_duration(round(age_s * SECOND))
+        threshold = format_duration(self._options.relist_threshold_s)
+        age = format_duration(age_s)
         return f"pleg was last seen active {age} ago; threshold is {threshold}"
 
     def request_relist(self, uid: str) -> None:

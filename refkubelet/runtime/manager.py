@@ -1,18 +1,18 @@
 """The runtime manager: reads pods from the runtime and carries decisions about them out.
 
-`compute_pod_actions` decides (pure), this module acts in the order of LIFE-130. What must never
-happen: an error of one container stops the others; a decision is made here.
+`compute_pod_actions` decides (pure), `PodSync` acts in the order of LIFE-130; this is the face both
+share. What must never happen: an error of one container stops the others; a decision is made here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
-
 from refkubelet.model.objects import Pod
-from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.actions import ProbeView, compute_pod_actions
 from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.containers import ContainerStarter
+from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.pods import PodReader
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
     ContainerUsage,
@@ -23,14 +23,9 @@ from refkubelet.runtime.records import (
     RuntimeVersion,
 )
 from refkubelet.runtime.results import PodSyncResult
+from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
 
-
-class ProbeView(Protocol):
-    """The probe results a sync looks at, by container ID; None: nothing stored."""
-
-    def liveness(self, container_id: str) -> ProbeResult | None: ...
-
-    def startup(self, container_id: str) -> ProbeResult | None: ...
+CRI_VERSION = "0.1.0"
 
 
 class RuntimeManager:
@@ -39,54 +34,74 @@ class RuntimeManager:
     def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self.client = client
         self.reason_cache = ReasonCache()
+        killer = ContainerKiller(client, deps)
+        self._clock = deps.clock
+        self._reader = PodReader(client, deps.clock)
+        self._starter = ContainerStarter(client, deps, options, killer)
+        self._tools = SyncTools(client, deps, options, killer, self._starter, self.reason_cache)
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """Pods as the lists show them, grouped by the UID label; `all_states` False: only READY
-        sandboxes and RUNNING containers. Raises `CriCallError`."""
-        raise NotImplementedError
+        """Pods as the lists show them, grouped by the UID label, oldest first; `all_states` False:
+        only READY sandboxes and RUNNING containers. Raises `CriCallError`."""
+        return await self._reader.pods(all_states=all_states)
 
     async def get_pod(self, uid: str) -> RuntimePod | None:
-        """One pod from lists filtered by its UID; None when it has nothing in the runtime."""
-        raise NotImplementedError
+        """One pod from lists filtered by its UID; None when it has nothing in the runtime.
+        Raises `CriCallError`."""
+        return await self._reader.pod(uid)
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
         """The status of a listed pod. Objects that vanished since are skipped (CRI-086); any
         other failure raises `CriCallError`."""
-        raise NotImplementedError
+        return await self._reader.status_of(pod)
 
     async def get_pod_status(
         self, uid: str, name: str = "", namespace: str = ""
     ) -> RuntimePodStatus:
-        """List and describe one pod; an empty status when it has nothing in the runtime."""
-        raise NotImplementedError
+        """List and describe one pod; an empty status when it has nothing in the runtime.
+        Raises `CriCallError`."""
+        pod = await self.get_pod(uid)
+        return await self.status_of(pod or RuntimePod(uid, name, namespace))
 
     async def sync_pod(
         self,
         pod: Pod,
         status: RuntimePodStatus,
         probes: ProbeView,
-        on_sandbox_ready: Callable[[], Awaitable[None]] | None = None,
+        on_sandbox_ready: OnSandboxReady | None = None,
     ) -> PodSyncResult:
         """Bring the pod in the runtime closer to its spec (LIFE-130). Never raises for a failing
         runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
         `on_sandbox_ready` is awaited after a new sandbox is ready (step 5)."""
-        raise NotImplementedError
+        actions = compute_pod_actions(pod, status, probes)
+        return await PodSync(self._tools, pod, status, actions).run(on_sandbox_ready)
 
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
     ) -> PodSyncResult:
         """Stop all running containers, then all sandboxes (LIFE-143, LIFE-144). `pod` None: a pod
-        known from the runtime only (LIFE-072)."""
-        raise NotImplementedError
+        known from the runtime only (LIFE-072). `running` comes from `get_pods`, or from a status
+        through `sync.running_pod`."""
+        errors = await kill_pod(self._tools, pod, running, grace_override_s)
+        return PodSyncResult(tuple(errors), actions=1)
+
+    def forget_old_backoffs(self) -> None:
+        """Housekeeping: forget back-off entries that were not used for 600 s (BACK-004)."""
+        self._starter.backoff.collect(self._clock.wall_ns())
+        self._starter.images.backoff.collect(self._clock.wall_ns())
 
     async def runtime_status(self) -> RuntimeConditions:
-        raise NotImplementedError
+        """RuntimeReady and NetworkReady (CRI-130). Raises `CriCallError`."""
+        return await self.client.status()
 
     async def version(self) -> RuntimeVersion:
-        raise NotImplementedError
+        """Raises `CriCallError`."""
+        return await self.client.version(CRI_VERSION)
 
     async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
-        raise NotImplementedError
+        """The image filesystems; the first is the one that counts. Raises `CriCallError`."""
+        return await self.client.image_fs_info()
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
-        raise NotImplementedError
+        """Raises `CriCallError`."""
+        return await self.client.list_container_stats()

@@ -24,6 +24,7 @@ class DnsOptions:
     node_servers: tuple[str, ...] = ()
     node_searches: tuple[str, ...] = ()
     node_options: tuple[str, ...] = ()
+    no_resolv_conf: bool = False  # resolvConf is empty: pods get 127.0.0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class RuntimeOptions:
     node_ips: tuple[str, ...] = ()
     max_restart_period_s: float = 300.0  # crashLoopBackOff.maxContainerRestartPeriod (BACK-013)
     memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
+    cpu_capacity_cores: int = 0
     cgroup_root: str = "/kubepods"  # the parent of the QoS groups
     cgroup_driver: str = "cgroupfs"
     cgroups_per_qos: bool = True

@@ -1,0 +1,187 @@
+"""Stopping containers: hooks, grace, order (LIFE-143, LIFE-144).
+
+All containers of a pod are stopped in parallel; only sidecars wait, for the regular containers and
+for the sidecar after them. What must never happen: StopContainer with less than 2 s (CRI-065), a
+sidecar waiting longer than its grace, one failed kill holding up the others.
+Upstream: kuberuntime_container.go: killContainer; kuberuntime_termination_order.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref
+from refkubelet.runtime import reasons
+from refkubelet.runtime.actions import ephemeral_containers
+from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.container_events import ContainerEvents
+from refkubelet.runtime.grace import (
+    MINIMUM_GRACE_S,
+    container_grace_s,
+    rest_after,
+    stop_timeout_s,
+)
+from refkubelet.runtime.hooks import HookError, HookPlace, HookRunner
+from refkubelet.runtime.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
+from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.runtime.pod_actions import KillReason
+from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePod
+from refkubelet.runtime.results import SyncAction, SyncError
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One container to stop. `message`: the text of the Killing event; "" for the usual one."""
+
+    container_id: str
+    name: str
+    message: str = ""
+    reason: KillReason | None = None
+    default_grace_s: int = MINIMUM_GRACE_S  # for a pod known from the runtime only
+
+
+class TerminationOrder:
+    """Who has stopped, and whom each sidecar waits for (LIFE-144)."""
+
+    def __init__(self, pod: Pod, running_names: Sequence[str]) -> None:
+        self._stopped = {name: asyncio.Event() for name in running_names}
+        self._waits_for = termination_prerequisites(pod, running_names)
+
+    def stopped(self, name: str) -> None:
+        if name in self._stopped:
+            self._stopped[name].set()
+
+    async def wait(self, name: str, limit_s: int) -> None:
+        """Until everything this container waits for has stopped, at most `limit_s` seconds."""
+        try:
+            async with asyncio.timeout(limit_s):
+                for other in self._waits_for.get(name, ()):
+                    await self._stopped[other].wait()
+        except TimeoutError:
+            return
+
+
+def termination_prerequisites(pod: Pod, running_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each running sidecar the running containers that must stop before it: all regular ones
+    and the next sidecar in spec order (a dead one is not looked past). Pure."""
+    spec = pod.spec
+    if spec is None:
+        return {}
+    regular = [c.name for c in spec.containers if c.name in running_names]
+    sidecars = [c.name for c in spec.initContainers or [] if is_sidecar(c)]
+    result = {}
+    for index, name in enumerate(sidecars):
+        following = [n for n in sidecars[index + 1 : index + 2] if n in running_names]
+        if name in running_names:
+            result[name] = (*regular, *following)
+    return result
+
+
+class ContainerKiller:
+    """Stops containers with their hooks."""
+
+    def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
+        self._client = client
+        self._clock = deps.clock
+        self._events = ContainerEvents(deps.events)
+        self._hooks = HookRunner(client, deps.clock)
+
+    async def kill_all(
+        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
+    ) -> list[SyncError]:
+        """Stop all running containers of the pod in parallel; the errors, in listing order."""
+        containers = running.in_state(ContainerState.RUNNING)
+        order = TerminationOrder(pod, [c.name for c in containers]) if pod is not None else None
+        kills = [Kill(c.id, c.name, default_grace_s=_noted_grace_s(c)) for c in containers]
+        results = await asyncio.gather(
+            *(self._kill_or_error(pod, kill, grace_override_s, order) for kill in kills)
+        )
+        return [error for error in results if error is not None]
+
+    async def kill(
+        self,
+        pod: Pod | None,
+        kill: Kill,
+        grace_override_s: int | None = None,
+        order: TerminationOrder | None = None,
+    ) -> None:
+        """Stop one container (LIFE-143). Raises `CriCallError`."""
+        container = container_spec(pod, kill.name) if pod is not None else None
+        grace_s = kill.default_grace_s
+        if pod is not None:
+            grace_s = container_grace_s(pod, container, kill.reason)
+        message = kill.message or reasons.stopping(kill.name)
+        self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
+        if grace_override_s is not None:
+            grace_s = grace_override_s
+        if grace_s > 0:
+            grace_s = await self._pre_stop(pod, container, kill.container_id, grace_s)
+        if order is not None and grace_s > 0:
+            began_s = self._clock.monotonic_s()
+            await order.wait(kill.name, grace_s)
+            grace_s = rest_after(grace_s, self._clock.monotonic_s() - began_s)
+        await self._client.stop_container(kill.container_id, stop_timeout_s(grace_s))
+        if order is not None:
+            order.stopped(kill.name)
+
+    async def _kill_or_error(
+        self, pod: Pod | None, kill: Kill, override_s: int | None, order: TerminationOrder | None
+    ) -> SyncError | None:
+        try:
+            await self.kill(pod, kill, override_s, order)
+        except CriCallError as error:
+            return kill_error(kill.name, error)
+        return None
+
+    async def _pre_stop(
+        self, pod: Pod | None, container: Container | None, container_id: str, grace_s: int
+    ) -> int:
+        """Run the preStop hook for at most the grace; the grace that is left."""
+        if pod is None or container is None or container.lifecycle is None:
+            return grace_s
+        if container.lifecycle.preStop is None:
+            return grace_s
+        began_s = self._clock.monotonic_s()
+        try:
+            async with asyncio.timeout(grace_s):
+                place = HookPlace(container.name, pod_ref(pod))
+                await self._hooks.run(container_id, container.lifecycle.preStop, place)
+        except TimeoutError:
+            pass  # the hook used up the grace; the container is stopped anyway
+        except HookError:
+            self._events.warning(
+                pod,
+                container.name,
+                reasons.EVENT_FAILED_PRE_STOP_HOOK,
+                reasons.PRE_STOP_HOOK_FAILED,
+            )
+        return rest_after(grace_s, self._clock.monotonic_s() - began_s)
+
+
+def kill_error(container_name: str, error: CriCallError) -> SyncError:
+    return SyncError(
+        SyncAction.KILL_CONTAINER, container_name, reasons.KILL_CONTAINER_ERROR, error.text
+    )
+
+
+def container_spec(pod: Pod, name: str) -> Container | None:
+    """The container of that name in the spec: regular, init or ephemeral."""
+    if pod.spec is None:
+        return None
+    everyone = (
+        *pod.spec.containers,
+        *(pod.spec.initContainers or ()),
+        *ephemeral_containers(pod.spec),
+    )
+    return next((c for c in everyone if c.name == name), None)
+
+
+def _noted_grace_s(container: ListedContainer) -> int:
+    """The grace noted on the container when it was made, for a pod whose spec is lost."""
+    for key in (POD_DELETION_GRACE, POD_TERMINATION_GRACE):
+        text = container.annotations.get(key, "")
+        if text.isdecimal():
+            return int(text)
+    return MINIMUM_GRACE_S

@@ -1,0 +1,124 @@
+"""CPU and memory of a container or sandbox as the runtime wants them: LIFE-139, LIFE-140. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.model.objects import Container, Pod, is_critical, is_sidecar
+from refkubelet.model.qos import qos_class
+from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import (
+    container_limits,
+    container_requests,
+    pod_limits,
+    pod_requests,
+)
+from refkubelet.runtime.options import RuntimeOptions
+
+MIN_SHARES: Final = 2
+MAX_SHARES: Final = 262_144
+SHARES_PER_CPU: Final = 1024
+MIN_QUOTA_US: Final = 1000
+NODE_CRITICAL_CLASS: Final = "system-node-critical"
+GUARANTEED_SCORE: Final = -997
+BEST_EFFORT_SCORE: Final = 1000
+
+
+def cpu_shares(millicores: int) -> int:
+    """cgroup v1 shares; 2 is the kernel's minimum and what "nothing" gets.
+
+    >>> cpu_shares(0), cpu_shares(250), cpu_shares(1000), cpu_shares(10**9)
+    (2, 256, 1024, 262144)
+    """
+    return min(max(millicores * SHARES_PER_CPU // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def cpu_quota_us(millicores: int, period_us: int) -> int:
+    """CFS quota in microseconds per period, at least 1000; 0 means no quota.
+
+    >>> cpu_quota_us(500, 100_000), cpu_quota_us(1, 100_000), cpu_quota_us(0, 100_000)
+    (50000, 1000, 0)
+    """
+    return max(millicores * period_us // 1000, MIN_QUOTA_US) if millicores else 0
+
+
+def container_resources(container: Container, pod: Pod, options: RuntimeOptions) -> Any:
+    """LinuxContainerResources of a container (upstream: calculateLinuxResources). A limit the
+    container lacks is the pod's, if the pod has one of its own."""
+    requests = container_requests(container)
+    limits = {**_own_limits(pod), **container_limits(container)}
+    resources = _resources(requests or limits, limits, options)
+    resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
+    resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
+    for size in options.hugepage_sizes:
+        resources.hugepage_limits.add(page_size=size, limit=_hugepages(limits, size))
+    if options.cgroup_v2 and not options.single_process_oom_kill:
+        resources.unified["memory.oom.group"] = "1"
+    return resources
+
+
+def sandbox_resources(pod: Pod, options: RuntimeOptions) -> Any:
+    """LinuxContainerResources of the whole pod, without overhead: limits of those that have one."""
+    return _resources(pod_requests(pod), pod_limits(pod), options)
+
+
+def _resources(requests: dict[str, int], limits: dict[str, int], options: RuntimeOptions) -> Any:
+    limit_milli = millicores(limits.get("cpu", 0))
+    period_us = options.cpu_cfs_quota_period_us
+    return cri.LinuxContainerResources(
+        cpu_period=period_us,
+        cpu_quota=cpu_quota_us(limit_milli, period_us) if options.cpu_cfs_quota else 0,
+        cpu_shares=cpu_shares(millicores(requests.get("cpu", limits.get("cpu", 0)))),
+        memory_limit_in_bytes=limits.get("memory", 0) // NANO,
+    )
+
+
+def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) -> int:
+    """Who dies first when memory runs out: -997 last, 1000 first (LIFE-140)."""
+    if is_node_critical(pod):
+        return GUARANTEED_SCORE
+    qos = qos_class(pod)
+    if qos == "Guaranteed":
+        return GUARANTEED_SCORE
+    if qos == "BestEffort" or memory_capacity_bytes <= 0:
+        return BEST_EFFORT_SCORE
+    score = _burstable_score(container, memory_capacity_bytes)
+    if is_init_sidecar(container, pod) and pod.spec is not None:
+        regular = (_burstable_score(c, memory_capacity_bytes) for c in pod.spec.containers)
+        score = min(score, max(regular, default=score))
+    return score
+
+
+def _burstable_score(container: Container, memory_capacity_bytes: int) -> int:
+    request = container_requests(container).get("memory", 0) // NANO
+    score = 1000 - 1000 * request // memory_capacity_bytes
+    # 3..999: better than Guaranteed's neighbours at -997 + 1000, worse than BestEffort's 1000.
+    return min(max(score, 1000 + GUARANTEED_SCORE), BEST_EFFORT_SCORE - 1)
+
+
+def is_node_critical(pod: Pod) -> bool:
+    """Critical, and of the class system-node-critical."""
+    name = pod.spec.priorityClassName if pod.spec else None
+    return is_critical(pod) and name == NODE_CRITICAL_CLASS
+
+
+def is_init_sidecar(container: Container, pod: Pod) -> bool:
+    inits = (pod.spec.initContainers if pod.spec else None) or []
+    return any(c.name == container.name and is_sidecar(c) for c in inits)
+
+
+def millicores(nano_cores: int) -> int:
+    """Thousandths of a core, rounded up."""
+    return -(-nano_cores // (NANO // 1000))
+
+
+def _own_limits(pod: Pod) -> dict[str, int]:
+    own = pod.spec.resources.limits if pod.spec and pod.spec.resources else None
+    return {name: value for name, value in pod_limits(pod).items() if name in (own or {})}
+
+
+def _hugepages(limits: dict[str, int], size: str) -> int:
+    # The resource is hugepages-2Mi, the runtime's page size 2MB.
+    return limits.get(f"hugepages-{size.removesuffix('B')}i", 0) // NANO

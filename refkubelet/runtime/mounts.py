@@ -1,0 +1,145 @@
+"""The mounts of a container, and the few files the kubelet makes for them: LIFE-138.
+
+Order on the wire: the spec's volumeMounts, /etc/hosts, the termination log last. Volumes: hostPath
+and emptyDir. Files are small and local, so they are written directly.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Volume, VolumeMount
+
+from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
+from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.runtime.environment import expand
+from refkubelet.runtime.sandbox_config import pod_hostname
+from simtime import Ids
+
+ETC_HOSTS: Final = "/etc/hosts"
+EMPTY_DIR_PLUGIN: Final = "kubernetes.io/empty-dir"
+PROPAGATION: Final[dict[str, Any]] = {
+    "None": cri.PROPAGATION_PRIVATE,
+    "HostToContainer": cri.PROPAGATION_HOST_TO_CONTAINER,
+    "Bidirectional": cri.PROPAGATION_BIDIRECTIONAL,
+}
+HOSTS_HEADER: Final = (
+    "# Kubernetes-managed hosts file.\n"
+    "127.0.0.1\tlocalhost\n"
+    "::1\tlocalhost ip6-localhost ip6-loopback\n"
+    "fe00::0\tip6-localnet\n"
+    "fe00::0\tip6-mcastprefix\n"
+    "fe00::1\tip6-allnodes\n"
+    "fe00::2\tip6-allrouters\n"
+)
+HOST_NETWORK_HEADER: Final = "# Kubernetes-managed hosts file (host network).\n"
+
+
+class MountError(Exception):
+    """A mount cannot be made; reason CreateContainerConfigError."""
+
+
+def volume_mounts(
+    container: Container, pod: Pod, root_dir: Path, variables: dict[str, str]
+) -> list[Any]:
+    """The spec's volumeMounts, in order; makes missing emptyDirs. Raises `MountError`."""
+    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
+    mounts = []
+    for mount in container.volumeMounts or []:
+        if mount.name not in volumes:
+            raise MountError(
+                f"container {container.name} mounts volume {mount.name!r}, which the pod does not "
+                f"have (it has: {', '.join(volumes) or 'none'})"
+            )
+        base = _volume_path(volumes[mount.name], pod, root_dir)
+        mounts.append(_mount(mount, base, variables))
+    return mounts
+
+
+def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
+    if volume.hostPath is not None:
+        path = Path(volume.hostPath.path)
+        if volume.hostPath.type == "DirectoryOrCreate":
+            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        elif volume.hostPath.type == "FileOrCreate" and not path.exists():
+            path.touch(mode=0o644)
+        return path
+    if volume.emptyDir is not None:
+        path = Path(pod_volume_dir(str(root_dir), uid(pod), EMPTY_DIR_PLUGIN, volume.name))
+        if not path.is_dir():
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o777)
+        return path
+    raise MountError(f"volume {volume.name!r} is neither hostPath nor emptyDir, the kinds known")
+
+
+def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:
+    sub_path = mount.subPath or expand(mount.subPathExpr or "", variables)
+    if sub_path.startswith("/") or ".." in sub_path.split("/"):
+        raise MountError(
+            f"subPath of volume mount {mount.name!r} must stay below the volume, not {sub_path!r}"
+        )
+    host_path = base / sub_path
+    if sub_path and not host_path.exists():
+        host_path.mkdir(parents=True)
+    container_path = mount.mountPath
+    return cri.Mount(
+        container_path=container_path if container_path.startswith("/") else f"/{container_path}",
+        host_path=str(host_path),
+        readonly=bool(mount.readOnly),
+        propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
+    )
+
+
+def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) -> bool:
+    """With a pod IP, or on the node's network, unless the user mounts something there."""
+    known = bool(pod_ips) or bool(pod.spec and pod.spec.hostNetwork)
+    return known and all(m.mountPath != ETC_HOSTS for m in container.volumeMounts or [])
+
+
+def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path) -> Any:
+    """Write the pod's hosts file and mount it."""
+    path = Path(pod_dir(str(root_dir), uid(pod))) / "etc-hosts"
+    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+    path.write_text(hosts_text(pod, pod_ips))
+    path.chmod(0o644)
+    return cri.Mount(container_path=ETC_HOSTS, host_path=str(path))
+
+
+def hosts_text(pod: Pod, pod_ips: tuple[str, ...]) -> str:
+    """The hosts file: the node's on its network, else the fixed part and the pod's name; then
+    hostAliases."""
+    if pod.spec is not None and pod.spec.hostNetwork:
+        node_file = Path(ETC_HOSTS)
+        text = HOST_NETWORK_HEADER + (node_file.read_text() if node_file.exists() else "")
+    else:
+        text = HOSTS_HEADER + "".join(f"{ip}\t{_names(pod)}\n" for ip in pod_ips)
+    aliases = (pod.spec.hostAliases if pod.spec else None) or []
+    if aliases:
+        lines = "".join(f"{a.ip}\t" + "\t".join(a.hostnames or []) + "\n" for a in aliases)
+        text += f"\n# Entries added by HostAliases.\n{lines}"
+    return text
+
+
+def _names(pod: Pod) -> str:
+    name = pod_hostname(pod)
+    subdomain = pod.spec.subdomain if pod.spec else None
+    if not subdomain:
+        return name
+    namespace = pod.metadata.namespace if pod.metadata else ""
+    return f"{name}.{subdomain}.{namespace}.svc\t{name}"
+
+
+def termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: Ids) -> Any | None:
+    """A fresh, empty, world-writable file for the termination message; None without a path."""
+    if not container.terminationMessagePath:
+        return None
+    directory = Path(container_dir(str(root_dir), uid(pod), container.name))
+    directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+    path = directory / ids.hex(8)
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC))
+    path.chmod(0o666)
+    return cri.Mount(container_path=container.terminationMessagePath, host_path=str(path))

@@ -1,0 +1,115 @@
+"""Reasons and messages of starts, sandboxes and kills: facts of the wire, in one place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Waiting reasons of containers (LIFE-131).
+CRASH_LOOP_BACK_OFF: Final = "CrashLoopBackOff"  # BACK-009
+ERR_IMAGE_PULL: Final = "ErrImagePull"  # BACK-205
+IMAGE_PULL_BACK_OFF: Final = "ImagePullBackOff"  # BACK-206
+ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"  # BACK-202
+INVALID_IMAGE_NAME: Final = "InvalidImageName"  # BACK-201
+IMAGE_INSPECT_ERROR: Final = "ImageInspectError"  # BACK-203
+REGISTRY_UNAVAILABLE: Final = "RegistryUnavailable"  # BACK-205
+SIGNATURE_VALIDATION_FAILED: Final = "SignatureValidationFailed"  # BACK-205
+CREATE_CONTAINER_CONFIG_ERROR: Final = "CreateContainerConfigError"
+CREATE_CONTAINER_ERROR: Final = "CreateContainerError"
+RUN_CONTAINER_ERROR: Final = "RunContainerError"
+POST_START_HOOK_ERROR: Final = "PostStartHookError"
+
+# Errors of whole-pod steps.
+KILL_CONTAINER_ERROR: Final = "KillContainerError"
+KILL_POD_SANDBOX_ERROR: Final = "KillPodSandboxError"
+CREATE_POD_SANDBOX_ERROR: Final = "CreatePodSandboxError"
+CONFIG_POD_SANDBOX_ERROR: Final = "ConfigPodSandboxError"
+
+# Event reasons (LIFE-240..243).
+EVENT_CREATED: Final = "Created"
+EVENT_STARTED: Final = "Started"
+EVENT_KILLING: Final = "Killing"
+EVENT_FAILED: Final = "Failed"
+EVENT_PULLING: Final = "Pulling"
+EVENT_PULLED: Final = "Pulled"
+EVENT_BACK_OFF: Final = "BackOff"
+EVENT_INSPECT_FAILED: Final = "InspectFailed"
+EVENT_ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
+EVENT_FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
+EVENT_FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
+EVENT_SANDBOX_CHANGED: Final = "SandboxChanged"
+EVENT_FAILED_CREATE_SANDBOX: Final = "FailedCreatePodSandBox"
+EVENT_FAILED_SANDBOX_STATUS: Final = "FailedPodSandBoxStatus"
+EVENT_MISSING_CLUSTER_DNS: Final = "MissingClusterDNS"
+
+# Event messages.
+CONTAINER_CREATED: Final = "Container created"  # LIFE-240
+CONTAINER_STARTED: Final = "Container started"  # LIFE-240
+SANDBOX_CHANGED: Final = "Pod sandbox changed, it will be killed and re-created."  # LIFE-243
+POST_START_HOOK_FAILED: Final = "PostStartHook failed"  # LIFE-142
+PRE_STOP_HOOK_FAILED: Final = "PreStopHook failed"  # LIFE-143
+
+
+def stopping(container_name: str) -> str:
+    """LIFE-240."""
+    return f"Stopping container {container_name}"
+
+
+def back_off_event(container_name: str, pod_ref: str) -> str:
+    """LIFE-242, BACK-008."""
+    return f"Back-off restarting failed container {container_name} in pod {pod_ref}"
+
+
+def back_off_message(duration: str, container_name: str, pod_ref: str) -> str:
+    """BACK-009; `duration` as Go prints it."""
+    return f"back-off {duration} restarting failed container={container_name} pod={pod_ref}"
+
+
+def pulling(image: str) -> str:
+    """BACK-204."""
+    return f'Pulling image "{image}"'
+
+
+def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
+    """BACK-204."""
+    return (
+        f'Successfully pulled image "{image}" in {took} ({took_in_all} including waiting). '
+        f"Image size: {size_bytes} bytes."
+    )
+
+
+def already_present(image: str) -> str:
+    """BACK-202."""
+    return f'Container image "{image}" already present on machine and can be accessed by the pod'
+
+
+def failed_to_pull(image: str, error: str) -> str:
+    """BACK-204."""
+    return f'Failed to pull image "{image}": {error}'
+
+
+def back_off_pulling(image: str) -> str:
+    """BACK-206."""
+    return f'Back-off pulling image "{image}"'
+
+
+def not_present(image: str) -> str:
+    """BACK-202."""
+    return f'Container image "{image}" is not present with pull policy of Never'
+
+
+def failed_to_inspect(error: str) -> str:
+    """BACK-203: the name between the quotes is really empty."""
+    return f'Failed to inspect image "": {error}'
+
+
+def invalid_image(image: str, why: str) -> str:
+    """BACK-201."""
+    return (
+        f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {why}'
+    )
+
+
+MISSING_CLUSTER_DNS: Final = (  # LIFE-135
+    "kubelet does not have ClusterDNS IP configured and cannot create Pod using "
+    '"ClusterFirst" policy. Falling back to "Default" policy.'
+)

@@ -1,0 +1,44 @@
+"""Removing one container: its logs, the link to them, the container (GC-005)."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+from refkubelet.runtime.client import CriCallError, CriClient
+
+
+class LogRemovalError(Exception):
+    """The container's log could not be deleted; the container was kept for a later try."""
+
+
+async def remove_container(
+    client: CriClient, container_id: str, links_dir: Path | None, *, keep_logs: bool = False
+) -> None:
+    """Delete the log and its rotated files, then the link, then the container.
+
+    A container that is gone already counts as removed. Raises `CriCallError`, `LogRemovalError`.
+    """
+    try:
+        record = await client.container_status(container_id)
+    except CriCallError as error:
+        if error.not_found:
+            return
+        raise
+    if not keep_logs:
+        _remove_logs(record.log_path, container_id, links_dir)
+    await client.remove_container(container_id)
+
+
+def _remove_logs(log_path: str, container_id: str, links_dir: Path | None) -> None:
+    # Without a path the pattern would match files that are none of ours.
+    paths = sorted(glob.glob(glob.escape(log_path) + "*")) if log_path else []
+    if links_dir is not None:
+        paths += sorted(glob.glob(f"{glob.escape(str(links_dir))}/*-{container_id}.log"))
+    try:
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise LogRemovalError(
+            f"cannot delete the log of container {container_id}: {error}"
+        ) from error

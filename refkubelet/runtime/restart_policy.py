@@ -1,0 +1,52 @@
+"""Whether an exited container starts again: pod policy, container policy, container rules. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from refkubelet.model.objects import Container, Pod
+
+ALWAYS: Final = "Always"
+ON_FAILURE: Final = "OnFailure"
+NEVER: Final = "Never"
+RESTARTING_ACTIONS: Final = ("Restart", "RestartAllContainers")
+
+
+def pod_policy(pod: Pod) -> str:
+    """The pod's restartPolicy; Always when unset."""
+    policy = pod.spec.restartPolicy if pod.spec else None
+    return policy or ALWAYS
+
+
+def effective_policy(container: Container, pod: Pod) -> str:
+    """The container's own restartPolicy, else the pod's."""
+    return container.restartPolicy or pod_policy(pod)
+
+
+def restart_allowed(container: Container, pod: Pod) -> bool:
+    """Whether a container killed by a probe starts again: there is no exit code to look at, so
+    rules do not count (BACK-103)."""
+    return effective_policy(container, pod) != NEVER
+
+
+def container_should_restart(container: Container, pod: Pod, exit_code: int) -> bool:
+    """Whether a container that exited with `exit_code` starts again (LIFE-124, BACK-102).
+
+    With an own restartPolicy the first matching rule decides, else that policy; without one the
+    pod's policy. Upstream: pkg/api/v1/pod/util.go: ContainerShouldRestart.
+    """
+    if container.restartPolicy and (action := matching_action(container, exit_code)):
+        return action in RESTARTING_ACTIONS
+    policy = effective_policy(container, pod)
+    return policy == ALWAYS or (policy == ON_FAILURE and exit_code != 0)
+
+
+def matching_action(container: Container, exit_code: int) -> str | None:
+    """The action of the first rule that matches the exit code, or None."""
+    for rule in container.restartPolicyRules or []:
+        if rule.exitCodes is None:
+            continue
+        listed = exit_code in (rule.exitCodes.values or [])
+        if (rule.exitCodes.operator, listed) in (("In", True), ("NotIn", False)):
+            return rule.action
+    return None

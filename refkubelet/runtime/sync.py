@@ -1,0 +1,270 @@
+"""One sync of a pod: carrying out a `PodActions` in the order of LIFE-130.
+
+The steps: kill the pod or single containers; remove init records; make the sandbox; start
+ephemeral, init, regular containers. What must never happen: the failed start of one regular
+container keeps another from starting (LIFE-122); a container starts in a pod whose kill failed.
+Upstream: kuberuntime_manager.go: SyncPod.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+from refkubelet.runtime import reasons
+from refkubelet.runtime.actions import PodActions
+from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
+from refkubelet.runtime.dns import needs_missing_cluster_dns_event
+from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.reason_cache import ReasonCache
+from refkubelet.runtime.records import (
+    ContainerRecord,
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    RuntimePodStatus,
+)
+from refkubelet.runtime.removal import LogRemovalError, remove_container
+from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
+from refkubelet.runtime.sandbox_config import sandbox_config
+
+log = logging.getLogger(__name__)
+
+OnSandboxReady = Callable[[], Awaitable[None]]
+
+
+class _Stop(Exception):
+    """This sync cannot go on; the errors are recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTools:
+    """What every sync works with."""
+
+    client: CriClient
+    deps: RuntimeDeps
+    options: RuntimeOptions
+    killer: ContainerKiller
+    starter: ContainerStarter
+    reason_cache: ReasonCache
+
+
+@dataclass(slots=True)
+class PodSync:
+    """One sync; use it once."""
+
+    tools: SyncTools
+    pod: Pod
+    status: RuntimePodStatus
+    actions: PodActions
+    errors: list[SyncError] = field(default_factory=list)
+    count: int = 0
+
+    async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
+        with suppress(_Stop):
+            await self._steps(on_sandbox_ready)
+        return PodSyncResult(tuple(self.errors), self.count)
+
+    async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
+        actions = self.actions
+        if actions.sandbox_changed_event:
+            self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
+        if actions.kill_pod:
+            await self._kill_pod()
+        else:
+            await self._kill_containers()
+            await self._remove_init_records(keep_newest=True)
+        starts = self._starts()
+        if not starts and not actions.create_sandbox:
+            return
+        where = await self._sandbox(on_sandbox_ready)
+        for container in starts:
+            started = await self._start(where, container)
+            if not started and self._ends_sync(container):
+                return
+
+    def _starts(self) -> list[Container]:
+        actions = self.actions
+        return [
+            *actions.ephemeral_to_start,
+            *actions.init_to_start,
+            *actions.containers_to_start,
+        ]
+
+    def _ends_sync(self, container: Container) -> bool:
+        """LIFE-122: only a plain init container holds up the rest."""
+        return container in self.actions.init_to_start and not is_sidecar(container)
+
+    # -- killing -----------------------------------------------------------------------------
+
+    async def _kill_pod(self) -> None:
+        running = running_pod(self.status)
+        if running.sandboxes or running.containers:
+            self.count += 1
+        self.errors += await kill_pod(self.tools, self.pod, running, None)
+        if self.errors:
+            raise _Stop
+        if self.actions.create_sandbox:
+            await self._remove_init_records(keep_newest=False)
+
+    async def _kill_containers(self) -> None:
+        for wanted in self.actions.kills:
+            self.count += 1
+            kill = Kill(wanted.container_id, wanted.name, wanted.message, wanted.reason)
+            try:
+                await self.tools.killer.kill(self.pod, kill)
+            except CriCallError as error:
+                self.errors.append(kill_error(wanted.name, error))
+                raise _Stop from None
+
+    async def _remove_init_records(self, *, keep_newest: bool) -> None:
+        """Old ones before a start (BACK-106), all of them before a new sandbox (LIFE-130)."""
+        inits = (self.pod.spec.initContainers if self.pod.spec else None) or []
+        if keep_newest and not self.actions.init_to_start:
+            return
+        for container in inits:
+            records = [c for c in self.status.containers if c.name == container.name]
+            for record in _removable(records, keep_newest=keep_newest):
+                try:
+                    await remove_container(
+                        self.tools.client, record.id, self.tools.options.container_logs_dir
+                    )
+                except (CriCallError, LogRemovalError) as error:
+                    log.warning("cannot remove init container %s: %s", container.name, error)
+
+    # -- starting ----------------------------------------------------------------------------
+
+    async def _sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
+        """The sandbox to start containers in: the kept one, or a new one."""
+        if needs_missing_cluster_dns_event(self.pod, self.tools.options.dns):
+            self._event(
+                "Warning",
+                reasons.EVENT_MISSING_CLUSTER_DNS,
+                f"pod: {_quoted(self.pod)}. {reasons.MISSING_CLUSTER_DNS}",
+            )
+        config = sandbox_config(self.pod, self.actions.attempt, self.tools.options)
+        if not self.actions.create_sandbox:
+            return PodStart(self.pod, self.status, self.actions.sandbox_id, config, self.status.ips)
+        sandbox_id, ips = await self._create_sandbox(config)
+        if on_sandbox_ready is not None:
+            await on_sandbox_ready()
+        return PodStart(self.pod, self.status, sandbox_id, config, ips)
+
+    async def _create_sandbox(self, config: Any) -> tuple[str, tuple[str, ...]]:
+        self.count += 1
+        try:
+            sandbox_id = await self.tools.client.run_pod_sandbox(config)
+        except CriCallError as error:
+            self._sandbox_failed(SyncAction.CREATE_SANDBOX, reasons.CREATE_POD_SANDBOX_ERROR, error)
+            if not self._terminating():
+                text = f"Failed to create pod sandbox: {error.text}"
+                self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, text)
+            raise _Stop from None
+        try:
+            record = await self.tools.client.pod_sandbox_status(sandbox_id)
+        except CriCallError as error:
+            self._sandbox_failed(SyncAction.CONFIG_SANDBOX, reasons.CONFIG_POD_SANDBOX_ERROR, error)
+            text = f"Unable to get pod sandbox status: {error.text}"
+            self._event("Warning", reasons.EVENT_FAILED_SANDBOX_STATUS, text)
+            raise _Stop from None
+        host_network = bool(self.pod.spec and self.pod.spec.hostNetwork)
+        return sandbox_id, () if host_network else record.ips
+
+    async def _start(self, where: PodStart, container: Container) -> bool:
+        self.count += 1
+        try:
+            await self.tools.starter.start(where, container, self._target_id(container))
+        except StartError as error:
+            self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
+            self.errors.append(
+                SyncError(
+                    SyncAction.START_CONTAINER,
+                    container.name,
+                    error.reason,
+                    error.message,
+                    error.backoff_expiry_s,
+                )
+            )
+            return False
+        self.tools.reason_cache.clear(uid(self.pod), container.name)
+        return True
+
+    def _target_id(self, container: Container) -> str:
+        """The id of the container whose processes an ephemeral container wants to see."""
+        spec = self.pod.spec
+        for ephemeral in (spec.ephemeralContainers if spec else None) or []:
+            if ephemeral.name == container.name and ephemeral.targetContainerName:
+                record = self.status.newest(ephemeral.targetContainerName)
+                return record.id if record else ""
+        return ""
+
+    def _sandbox_failed(self, action: SyncAction, reason: str, error: CriCallError) -> None:
+        name = self.pod.metadata.name if self.pod.metadata else None
+        self.errors.append(SyncError(action, name or "", reason, error.text))
+
+    def _terminating(self) -> bool:
+        meta = self.pod.metadata
+        return meta is not None and meta.deletionTimestamp is not None
+
+    def _event(self, kind: Any, reason: str, message: str) -> None:
+        self.tools.deps.events.pod_event(self.pod, kind, reason, message)
+
+
+def _removable(
+    records: Iterable[ContainerRecord], *, keep_newest: bool
+) -> Iterable[ContainerRecord]:
+    records = list(records)  # newest first
+    if not keep_newest:
+        return records
+    dead = (ContainerState.EXITED, ContainerState.UNKNOWN)
+    return [record for record in records[1:] if record.state in dead]
+
+
+def _quoted(pod: Pod) -> str:
+    meta = pod.metadata
+    return f'"{meta.name}_{meta.namespace}({meta.uid})"' if meta else '""'
+
+
+def running_pod(status: RuntimePodStatus) -> RuntimePod:
+    """A status in the form that `kill_pod` takes: all containers, all sandboxes."""
+    return RuntimePod(
+        uid=status.uid,
+        name=status.name,
+        namespace=status.namespace,
+        sandboxes=tuple(
+            ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns) for s in status.sandboxes
+        ),
+        containers=tuple(
+            ListedContainer(
+                c.id, c.name, c.state, c.attempt, c.sandbox_id, annotations=c.annotations
+            )
+            for c in status.containers
+        ),
+    )
+
+
+async def kill_pod(
+    tools: SyncTools, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
+) -> list[SyncError]:
+    """Stop all running containers, then all sandboxes, NOTREADY ones too; all errors."""
+    errors = await tools.killer.kill_all(pod, running, grace_override_s)
+    for sandbox in running.sandboxes:
+        try:
+            await tools.client.stop_pod_sandbox(sandbox.id)
+        except CriCallError as error:
+            errors.append(
+                SyncError(
+                    SyncAction.STOP_SANDBOX,
+                    running.name,
+                    reasons.KILL_POD_SANDBOX_ERROR,
+                    error.text,
+                )
+            )
+    return errors

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -61,6 +61,23 @@ class Value:
             raise self.wanted("a list")
         for number, node in enumerate(self.node.value):
             yield Value(node, self.file, f"{self.path}[{number}]")
+
+    def is_list(self) -> bool:
+        return isinstance(self.node, yaml.SequenceNode)
+
+    def plain(self) -> Any:
+        """The value as Python data; every key is known to nobody here, but none may repeat."""
+        if isinstance(self.node, yaml.SequenceNode):
+            return [item.plain() for item in self.items()]
+        if isinstance(self.node, yaml.MappingNode):
+            keys = [str(key.value) for key, _ in self.node.value]
+            return {key: item.plain() for key, item in self.mapping(keys).items()}
+        for read in (self.integer, self.number, self.boolean):
+            try:
+                return read()
+            except ScriptError:
+                continue
+        return self.text()
 
     def text(self) -> str:
         """A string; an unquoted word, number or date counts as the text it is written as."""

@@ -1,0 +1,117 @@
+"""Script files: what they mean, and that every mistake is one line with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from fakecri.behavior import Reply, exits, prints, replies, uses
+from fakecri.script import BehaviorEntry, FaultEntry, ScriptError, load_script
+
+GOOD = """\
+images: [localhost/busybox:1, localhost/app:2]
+behaviors:
+  - container: web
+    attempt: 0
+    times: 2
+    prints: [{text: hello}, {text: "7", at_s: 1.5}]
+    exits: {code: 1, after_s: 2}
+  - pod: no        # text, not false
+    uses: {memory: [[0, 100], [5, 200]], pids: 3}
+    replies: {command: [cat, 5], answers: [{exit_code: 1}, {stdout: ok}]}
+faults:
+  - on: StartContainer
+    container: web
+    nth: 2
+    fails: {code: unavailable, message: boom, times: 1}
+  - {on: ListContainers, delays: {delay_s: 2}}
+  - {on: StopContainer, hangs: {}}
+"""
+
+
+def script_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "script.yaml"
+    path.write_text(dedent(text))
+    return path
+
+
+def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
+    script = load_script(script_file(tmp_path, GOOD))
+    assert script.images == ("localhost/busybox:1", "localhost/app:2")
+    web, no = script.behaviors
+    assert web == BehaviorEntry(
+        (prints("hello"), prints("7", at_s=1.5), exits(1, after_s=2)),
+        {"container": "web", "attempt": 0, "times": 2},
+    )
+    assert no.selectors == {"pod": "no"}
+    assert no.behaviors[0] == uses(memory_bytes=[(0, 100), (5, 200)], pids=3)
+    answers = (Reply(exit_code=1), Reply(stdout="ok"))
+    assert no.behaviors[1] == replies(["cat", "5"], answers=answers)
+    assert script.faults == (
+        FaultEntry(
+            "StartContainer",
+            "fails",
+            {"times": 1, "code": "UNAVAILABLE", "message": "boom"},
+            {"container": "web", "nth": 2},
+        ),
+        FaultEntry("ListContainers", "delays", {"delay_s": 2.0}),
+        FaultEntry("StopContainer", "hangs", {}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "script.yaml: the file is empty"),
+        ("images: [", "script.yaml:1: no valid YAML"),
+        ("a: 1\n---\nb: 2", "script.yaml:2: no valid YAML"),
+        ("image: []", ":1: unknown key 'image', wanted one of: images, behaviors, faults"),
+        ("images: []\nimages: []", ":2: key 'images' is given twice"),
+        ("images: busybox", ":1: images: wanted a list, got 'busybox'"),
+        ("images:\n- [x]", ":2: images[0]: wanted a string, got a list"),
+        ("images:\n-", ":2: images[0]: wanted a string, got nothing"),
+        ("behaviors:\n- {pod: a}", ":2: behaviors[0]: no behaviour here, wanted at least one of"),
+        ("behaviors:\n- exit: {}", ":2: behaviors[0]: unknown key 'exit', wanted one of: pod,"),
+        (
+            "behaviors:\n- exits:\n    code: one",
+            ":3: behaviors[0].exits.code: wanted a number, got 'one'",
+        ),
+        (
+            "behaviors:\n- exits:\n    codes: 1",
+            ":3: behaviors[0].exits: unknown key 'codes', wanted one of: code, after_s",
+        ),
+        ("behaviors:\n- exits: 1", ":2: behaviors[0].exits: wanted a mapping, got '1'"),
+        ("behaviors:\n- {exits: {}, attempt: x}", "attempt: wanted a whole number, got 'x'"),
+        ("faults:\n- hangs: {}", ":2: faults[0]: key 'on' is missing"),
+        ("faults:\n- {on: Start, hangs: {}}", "faults[0].on: wanted the name of a CRI method"),
+        ("faults:\n- on: Version", "wanted exactly one of fails, delays, hangs; got none"),
+        (
+            "faults:\n- {on: Version, hangs: {}, fails: {}}",
+            "wanted exactly one of fails, delays, hangs; got ['fails', 'hangs']",
+        ),
+        ("faults:\n- {on: Version, fails: {code: OOPS}}", "'OOPS' is no gRPC status code"),
+        ("faults:\n- {on: Version, delays: {}}", "key 'delay_s' is missing, wanted seconds"),
+        ("faults:\n- {on: Version, delays: {delay_s: soon}}", "wanted a number, got 'soon'"),
+    ],
+)
+def test_mistakes_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ScriptError) as failure:
+        load_script(script_file(tmp_path, text))
+    assert message in str(failure.value)
+    assert str(failure.value).startswith(str(tmp_path / "script.yaml"))
+    assert "\n" not in str(failure.value)
+
+
+def test_unreadable_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match=r"cannot read .*none.yaml: no such file or directory"):
+        load_script(tmp_path / "none.yaml")
+    (tmp_path / "script.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ScriptError, match="no UTF-8 text"):
+        load_script(tmp_path / "script.yaml")
+
+
+def test_a_proxy_takes_only_faults(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match=r":2: images: a proxy takes only faults"):
+        load_script(script_file(tmp_path, "faults: []\nimages: [x]"), faults_only=True)

@@ -1,0 +1,217 @@
+"""The kubelet as a process: checks what the user gave, opens what is real, runs until a signal.
+
+Everything a kubelet needs from the machine is made here and nowhere else: the real clock, the
+runtime's socket, the API client, the servers. The order is by cost of a mistake: files first, then
+the host, then sockets and ports, and only then anything that could touch a pod.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.cli import UsageError
+from refkubelet.config import (
+    ConfigError,
+    KubeletConfiguration,
+    defaults_without_file,
+    load_config,
+)
+from refkubelet.eviction.manager import EvictionConfig
+from refkubelet.eviction.thresholds import ThresholdError
+from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.network import SocketNetwork
+from refkubelet.node.facts import NodeNameError, node_name
+from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.runtime.transport import EndpointError, GrpcTarget, connect
+from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
+from simtime import Ids, RealClock, Rng
+
+if TYPE_CHECKING:
+    from refkubelet.runtime.client import CriTarget
+
+log = logging.getLogger(__name__)
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+IMAGE_METHODS: Final = frozenset(
+    {"ListImages", "StreamImages", "ImageStatus", "PullImage", "RemoveImage", "ImageFsInfo"}
+)
+
+
+async def run(options: argparse.Namespace) -> int:
+    """Run until a signal; 0 then. Raises `UsageError` for what the user can set right."""
+    try:
+        config = configuration(options)
+        clock = RealClock()
+        machine = RealMachine(clock)
+        check_host(config, machine)
+        rng = Rng.from_system() if options.seed is None else Rng(options.seed)
+        async with contextlib.AsyncExitStack() as stack:
+            api = _api_client(options.kubeconfig)
+            if api is not None:
+                stack.push_async_callback(api.aclose)
+            deps = KubeletDeps(
+                target=await stack.enter_async_context(_target(config)),
+                machine=machine,
+                clock=clock,
+                rng=rng,
+                ids=Ids(rng),
+                node_name=node_name(options.hostname_override),
+                root_dir=_root_dir(options.root_dir),
+                api=api,
+                network=SocketNetwork(),
+                host_ips=host_ips(options.node_ip, standalone=api is None),
+            )
+            return await _serve(config, deps)
+    except (ConfigError, EndpointError, MachineError, NodeNameError, ServerError) as e:
+        raise UsageError(str(e)) from None
+
+
+async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
+    """The kubelet with its servers around it, until a signal or a failure of a part."""
+    kubelet = Kubelet(config, deps)
+    servers = KubeletServers(config, ServerCallbacks(kubelet.pods_with_status, kubelet.healthy))
+    await servers.start()
+    try:
+        async with _stopped_by_signals(kubelet):
+            log.info("kubelet of node %s started, seed %d", deps.node_name, deps.rng.seed)
+            await kubelet.run()
+        log.info("kubelet stopped; containers are left running")
+        return 0
+    finally:
+        await servers.stop()
+
+
+@contextlib.asynccontextmanager
+async def _stopped_by_signals(kubelet: Kubelet) -> AsyncIterator[None]:
+    loop = asyncio.get_running_loop()
+    stopping: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        if not stopping:
+            stopping.append(loop.create_task(kubelet.stop(), name="stop"))
+
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+        await asyncio.gather(*stopping)
+
+
+def configuration(options: argparse.Namespace) -> KubeletConfiguration:
+    """The file's configuration with the flags over it (CFG-001). Raises `ConfigError`."""
+    config = load_config(options.config) if options.config else defaults_without_file()
+    try:
+        EvictionConfig.from_settings(
+            hard=config.eviction_hard or {},
+            soft=config.eviction_soft,
+            soft_grace_period=config.eviction_soft_grace_period,
+            minimum_reclaim=config.eviction_minimum_reclaim,
+        )
+    except ThresholdError as e:
+        raise ConfigError(f"{options.config}: {e}") from None
+    runtime = options.container_runtime_endpoint
+    if runtime:
+        config = replace(config, container_runtime_endpoint=runtime, image_service_endpoint=runtime)
+    if options.image_service_endpoint:
+        config = replace(config, image_service_endpoint=options.image_service_endpoint)
+    return config
+
+
+def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
+    """What the configuration forbids the machine to be. Raises `UsageError`."""
+    if config.fail_cgroup_v1 and not machine.has_cgroup_v2():
+        raise UsageError(
+            "this machine uses cgroup v1 and failCgroupV1 is true (the default); "
+            "set failCgroupV1: false in the configuration to run here"
+        )
+    if config.fail_swap_on and machine.swap_is_on():
+        raise UsageError(
+            "this machine has swap on and failSwapOn is true (the default); "
+            "set failSwapOn: false in the configuration, or switch swap off"
+        )
+
+
+def _api_client(kubeconfig: str | None) -> LightkubeApiClient | None:
+    return LightkubeApiClient.from_kubeconfig(kubeconfig) if kubeconfig else None
+
+
+def _root_dir(path: str) -> Path:
+    root = Path(path).absolute()
+    try:
+        (root / "pods").mkdir(parents=True, exist_ok=True, mode=0o750)
+    except OSError as e:
+        reason = (e.strerror or str(e)).lower()
+        raise UsageError(f"--root-dir {path}: cannot be used: {reason}") from None
+    return root
+
+
+def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
+    """The node's addresses: `--node-ip`, else that of the default route, else none (NODE-032).
+
+    Standalone and without `--node-ip` there are none: nothing is asked for them.
+    """
+    if node_ip:
+        try:
+            return (str(ipaddress.ip_address(node_ip)),)
+        except ValueError:
+            raise UsageError(f"--node-ip {node_ip}: wanted an IP address") from None
+    if standalone:
+        return ()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing: a documentation address, UDP
+        except OSError:
+            return ()
+        return (str(probe.getsockname()[0]),)
+
+
+class _SplitTarget:
+    """Two runtimes' sockets as one target: the image methods go to `images`."""
+
+    def __init__(self, runtime: GrpcTarget, images: GrpcTarget) -> None:
+        self._runtime = runtime
+        self._images = images
+
+    def _owner(self, method: str) -> GrpcTarget:
+        return self._images if method in IMAGE_METHODS else self._runtime
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        return await self._owner(method).call(method, request, timeout_s=timeout_s)
+
+    def stream(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        return self._owner(method).stream(method, request, timeout_s=timeout_s)
+
+
+@contextlib.asynccontextmanager
+async def _target(config: KubeletConfiguration) -> AsyncIterator[CriTarget]:
+    """The connected runtime. Raises `EndpointError` when nothing that speaks CRI is there."""
+    endpoint = config.container_runtime_endpoint
+    _, target, version = await connect(endpoint, config.runtime_request_timeout_s)
+    log.info("runtime at %s: %s %s", endpoint, version.runtime_name, version.runtime_version)
+    try:
+        if config.image_service_endpoint in ("", endpoint):
+            yield target
+            return
+        images = GrpcTarget(config.image_service_endpoint)
+        try:
+            yield _SplitTarget(target, images)
+        finally:
+            await images.close()
+    finally:
+        await target.close()

@@ -1,0 +1,100 @@
+"""The facts about this node that its Node object shows, collected once at start.
+
+Rules: NODE-001 (name), NODE-003 (labels, taints), NODE-030..033.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.model.quantity import NANO
+from refkubelet.node.machine import Machine
+from refkubelet.node.status import NodeFacts, allocatable_of, default_labels
+
+KUBELET_VERSION: Final = "v1.36.0"
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
+
+
+class NodeNameError(ValueError):
+    """No usable node name."""
+
+
+def node_name(override: str = "") -> str:
+    """`--hostname-override` or the OS hostname, trimmed, lower case (NODE-001)."""
+    name = (override or os.uname().nodename).strip().lower()
+    if not name:
+        raise NodeNameError("empty hostname is invalid; give one with --hostname-override")
+    return name
+
+
+def node_facts(
+    config: KubeletConfiguration,
+    name: str,
+    machine: Machine,
+    *,
+    root_dir: str,
+    node_ip: str = "",
+    runtime_version: str = "Unknown",
+) -> NodeFacts:
+    """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033)."""
+    cores = machine.cpu_count()
+    max_pods = config.max_pods
+    if config.pods_per_core:
+        max_pods = min(max_pods, cores * config.pods_per_core)
+    capacity = {
+        "cpu": cores * NANO,
+        "memory": machine.memory().total_bytes * NANO,
+        "pods": max_pods * NANO,
+    }
+    if config.local_storage_capacity_isolation:
+        with suppress(FileNotFoundError):  # no root directory yet: capacity is missing, NODE-022
+            capacity["ephemeral-storage"] = machine.filesystem(root_dir).capacity_bytes * NANO
+    reserved = (config.kube_reserved, config.system_reserved)
+    system = os.uname()
+    architecture = _ARCHITECTURES.get(system.machine, system.machine)
+    return NodeFacts(
+        name=name,
+        internal_ip=node_ip,
+        labels=default_labels(name, architecture),
+        taints=tuple(
+            {"key": t.key, "value": t.value, "effect": t.effect}
+            for t in config.register_with_taints
+        ),
+        provider_id=config.provider_id,
+        attach_detach=config.enable_controller_attach_detach,
+        capacity=capacity,
+        allocatable=allocatable_of(capacity, reserved, config.eviction_hard or {}),
+        info={
+            "machineID": _first_line("/etc/machine-id"),
+            "systemUUID": _first_line("/sys/class/dmi/id/product_uuid"),
+            "bootID": machine.boot_id(),
+            "kernelVersion": system.release,
+            "osImage": _os_image(),
+            "containerRuntimeVersion": runtime_version,
+            "kubeletVersion": KUBELET_VERSION,
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": architecture,
+        },
+        kubelet_port=config.port if config.enable_server else 0,
+    )
+
+
+def _first_line(file: str) -> str:
+    try:
+        return Path(file).read_text().partition("\n")[0].strip()
+    except OSError:
+        return ""
+
+
+def _os_image() -> str:
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return ""
+    values = dict(line.partition("=")[::2] for line in lines)
+    return values.get("PRETTY_NAME", "").strip('"')

@@ -1,0 +1,249 @@
+"""The file source on virtual time, with a real directory and real inotify (SRC-001..011)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from refkubelet.model.objects import Pod
+from refkubelet.pods.file_source import FileSource
+from simtime import VirtualLoop, run_virtual
+
+
+def manifest(name: str, image: str = "localhost/busybox:1") -> str:
+    return (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n"
+        f"spec: {{containers: [{{name: main, image: '{image}'}}]}}\n"
+    )
+
+
+class Seen:
+    """What the source delivered, with times."""
+
+    def __init__(self, path: Path | str) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.source = FileSource(str(path), node_name="N1", period_s=20.0, clock=loop.clock)
+        self.sets: list[tuple[float, list[str]]] = []
+        self.pods: tuple[Pod, ...] = ()
+        self._more = asyncio.Event()
+
+    async def take(self, pods: Sequence[Pod]) -> None:
+        self.pods = tuple(pods)
+        names = [p.metadata.name or "" for p in pods if p.metadata]
+        self.sets.append((self.clock.monotonic_s(), names))
+        self._more.set()
+
+    @property
+    def names(self) -> list[str]:
+        return self.sets[-1][1] if self.sets else ["nothing delivered"]
+
+    async def until(self, *names: str, by_s: float = 60.0) -> float:
+        """Wait until exactly these pods were delivered; the time of that delivery."""
+        async with asyncio.timeout(by_s):
+            while self.names != list(names):
+                self._more.clear()
+                await self._more.wait()
+        return self.sets[-1][0]
+
+
+def watching(path: Path | str, body: Callable[[Seen], Awaitable[None]]) -> None:
+    """Run `body` beside a file source of `path`, in virtual time."""
+
+    async def main() -> None:
+        seen = Seen(path)
+        task = asyncio.create_task(seen.source.run(seen.take))
+        try:
+            await body(seen)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    run_virtual(main)
+
+
+def test_pods_are_read_at_once_in_name_order_SRC_002_SRC_003(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(manifest("b"))
+    (tmp_path / "a.json").write_text(
+        '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},'
+        '"spec":{"containers":[{"name":"c","image":"i"}]}}'
+    )
+    (tmp_path / ".hidden.yaml").write_text(manifest("hidden"))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "pod.yaml").write_text(manifest("sub"))
+    os.mkfifo(tmp_path / "fifo")
+
+    async def body(seen: Seen) -> None:
+        assert await seen.until("a-n1", "b-n1") == 0
+        assert seen.source.errors == {}
+
+    watching(f"{tmp_path}/", body)
+
+
+def test_a_new_edited_and_removed_file_is_seen_at_once_SRC_008(tmp_path: Path) -> None:
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        (tmp_path / "a.yaml").write_text(manifest("a"))
+        assert await seen.until("a-n1") == 0
+        first = seen.pods[0].metadata
+        (tmp_path / "a.yaml").write_text(manifest("a", image="other:2"))
+        await asyncio.sleep(0.1)
+        second = seen.pods[0].metadata
+        assert first is not None
+        assert second is not None
+        assert first.uid != second.uid
+        (tmp_path / "a.yaml").unlink()
+        assert await seen.until() < 1
+        new = tmp_path / ".tmp"
+        new.write_text(manifest("b"))
+        new.rename(tmp_path / "b.yaml")
+        assert await seen.until("b-n1") < 1
+        (tmp_path / "b.yaml").rename(tmp_path / ".gone")
+        assert await seen.until() < 1
+
+    watching(tmp_path, body)
+
+
+def test_a_half_written_file_is_not_read(tmp_path: Path) -> None:
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        with (tmp_path / "a.yaml").open("w") as file:
+            file.write("apiVersion: v1\nkind: Pod\n")
+            file.flush()
+            await asyncio.sleep(1)
+            assert seen.source.errors == {}
+            file.seek(0)
+            file.write(manifest("a"))
+        await seen.until("a-n1")
+
+    watching(tmp_path, body)
+
+
+def test_a_bad_file_never_blocks_the_others_SRC_005(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.yaml").write_text(manifest("a"))
+    (tmp_path / "bad.yaml").write_text("kind: Pod\nkind: Pod\n")
+    (tmp_path / "z.yaml").write_text(manifest("z"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1", "z-n1")
+        await asyncio.sleep(100)
+        why = "line 2: duplicate key 'kind', first on line 1"
+        assert seen.source.errors == {f"{tmp_path}/bad.yaml": why}
+        assert caplog.messages == [f"static pod file {tmp_path}/bad.yaml: {why}"]
+
+    watching(tmp_path, body)
+
+
+def test_a_manifest_that_became_bad_leaves_within_a_period_SRC_005(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        await asyncio.sleep(5)
+        (tmp_path / "a.yaml").write_text("garbage: [")
+        await asyncio.sleep(1)
+        assert seen.names == ["a-n1"]  # only logged until the next periodic reading (SRC-008)
+        assert list(seen.source.errors) == [f"{tmp_path}/a.yaml"]
+        assert await seen.until() == 20
+
+    watching(tmp_path, body)
+
+
+def test_a_single_file_keeps_its_last_good_pod_SRC_006(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        file.write_text("garbage: [")
+        (tmp_path / "other.yaml").write_text(manifest("other"))
+        await asyncio.sleep(50)
+        assert seen.names == ["a-n1"]
+        file.write_text(manifest("b"))
+        await seen.until("b-n1")
+        file.unlink()
+        await seen.until()
+
+    watching(file, body)
+
+
+def test_a_missing_directory_is_an_empty_set_and_looked_for_each_second_SRC_007(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "later"
+
+    async def body(seen: Seen) -> None:
+        assert await seen.until() == 0
+        await asyncio.sleep(10.5)
+        assert len(seen.sets) >= 10
+        path.mkdir()
+        (path / "a.yaml").write_text(manifest("a"))
+        assert await seen.until("a-n1") == 11
+        (path / "a.yaml").unlink()
+        path.rmdir()
+        assert await seen.until() < 12
+        path.mkdir()
+        (path / "b.yaml").write_text(manifest("b"))
+        await seen.until("b-n1", by_s=2)
+
+    watching(path, body)
+
+
+def test_a_symlinked_manifest_is_followed_SRC_003_SRC_009(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text(manifest("a"))
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        (manifests / "a.yaml").symlink_to(target)
+        assert await seen.until("a-n1") == 0
+        target.write_text(manifest("b"))  # raises no event in the directory
+        assert await seen.until("b-n1") == 20
+
+    watching(manifests, body)
+
+
+def test_two_files_with_one_identity_collapse_SRC_010(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(manifest("same", image="first:1"))
+    (tmp_path / "b.yaml").write_text(manifest("same", image="second:1"))
+
+    def image(seen: Seen) -> str | None:
+        spec = seen.pods[0].spec
+        return spec.containers[0].image if spec else None
+
+    async def body(seen: Seen) -> None:
+        await seen.until("same-n1")
+        assert image(seen) == "second:1"
+        (tmp_path / "a.yaml").write_text(manifest("same", image="third:1"))
+        await asyncio.sleep(1)
+        assert image(seen) == "third:1"
+        await asyncio.sleep(20)
+        assert image(seen) == "second:1"
+
+    watching(tmp_path, body)
+
+
+def test_a_pod_list_and_too_large_files_are_refused_SRC_004(tmp_path: Path) -> None:
+    (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: PodList\nitems: []\n")
+    (tmp_path / "huge.yaml").write_text("# " + "x" * (10 * 1024 * 1024))
+    (tmp_path / "good.yaml").write_text(manifest("good") + "---\nkind: [ignored\n")
+
+    async def body(seen: Seen) -> None:
+        await seen.until("good-n1")
+        assert seen.source.errors == {
+            f"{tmp_path}/huge.yaml": "the file is larger than 10 MiB",
+            f"{tmp_path}/list.yaml": "line 2: kind: wanted Pod, found PodList",
+        }
+
+    watching(tmp_path, body)

@@ -1,0 +1,140 @@
+"""Whole sets in, operations out (SRC-060..067, LIFE-002)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.model.objects import CONFIG_SEEN, CONFIG_SOURCE, Pod, decode_pod, uid
+from refkubelet.model.objects import annotations as annotations_of
+from refkubelet.pods.merge import MergeResult, merge_pod_sources
+from refkubelet.pods.updates import PodOperation, PodSource
+
+ADD, UPDATE, DELETE = PodOperation.ADD, PodOperation.UPDATE, PodOperation.DELETE
+REMOVE, RECONCILE = PodOperation.REMOVE, PodOperation.RECONCILE
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+
+
+def pod(
+    pod_uid: str,
+    *,
+    image: str = "i",
+    phase: str = "Pending",
+    meta: Mapping[str, Any] | None = None,
+) -> Pod:
+    return decode_pod(
+        {
+            "metadata": {"uid": pod_uid, "name": f"p{pod_uid}", "namespace": "d", **(meta or {})},
+            "spec": {"containers": [{"name": "c", "image": image}]},
+            "status": {"phase": phase},
+        }
+    )
+
+
+def merge(previous: Mapping[str, Pod], new: Sequence[Pod], *, first: bool = False) -> MergeResult:
+    return merge_pod_sources(previous, new, PodSource.FILE, first=first, seen_at="now")
+
+
+def operations(result: MergeResult) -> list[tuple[PodOperation, list[str]]]:
+    return [(u.operation, [uid(p) for p in u.pods]) for u in result.updates]
+
+
+def after(*pods: Pod) -> Mapping[str, Pod]:
+    return merge({}, pods, first=True).pods
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "operation"),
+    [
+        (pod("1"), pod("1"), None),
+        (pod("1"), pod("1", image="j"), UPDATE),
+        (pod("1"), pod("1", meta={"labels": {"a": "b"}}), UPDATE),
+        (pod("1"), pod("1", meta={"annotations": {"a": "b"}}), UPDATE),
+        (pod("1"), pod("1", meta=DELETED), DELETE),
+        (
+            pod("1", meta=DELETED),
+            pod("1", meta={**DELETED, "deletionGracePeriodSeconds": 1}),
+            DELETE,
+        ),
+        (pod("1"), pod("1", phase="Running"), RECONCILE),
+        (pod("1"), pod("1", image="j", phase="Running"), UPDATE),
+        (pod("1"), pod("1", meta={"resourceVersion": "7", "generation": 2}), None),
+        (pod("1"), pod("1", meta={"finalizers": ["x"], "ownerReferences": []}), None),
+        (pod("1"), pod("1", meta={"annotations": {"kubernetes.io/config.mirror": "x"}}), None),
+    ],
+)
+def test_what_a_change_means_SRC_061_SRC_062(
+    old: Pod, new: Pod, operation: PodOperation | None
+) -> None:
+    expected = [] if operation is None else [(operation, ["1"])]
+    assert operations(merge(after(old), [new])) == expected
+
+
+def test_the_order_of_operations_SRC_064() -> None:
+    before = after(pod("1"), pod("2"), pod("3"), pod("4"))
+    now = [
+        pod("2", phase="Running"),
+        pod("3", image="j"),
+        pod("4", meta=DELETED),
+        pod("5"),
+    ]
+    assert operations(merge(before, now)) == [
+        (REMOVE, ["1"]),
+        (ADD, ["5"]),
+        (UPDATE, ["3"]),
+        (DELETE, ["4"]),
+        (RECONCILE, ["2"]),
+    ]
+
+
+def test_a_first_empty_set_is_an_empty_add_SRC_064() -> None:
+    assert operations(merge({}, [], first=True)) == [(ADD, [])]
+    assert operations(merge({}, [])) == []
+
+
+def test_a_pod_first_seen_with_deletion_is_an_add_SRC_063() -> None:
+    assert operations(merge({}, [pod("1", meta=DELETED)])) == [(ADD, ["1"])]
+
+
+def test_source_and_time_are_annotated_once_SRC_034_SRC_065() -> None:
+    before = merge_pod_sources({}, [pod("1")], PodSource.API, first=True, seen_at="early").pods
+    result = merge_pod_sources(
+        before, [pod("1", image="j")], PodSource.API, first=False, seen_at="late"
+    )
+    marks = annotations_of(result.updates[0].pods[0])
+    assert (marks[CONFIG_SOURCE], marks[CONFIG_SEEN]) == ("api", "early")
+
+
+def test_an_edited_static_pod_is_removed_before_it_is_added_SRC_064() -> None:
+    assert operations(merge(after(pod("1")), [pod("2")])) == [(REMOVE, ["1"]), (ADD, ["2"])]
+
+
+def test_of_equal_full_names_the_first_wins_SRC_024() -> None:
+    twin = pod("2", meta={"name": "p1"})
+    result = merge({}, [pod("1"), twin], first=True)
+    assert operations(result) == [(ADD, ["1"])]
+    assert result.duplicates == (twin,)
+
+
+UIDS = st.lists(st.sampled_from("abcdef"), unique=True)
+
+
+@given(UIDS, UIDS, st.integers(0, 1))
+def test_operations_lead_from_one_set_to_the_other_SRC_060(
+    old: list[str], new: list[str], image: int
+) -> None:
+    before = after(*(pod(u) for u in old))
+    result = merge(before, [pod(u, image=f"i{image or ''}") for u in new])
+    known = dict(before)
+    for update in result.updates:
+        for p in update.pods:
+            if update.operation is REMOVE:
+                del known[uid(p)]
+            else:
+                known[uid(p)] = p
+    assert known == result.pods
+    assert list(result.pods) == new

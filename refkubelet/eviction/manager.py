@@ -31,7 +31,7 @@ from refkubelet.eviction.messages import (
 )
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations, observe
-from refkubelet.eviction.thresholds import Threshold, parse_thresholds
+from refkubelet.eviction.thresholds import SIGNALS, Threshold, parse_thresholds
 from refkubelet.eviction.usage import PodUsage, usage_by_pod
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, full_name, is_critical, uid
 from refkubelet.node.machine import Machine
@@ -73,6 +73,14 @@ class EvictionConfig:
         """
         thresholds = parse_thresholds(hard, soft, soft_grace_period, minimum_reclaim)
         return cls(thresholds, pressure_transition_s or 300.0, max_pod_grace_s)
+
+
+@dataclass(frozen=True, slots=True)
+class PressureCondition:
+    """One pressure condition of the node; `status` is "True" or "False"."""
+
+    type: str
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,11 @@ class EvictionManager:
     def conditions(self) -> tuple[str, ...]:
         """The pressure conditions that are True now, sorted; empty after a restart (EVIC-112)."""
         return self._conditions
+
+    def node_conditions(self) -> tuple[PressureCondition, ...]:
+        """All three pressure conditions, for the Node object (EVIC-060..063)."""
+        types = dict.fromkeys(condition for _, condition in SIGNALS.values())
+        return tuple(PressureCondition(t, str(t in self._conditions)) for t in types)
 
     def admit(self, pod: Pod) -> Rejection | None:
         """EVIC-110: None admits the pod."""

@@ -1,0 +1,390 @@
+"""Container statuses, readiness and the normal form, rule by rule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.model.objects import ContainerStatus, Pod, PodStatus, decode_pod, to_dict
+from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.runtime.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
+from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
+from refkubelet.status.normalize import (
+    TERMINATION_MESSAGE_BYTES,
+    normalize_status,
+    observed_generation,
+    stamp_times,
+    statuses_equal,
+)
+from refkubelet.status.restart import container_should_be_restarted, exit_restarts
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NS = int(NOW.timestamp()) * 10**9
+
+
+def pod_with(policy: str = "Always", *, init: Any = (), deleting: bool = False, **spec: Any) -> Pod:
+    meta: dict[str, Any] = {"name": "p", "namespace": "n", "uid": "u"}
+    if deleting:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    base = {"restartPolicy": policy, "containers": [{"name": "c", "image": "img"}]}
+    return decode_pod({"metadata": meta, "spec": base | {"initContainers": list(init)} | spec})
+
+
+def record(state: ContainerState, number: int = 0, **more: Any) -> ContainerRecord:
+    values: dict[str, Any] = {"started_at_ns": NS, "restart_count": number, "image": "img"}
+    return ContainerRecord(**({"id": f"id{number}", "name": "c", "state": state} | values | more))
+
+
+def exited(number: int = 0, code: int = 1, **more: Any) -> ContainerRecord:
+    return record(
+        ContainerState.EXITED, number, exit_code=code, reason="Error", finished_at_ns=NS, **more
+    )
+
+
+def running(number: int = 0) -> ContainerRecord:
+    return record(ContainerState.RUNNING, number)
+
+
+def generate(
+    pod: Pod, *records: ContainerRecord, previous: PodStatus | None = None, **inputs: Any
+) -> PodStatus:
+    runtime = RuntimePodStatus(
+        "u", sandboxes=(SandboxRecord("s", SandboxState.READY),), containers=records
+    )
+    return generate_pod_status(pod, runtime, previous, StatusInputs(NOW, **inputs))
+
+
+def only(status: PodStatus) -> ContainerStatus:
+    (found,) = status.containerStatuses or ()
+    return found
+
+
+def shown(value: Any) -> dict[str, Any]:
+    return to_dict(value)
+
+
+def crashed(reason: str = "CrashLoopBackOff") -> dict[str, Any]:
+    return {"reason_of": lambda name: (reason, "why")}
+
+
+def test_a_container_never_created_waits_LIFE_170() -> None:
+    assert shown(only(generate(pod_with())).state) == {"waiting": {"reason": "ContainerCreating"}}
+    with_init = pod_with(init=[{"name": "i", "image": "img"}])
+    assert shown(only(generate(with_init)).state) == {"waiting": {"reason": "PodInitializing"}}
+
+
+def test_created_container_waits_without_reason_LIFE_170() -> None:
+    assert shown(only(generate(pod_with(), record(ContainerState.CREATED))).state) == {
+        "waiting": {}
+    }
+
+
+def test_state_is_the_newest_and_last_state_the_second_record_LIFE_170() -> None:
+    found = only(generate(pod_with(), running(2), exited(1), exited(0)))
+    assert found.state
+    assert found.state.running
+    assert found.restartCount == 2
+    assert found.containerID == "containerd://id2"
+    assert found.lastState
+    assert found.lastState.terminated
+    assert found.lastState.terminated.containerID == "containerd://id1"
+
+
+def test_last_state_is_kept_when_its_record_is_gone_LIFE_170() -> None:
+    first = generate(pod_with(), running(1), exited(0))
+    second = generate(pod_with(), running(1), previous=first)
+    assert only(second).lastState == only(first).lastState
+
+
+def test_reason_cache_turns_an_exit_into_waiting_LIFE_171() -> None:
+    found = only(generate(pod_with(), exited(), **crashed()))
+    assert shown(found.state) == {"waiting": {"reason": "CrashLoopBackOff", "message": "why"}}
+    assert found.lastState
+    assert found.lastState.terminated
+    assert found.lastState.terminated.exitCode == 1
+
+
+def test_without_an_entry_an_exit_stays_terminated_LIFE_171() -> None:
+    found = only(generate(pod_with(), exited()))
+    assert found.state
+    assert found.state.terminated
+
+
+def test_a_container_that_will_not_restart_ignores_the_reason_cache_LIFE_171() -> None:
+    found = only(generate(pod_with("Never"), exited(), **crashed()))
+    assert found.state
+    assert found.state.terminated
+
+
+def test_a_failed_pull_is_shown_before_any_record_LIFE_171() -> None:
+    found = only(generate(pod_with(), **crashed("ErrImagePull")))
+    assert shown(found.state) == {"waiting": {"reason": "ErrImagePull", "message": "why"}}
+
+
+def test_a_record_that_vanished_counts_as_a_lost_container_LIFE_172() -> None:
+    before = generate(pod_with(), running())
+    found = only(generate(pod_with(), previous=before))
+    assert found.state
+    assert found.state.waiting
+    assert found.restartCount == 1
+    assert shown(found.lastState)["terminated"] == {
+        "exitCode": 137,
+        "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was deleted.  "
+        "The container used to be Running",
+    }
+
+
+def test_a_lost_container_of_a_deleted_pod_is_no_restart_LIFE_172() -> None:
+    before = generate(pod_with(), running())
+    assert only(generate(pod_with(deleting=True), previous=before)).restartCount == 0
+
+
+def test_unknown_state_after_running_is_terminated_LIFE_172() -> None:
+    before = generate(pod_with(), running())
+    found = only(generate(pod_with(), record(ContainerState.UNKNOWN), previous=before))
+    assert found.state
+    assert found.state.terminated
+    assert found.restartCount == 1
+    assert found.state.terminated.reason == "ContainerStatusUnknown"
+    assert found.state.terminated.message == (
+        "The container could not be located when the pod was terminated"
+    )
+
+
+def test_an_exit_is_not_forgotten_with_its_record_LIFE_173() -> None:
+    before = generate(pod_with("Never"), exited())
+    assert only(generate(pod_with("Never"), previous=before)) == only(before)
+
+
+def test_pruned_init_container_counts_as_completed_LIFE_173() -> None:
+    pod = pod_with(init=[{"name": "i", "image": "img"}])
+    status = generate(pod, running())
+    (init,) = status.initContainerStatuses or ()
+    assert init.state
+    assert init.state.terminated
+    assert init.ready
+    assert (init.state.terminated.exitCode, init.state.terminated.reason) == (0, "Completed")
+
+
+STATES = st.sampled_from(list(ContainerState))
+
+
+def as_records(rows: Any) -> list[ContainerRecord]:
+    return [record(s, number, id=f"{number}{i}") for i, (s, number) in enumerate(rows)]
+
+
+HISTORIES = st.lists(st.lists(st.tuples(STATES, st.integers(0, 5)), max_size=3), max_size=6)
+
+
+@given(HISTORIES)
+def test_restart_count_never_decreases_LIFE_173(history: Any) -> None:
+    previous: PodStatus | None = None
+    count = 0
+    for rows in history:
+        records = [
+            record(state, number, id=f"{number}{i}") for i, (state, number) in enumerate(rows)
+        ]
+        previous = generate(pod_with(), *records, previous=previous)
+        assert only(previous).restartCount >= count
+        count = only(previous).restartCount
+
+
+@given(HISTORIES, st.booleans())
+def test_phase_never_leaves_a_terminal_one_LIFE_166(history: Any, never: bool) -> None:
+    pod = pod_with("Never" if never else "Always")
+    previous: PodStatus | None = None
+    for rows in history:
+        records = [
+            record(state, number, id=f"{number}{i}") for i, (state, number) in enumerate(rows)
+        ]
+        status = generate(pod, *records, previous=previous)
+        if previous is not None and previous.phase in ("Succeeded", "Failed"):
+            assert status.phase in ("Succeeded", "Failed")
+        previous = status
+
+
+def test_order_regular_by_name_init_by_spec_LIFE_174() -> None:
+    names = [{"name": "z", "image": "i"}, {"name": "a", "image": "i"}]
+    status = generate(pod_with(init=names, containers=names))
+    assert [s.name for s in status.containerStatuses or ()] == ["a", "z"]
+    assert [s.name for s in status.initContainerStatuses or ()] == ["z", "a"]
+
+
+def test_forced_failure_wins_over_a_running_pod_LIFE_204() -> None:
+    status = generate(pod_with(), running(), forced=ForcedFailure("DeadlineExceeded", "late"))
+    assert (status.phase, status.reason, status.message) == ("Failed", "DeadlineExceeded", "late")
+
+
+def test_reason_is_kept_with_its_phase_and_cleared_with_it_LIFE_166() -> None:
+    failed = generate(pod_with(), running(), forced=ForcedFailure("Evicted", "m"))
+    kept = generate(pod_with(), running(), previous=failed)
+    assert (kept.phase, kept.reason, kept.message) == ("Failed", "Evicted", "m")
+    done = generate(pod_with(), exited(code=0), previous=failed, pod_is_terminal=True)
+    assert (done.phase, done.reason, done.message) == ("Succeeded", None, None)
+
+
+def test_host_network_pods_have_the_nodes_addresses_LIFE_176() -> None:
+    status = generate(pod_with(hostNetwork=True), running(), host_ips=("10.0.0.1", "fd00::1"))
+    assert [p.ip for p in status.podIPs or ()] == ["10.0.0.1", "fd00::1"]
+    assert (status.hostIP, status.podIP) == ("10.0.0.1", "10.0.0.1")
+
+
+class Facts:
+    """Scripted probe facts for one container."""
+
+    def __init__(self, startup: Any, readiness: Any, workers: Any = (), old: bool = False) -> None:
+        self.results = (startup, readiness)
+        self.workers = workers
+        self.old = old
+
+    def startup_result(self, container_id: str) -> ProbeResult | None:
+        return self.results[0]  # type: ignore[no-any-return]
+
+    def readiness_result(self, container_id: str) -> ProbeResult | None:
+        return self.results[1]  # type: ignore[no-any-return]
+
+    def has_worker(self, pod_uid: str, container_name: str, probe_type: ProbeType) -> bool:
+        return probe_type in self.workers
+
+    def predates_kubelet(self, started_at: datetime | None) -> bool:
+        return self.old
+
+
+S, F, U = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
+START, READ = ProbeType.STARTUP, ProbeType.READINESS
+PROBE: Any = {"exec": {"command": ["x"]}}
+PROBED = pod_with(containers=[{"name": "c", "image": "i", "readinessProbe": PROBE}])
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted"),
+    [
+        (Facts(None, None), (True, True)),
+        (Facts(None, None, [START]), (False, False)),
+        (Facts(U, None), (False, False)),
+        (Facts(F, S), (False, False)),
+        (Facts(S, F), (True, False)),
+        (Facts(S, S), (True, True)),
+        (Facts(None, None, [READ]), (True, False)),
+        (Facts(None, S, [START, READ]), (False, False)),
+    ],
+)
+def test_started_and_ready_PROBE_041_PROBE_042(facts: Facts, wanted: tuple[bool, bool]) -> None:
+    """LIFE-175."""
+    found = only(generate(PROBED, running(), probes=facts))
+    assert (found.started, found.ready) == wanted
+
+
+def test_started_is_kept_by_name_until_a_result_is_stored_PROBE_044() -> None:
+    before = generate(PROBED, running(0))
+    found = only(generate(PROBED, running(1), previous=before, probes=Facts(None, None, [START])))
+    assert found.started
+
+
+@pytest.mark.parametrize("was_ready", [True, False])
+def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None:
+    result = S if was_ready else F
+    before = generate(PROBED, running(), probes=Facts(None, result, [READ]))
+    after = generate(PROBED, running(), previous=before, probes=Facts(None, None, [], old=True))
+    assert only(after).ready is was_ready
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "wanted"),
+    [
+        ("Always", 0, True),
+        ("OnFailure", 0, False),
+        ("OnFailure", 3, True),
+        ("Never", 3, False),
+    ],
+)
+def test_pod_policy_decides_about_exits_LIFE_124(policy: str, code: int, wanted: bool) -> None:
+    pod = pod_with(policy)
+    assert pod.spec is not None
+    assert container_should_be_restarted(pod.spec.containers[0], pod, exited(code=code)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("operator", "code", "wanted"),
+    [("In", 42, True), ("In", 7, False), ("NotIn", 42, False), ("NotIn", 7, True)],
+)
+def test_container_rules_come_first_LIFE_124(operator: str, code: int, wanted: bool) -> None:
+    rule = {"action": "Restart", "exitCodes": {"operator": operator, "values": [42]}}
+    spec = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    pod = pod_with("Always", containers=[spec])
+    assert pod.spec is not None
+    assert exit_restarts(pod.spec.containers[0], "Always", code) is wanted
+
+
+def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:
+    pod = pod_with(deleting=True)
+    assert pod.spec is not None
+    assert not container_should_be_restarted(pod.spec.containers[0], pod, None)
+
+
+def test_start_time_is_set_once_STAT_003() -> None:
+    first = generate(pod_with())
+    later = stamp_times(generate(pod_with()), first, NOW + timedelta(hours=1))
+    assert first.startTime == later.startTime == NOW
+
+
+def test_transition_times_move_with_the_status_only_STAT_004() -> None:
+    later = NOW + timedelta(minutes=5)
+    first = generate(pod_with())
+    second = stamp_times(generate(pod_with(), running()), first, later)
+    times = {c.type: c.lastTransitionTime for c in second.conditions or ()}
+    assert times["Ready"] == later
+    assert times["PodScheduled"] == NOW
+
+
+def test_observed_generation_never_falls_STAT_005() -> None:
+    assert observed_generation(2, PodStatus(observedGeneration=3)) == 3
+    assert observed_generation(4, PodStatus(observedGeneration=3)) == 4
+    assert observed_generation(None, None) is None
+
+
+def test_normal_form_STAT_006() -> None:
+    long = exited(message="x" * 20000)
+    pod = pod_with("Never", containers=[{"name": "c", "image": "i"}, {"name": "d", "image": "i"}])
+    fraction = NOW + timedelta(milliseconds=700)
+    runtime = RuntimePodStatus("u", containers=(long,))
+    status = generate_pod_status(pod, runtime, None, StatusInputs(fraction))
+    normal = normalize_status(pod, status)
+    assert normal.startTime == NOW
+    assert {c.lastTransitionTime for c in normal.conditions or ()} == {NOW}
+    (first, _) = normal.containerStatuses or ()
+    assert first.state
+    assert first.state.terminated
+    assert first.state.terminated.message
+    assert len(first.state.terminated.message) == TERMINATION_MESSAGE_BYTES // 2
+    assert normalize_status(pod, normal) == normal
+
+
+def test_message_is_cut_between_characters_STAT_006() -> None:
+    pod = pod_with("Never")
+    status = normalize_status(pod, generate(pod, exited(message="ä" * 9000)))
+    found = only(status)
+    assert found.state
+    assert found.state.terminated
+    assert found.state.terminated.message == "ä" * 6144
+
+
+def test_equality_ignores_times_and_foreign_conditions_STAT_007() -> None:
+    first = generate(pod_with(), running())
+    later = stamp_times(first, None, NOW + timedelta(hours=1))
+    moved = msgspec.structs.replace(later, startTime=first.startTime)
+    assert statuses_equal(first, moved)
+    assert not statuses_equal(first, generate(pod_with(), exited()))
+    assert not statuses_equal(None, first)

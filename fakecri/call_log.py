@@ -3,7 +3,7 @@
 The lines have the fields of the recorded kubelet runs: `t_start`, `t_end` (seconds since the log
 began), `method`, `deadline_s` (null: none), `request`, and `response` or `error` {code, message}.
 A stream writes one line a message and a last one with their number. What must never happen here:
-a call fails or changes because it is written down.
+a call fails or changes because it is written down, or a password is written (CRI-097).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CallLog:
             "t_start": self._now_s(),
             "method": method,
             "deadline_s": None if timeout_s is None else round(timeout_s, 3),
-            "request": _plain(request),
+            "request": _masked(_plain(request)),
         }
 
     def _write(self, row: dict[str, Any], **outcome: Any) -> None:
@@ -85,6 +85,13 @@ class CallLog:
 
 def _plain(message: Message) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True)
+
+
+def _masked(request: dict[str, Any]) -> dict[str, Any]:
+    """Without the credentials of a pull."""
+    if "auth" in request:
+        request["auth"] = dict.fromkeys(request["auth"], "***")
+    return request
 
 
 def _error(error: BaseException) -> dict[str, str]:

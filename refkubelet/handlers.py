@@ -39,7 +39,7 @@ class Deletor(Protocol):
     """The container deletor (GC-020)."""
 
     def delete_containers_in_pod(
-        self, exited_id: str, status: RuntimePodStatus, *, remove_all: bool
+        self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
     ) -> None: ...
 
 

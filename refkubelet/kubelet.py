@@ -24,7 +24,6 @@ from refkubelet.eviction.manager import EvictionDeps, EvictionManager, KillReque
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping
 from refkubelet.kubelet_parts import (
-    DeletionQueue,
     GarbageCollection,
     RuntimeWatch,
     eviction_config,
@@ -178,7 +177,7 @@ class Kubelet:
 
     def _build_loop(self) -> None:
         deps = self.deps
-        self.deletions = DeletionQueue(ContainerDeletor(self.client, self._runtime_options))
+        self.deletions = ContainerDeletor(self.client, self._runtime_options)
         self.handlers = PodHandlers(
             HandlerDeps(
                 deps.clock,

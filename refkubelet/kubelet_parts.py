@@ -16,16 +16,15 @@ from refkubelet.events import EventRecorder
 from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
-from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
+from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
-from refkubelet.runtime.records import RuntimeConditions, RuntimePodStatus, RuntimeVersion
+from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
 from simtime import Clock
 
 log = logging.getLogger(__name__)
 
 CONTAINER_GC_PERIOD_S: Final = 60.0
-DELETION_SLOTS: Final = 50
 
 
 class WatchedRuntime(Protocol):
@@ -100,33 +99,6 @@ class GarbageCollection:
     async def reclaim(self) -> None:
         """Under disk pressure: everything of terminated pods too (GC-004)."""
         await self.collect(evict_terminated=True)
-
-
-class DeletionQueue:
-    """Hands deaths to the container deletor without waiting; what finds no room is left to the
-    garbage collection (GC-020)."""
-
-    def __init__(self, deletor: ContainerDeletor) -> None:
-        self._deletor = deletor
-        self._queue: asyncio.Queue[tuple[str, RuntimePodStatus, bool]] = asyncio.Queue(
-            maxsize=DELETION_SLOTS
-        )
-
-    def delete_containers_in_pod(
-        self, exited_id: str, status: RuntimePodStatus, *, remove_all: bool
-    ) -> None:
-        if self._queue.full():
-            log.warning("no room to delete dead containers of pod %s now", status.uid)
-            return
-        self._queue.put_nowait((exited_id, status, remove_all))
-
-    async def run(self) -> None:
-        while True:
-            exited_id, status, remove_all = await self._queue.get()
-            try:
-                await self._deletor.delete_containers_in_pod(exited_id, status, remove_all)
-            except Exception:
-                log.exception("deleting dead containers of pod %s failed", status.uid)
 
 
 def eviction_config(config: KubeletConfiguration) -> EvictionConfig:

@@ -1,0 +1,306 @@
+"""The checks of one probe run, the counters and the small helpers, as tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.model.objects import PodStatus, decode_pod
+from refkubelet.probes.decide import (
+    INITIAL,
+    ProbeTarget,
+    Verdict,
+    WorkerState,
+    count_outcome,
+    decide_probe_run,
+    probe_targets,
+)
+from refkubelet.probes.handlers import (
+    ProbeError,
+    expand,
+    http_headers,
+    http_url,
+    resolve_port,
+)
+from refkubelet.probes.results import ProbeResult, ProbeType
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+L, R, S = ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP
+OK, BAD, UNSURE = ProbeResult.SUCCESS, ProbeResult.FAILURE, ProbeResult.UNKNOWN
+FIELD = {L: "livenessProbe", R: "readinessProbe", S: "startupProbe"}
+
+
+def target(
+    probe_type: ProbeType = L, *, policy: str = "Always", deleting: bool = False, **probe: Any
+) -> ProbeTarget:
+    meta = {"name": "p", "namespace": "n", "uid": "u"}
+    if deleting:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    container = {"name": "c", FIELD[probe_type]: {"exec": {"command": ["x"]}} | probe}
+    spec = {"restartPolicy": policy, "containers": [container]}
+    return probe_targets(decode_pod({"metadata": meta, "spec": spec}))[0]
+
+
+def status(
+    state: str = "running",
+    *,
+    started: bool = True,
+    phase: str = "Running",
+    age_s: float = 60,
+    container_id: str = "containerd://id1",
+    exit_code: int = 1,
+) -> PodStatus:
+    at = (NOW - timedelta(seconds=age_s)).isoformat()
+    states: dict[str, Any] = {
+        "running": {"startedAt": at},
+        "waiting": {},
+        "terminated": {"exitCode": exit_code},
+    }
+    row = {
+        "name": "c",
+        "image": "",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "containerID": container_id,
+        "started": started,
+        "state": {state: states[state]},
+    }
+    found = decode_pod({"status": {"phase": phase, "containerStatuses": [row]}}).status
+    assert found is not None
+    return found
+
+
+KNOWN = WorkerState("id1")
+
+
+def test_first_match_ends_or_waits_PROBE_011() -> None:
+    for given_status, wanted in (
+        (None, Verdict.WAIT),
+        (status(phase="Failed"), Verdict.END),
+        (status(phase="Succeeded"), Verdict.END),
+        (PodStatus(phase="Pending"), Verdict.WAIT),
+        (status(container_id=""), Verdict.WAIT),
+    ):
+        step = decide_probe_run(target(), WorkerState(), given_status, NOW)
+        assert (step.verdict, step.stores) == (wanted, ())
+
+
+@pytest.mark.parametrize("probe_type", [L, R, S])
+def test_a_new_container_starts_from_the_initial_value_PROBE_012(probe_type: ProbeType) -> None:
+    state = WorkerState("old", on_hold=True, last=BAD, run_length=2)
+    step = decide_probe_run(target(probe_type), state, status(started=probe_type is not S), NOW)
+    assert (step.forget, step.stores) == ("old", (INITIAL[probe_type],))
+    assert step.state == WorkerState("id1", on_hold=False, last=BAD, run_length=2)  # PROBE-027
+    assert INITIAL == {L: OK, R: BAD, S: UNSURE}
+
+
+def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
+    step = decide_probe_run(target(R), WorkerState(), status(), NOW, predates_kubelet=True)
+    assert (step.verdict, step.stores) == (Verdict.RUN, ())
+
+
+def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051() -> None:
+    container = {
+        "name": "c",
+        "restartPolicy": "Always",
+        "startupProbe": {"exec": {"command": ["x"]}},
+    }
+    pod = decode_pod(
+        {"metadata": {"uid": "u"}, "spec": {"containers": [], "initContainers": [container]}}
+    )
+    (sidecar,) = probe_targets(pod)
+    step = decide_probe_run(sidecar, WorkerState(), status(), NOW, predates_kubelet=True)
+    assert step.stores == (OK,)
+
+
+def test_on_hold_nothing_runs_PROBE_013() -> None:
+    step = decide_probe_run(target(), WorkerState("id1", on_hold=True), status(), NOW)
+    assert (step.verdict, step.stores) == (Verdict.WAIT, ())
+
+
+@pytest.mark.parametrize(
+    ("state", "policy", "code", "wanted"),
+    [
+        ("waiting", "Never", 1, Verdict.WAIT),
+        ("terminated", "Always", 0, Verdict.WAIT),
+        ("terminated", "OnFailure", 1, Verdict.WAIT),
+        ("terminated", "OnFailure", 0, Verdict.END),
+        ("terminated", "Never", 1, Verdict.END),
+    ],
+)
+def test_what_does_not_run_has_failed_PROBE_014(
+    state: str, policy: str, code: int, wanted: Verdict
+) -> None:
+    found = status(state, exit_code=code)
+    step = decide_probe_run(target(R, policy=policy), KNOWN, found, NOW)
+    assert (step.verdict, step.stores) == (wanted, (BAD,))
+
+
+@pytest.mark.parametrize(
+    ("probe_type", "wanted"), [(L, Verdict.END), (S, Verdict.END), (R, Verdict.RUN)]
+)
+def test_a_pod_deleted_before_the_worker_PROBE_015(probe_type: Any, wanted: Verdict) -> None:
+    step = decide_probe_run(target(probe_type, deleting=True), KNOWN, status(), NOW)
+    assert step.verdict is wanted
+    assert step.stores == ((OK,) if wanted is Verdict.END else ())
+
+
+@pytest.mark.parametrize(("age_s", "wanted"), [(29.9, Verdict.WAIT), (30, Verdict.RUN)])
+def test_initial_delay_counts_whole_seconds_PROBE_016(age_s: float, wanted: Verdict) -> None:
+    found = status(age_s=age_s)
+    assert decide_probe_run(target(initialDelaySeconds=30), KNOWN, found, NOW).verdict is wanted
+
+
+@pytest.mark.parametrize(
+    ("probe_type", "started", "wanted"),
+    [
+        (S, False, Verdict.RUN),
+        (S, True, Verdict.WAIT),
+        (L, False, Verdict.WAIT),
+        (L, True, Verdict.RUN),
+        (R, False, Verdict.WAIT),
+        (R, True, Verdict.RUN),
+    ],
+)
+def test_startup_gates_the_others_PROBE_017(
+    probe_type: ProbeType, started: bool, wanted: Verdict
+) -> None:
+    found = status(started=started)
+    assert decide_probe_run(target(probe_type), KNOWN, found, NOW).verdict is wanted
+
+
+def stored(probe: ProbeTarget, *answers: ProbeResult) -> list[ProbeResult | None]:
+    state, results = KNOWN, []
+    for answer in answers:
+        state, result = count_outcome(probe, state, answer)
+        results.append(result)
+    return results
+
+
+def test_thresholds_count_equal_answers_in_a_row_PROBE_019_PROBE_026() -> None:
+    probe = target(R, failureThreshold=3, successThreshold=2)
+    assert stored(probe, BAD, BAD, OK, BAD, BAD, BAD, OK, OK) == [
+        None,
+        None,
+        None,
+        None,
+        None,
+        BAD,
+        None,
+        OK,
+    ]
+
+
+def test_defaults_of_the_api_PROBE_003() -> None:
+    probe = target(R)
+    assert (probe.period_s, probe.timeout_s) == (10, 1)
+    assert probe.threshold == {OK: 1, BAD: 3}
+
+
+@pytest.mark.parametrize(
+    ("probe_type", "answer", "held"),
+    [(L, BAD, True), (L, OK, False), (S, OK, True), (S, BAD, True), (R, BAD, False)],
+)
+def test_hold_after_a_stored_result_PROBE_020(
+    probe_type: ProbeType, answer: ProbeResult, held: bool
+) -> None:
+    state, result = count_outcome(target(probe_type, failureThreshold=1), KNOWN, answer)
+    assert (state.on_hold, result) == (held, answer)
+    assert state.run_length == (0 if held else 1)
+
+
+@given(st.lists(st.sampled_from([OK, BAD])), st.integers(1, 4), st.integers(1, 4))
+def test_a_stored_result_always_ends_a_long_enough_run_PROBE_019(
+    answers: list[ProbeResult], failures: int, successes: int
+) -> None:
+    probe = target(R, failureThreshold=failures, successThreshold=successes)
+    for index, result in enumerate(stored(probe, *answers)):
+        need = probe.threshold[answers[index]]
+        run = answers[max(0, index - need + 1) : index + 1]
+        assert (result is not None) == (len(run) == need and len(set(run)) == 1)
+
+
+def test_who_is_probed_and_in_which_order_PROBE_001_PROBE_002() -> None:
+    probes = {FIELD[t]: {"exec": {"command": ["x"]}} for t in (L, R, S)}
+    pod = decode_pod(
+        {
+            "spec": {
+                "initContainers": [
+                    {"name": "plain", **probes},
+                    {"name": "side", "restartPolicy": "Always", **probes},
+                ],
+                "containers": [{"name": "main", **probes}],
+            }
+        }
+    )
+    found = [(t.container.name, t.probe_type, t.field_path) for t in probe_targets(pod)]
+    main, side = "spec.containers{main}", "spec.initContainers{side}"
+    assert found == [
+        ("main", S, main),
+        ("main", R, main),
+        ("main", L, main),
+        ("side", S, side),
+        ("side", R, side),
+        ("side", L, side),
+    ]
+
+
+CONTAINER = decode_pod(
+    {
+        "spec": {
+            "containers": [
+                {
+                    "name": "c",
+                    "env": [
+                        {"name": "A", "value": "1"},
+                        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "x"}}},
+                    ],
+                    "ports": [{"name": "web", "containerPort": 8080}],
+                }
+            ]
+        }
+    }
+).spec.containers[0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [("$(A)x", "1x"), ("$(B)", "$(B)"), ("$(C)", "$(C)"), ("$$(A)", "$(A)"), ("$A", "$A")],
+)
+def test_only_literal_values_are_expanded_PROBE_062(word: str, wanted: str) -> None:
+    assert expand(word, CONTAINER) == wanted
+
+
+@pytest.mark.parametrize(("port", "wanted"), [("web", 8080), ("81", 81), (82, 82)])
+def test_ports_by_name_or_number_PROBE_061(port: Any, wanted: int) -> None:
+    assert resolve_port(port, CONTAINER) == wanted
+
+
+@pytest.mark.parametrize("port", ["nope", 0, 65536, "-1"])
+def test_a_wrong_port_is_an_error_PROBE_061(port: Any) -> None:
+    with pytest.raises(ProbeError, match="port"):
+        resolve_port(port, CONTAINER)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/", "http://10.0.0.1:80/"),
+        ("healthz?full=1", "http://10.0.0.1:80/healthz?full=1"),
+    ],
+)
+def test_http_url_PROBE_066(path: str, wanted: str) -> None:
+    assert http_url("HTTP", "10.0.0.1", 80, path) == wanted
+    assert http_url("HTTPS", "fd00::1", 443, "/x") == "https://[fd00::1]:443/x"
+
+
+def test_http_headers_PROBE_067() -> None:
+    agent, accept = ("User-Agent", "kube-probe/1.36"), ("Accept", "*/*")
+    assert http_headers([]) == [agent, accept]
+    assert http_headers([("accept", ""), ("X", "1"), ("X", "2")]) == [("X", "1"), ("X", "2"), agent]
+    assert http_headers([("user-agent", "me")]) == [("user-agent", "me"), accept]

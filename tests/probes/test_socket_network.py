@@ -1,0 +1,85 @@
+"""The real network of probes against real sockets on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from refkubelet.network import NetworkError, SocketNetwork
+from refkubelet.probes.handlers import http_headers
+
+
+class Site:
+    """One web server; `seen` keeps the requests."""
+
+    def __init__(self) -> None:
+        self.seen: list[web.Request] = []
+        self.port = 0
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.seen.append(request)
+        if request.path == "/slow":
+            await asyncio.sleep(0.3)
+        if request.path == "/loop":
+            return web.Response(status=302, headers={"Location": "/loop"})
+        if request.path == "/here":
+            return web.Response(status=302, headers={"Location": "/done"})
+        if request.path == "/away":
+            return web.Response(
+                status=302, text="gone", headers={"Location": "http://other.invalid/"}
+            )
+        return web.Response(status=200, text="x" * 20000)
+
+
+@pytest_asyncio.fixture
+async def site() -> AsyncIterator[Site]:
+    found = Site()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", found.answer)
+    runner = web.AppRunner(app, shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    found.port = runner.addresses[0][1]
+    yield found
+    await runner.cleanup()
+
+
+async def get(site: Site, path: str, timeout_s: float = 5) -> tuple[int, str]:
+    url = f"http://127.0.0.1:{site.port}{path}"
+    answer = await SocketNetwork().http_get(url, http_headers([("Host", "me")]), timeout_s)
+    return answer.status, answer.body
+
+
+async def test_get_sends_the_probes_headers_PROBE_067(site: Site) -> None:
+    status, body = await get(site, "/x?a=1")
+    assert (status, len(body)) == (200, 10 * 1024)  # PROBE-070
+    (request,) = site.seen
+    sent = {name: request.headers.get(name) for name in ("User-Agent", "Accept", "Host")}
+    assert sent == {"User-Agent": "kube-probe/1.36", "Accept": "*/*", "Host": "me"}
+    assert "Accept-Encoding" not in request.headers
+    assert request.path_qs == "/x?a=1"
+
+
+async def test_redirects_stay_on_the_host_PROBE_069(site: Site) -> None:
+    assert (await get(site, "/here"))[0] == 200
+    assert await get(site, "/away") == (302, "gone")
+    with pytest.raises(NetworkError, match="stopped after 10 redirects"):
+        await get(site, "/loop")
+
+
+async def test_time_limit_covers_the_whole_exchange_PROBE_066(site: Site) -> None:
+    with pytest.raises(NetworkError, match="timeout"):
+        await get(site, "/slow", timeout_s=0.05)
+
+
+async def test_tcp_connects_or_tells_why_PROBE_071(site: Site) -> None:
+    network = SocketNetwork()
+    await network.tcp_connect("127.0.0.1", site.port, 5)
+    with pytest.raises(NetworkError, match=r"dial tcp 127.0.0.1:1: "):
+        await network.tcp_connect("127.0.0.1", 1, 5)
+    with pytest.raises(NetworkError, match="Get"):
+        await network.http_get("http://127.0.0.1:1/", [], 5)

@@ -1,0 +1,1 @@
+"""runtime.v1, which the kubelet speaks."""

@@ -6,7 +6,8 @@ from criapi.v1 import api_pb2 as criapi_dot_v1_dot_api__pb2
 
 
 class RuntimeServiceStub(object):
-    """Missing associated documentation comment in .proto file."""
+    """Sandboxes and containers: run, look, stop, remove; exec; statistics. Errors are gRPC statuses (CRI-009).
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -192,214 +193,250 @@ class RuntimeServiceStub(object):
 
 
 class RuntimeServiceServicer(object):
-    """Missing associated documentation comment in .proto file."""
+    """Sandboxes and containers: run, look, stop, remove; exec; statistics. Errors are gRPC statuses (CRI-009).
+    """
 
     def Version(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """First call of a kubelet; the answer must say 0.1.0 (CRI-002).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RunPodSandbox(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Makes and starts a sandbox; back only when it is READY with its network (CRI-030).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StopPodSandbox(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Kills what runs in it, then takes the network down; repeatable (CRI-036).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemovePodSandbox(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Stops it if need be and removes it with all its containers (CRI-038).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PodSandboxStatus(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """NOT_FOUND for an unknown id (CRI-023).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPodSandbox(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """In no particular order (CRI-081).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamPodSandboxes(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListPodSandbox in batches, then end of stream (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateContainer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Never pulls: a missing image is NOT_FOUND (CRI-051).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StartContainer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Legal once, in state CREATED (CRI-055); a failed start leaves EXITED 128 (CRI-056).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StopContainer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Stop signal, wait for timeout, SIGKILL (CRI-060).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveContainer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Kills it if it runs; OK for an unknown id (CRI-066).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListContainers(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """In no particular order (CRI-081).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamContainers(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListContainers in batches (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ContainerStatus(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """NOT_FOUND for an unknown id (CRI-023).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateContainerResources(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Changes the non-zero values only (CRI-121).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReopenContainerLog(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """After the log file was rotated away (CRI-104).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExecSync(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Runs a command to its end and returns its output (CRI-111, CRI-112).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Exec(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Prepares an exec session; its streams are at the returned URL (CRI-115).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Attach(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Prepares a session with the container's own process.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PortForward(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Prepares forwarding to ports of a sandbox.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ContainerStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """One running container's usage (CRI-123).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListContainerStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Usage of all matching containers, running or not (CRI-123).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamContainerStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListContainerStats in batches (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PodSandboxStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """One pod's usage (CRI-124).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPodSandboxStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Usage of all matching pods (CRI-124).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamPodSandboxStats(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListPodSandboxStats in batches (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateRuntimeConfig(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Hands the node's pod CIDR to the runtime (CRI-134).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Status(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Is the runtime ready, is its network ready (CRI-130).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CheckpointContainer(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Writes a checkpoint archive (CRI-135).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetContainerEvents(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Endless stream of container changes (CRI-140).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMetricDescriptors(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Names and labels of the metrics below (CRI-125).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPodSandboxMetrics(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Metrics of all pods (CRI-125).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamPodSandboxMetrics(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListPodSandboxMetrics in batches (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RuntimeConfig(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """What the kubelet has to adapt to: the cgroup driver (CRI-133).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdatePodSandboxResources(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """New pod-level resources of a running pod (CRI-122).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -590,7 +627,8 @@ def add_RuntimeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RuntimeService(object):
-    """Missing associated documentation comment in .proto file."""
+    """Sandboxes and containers: run, look, stop, remove; exec; statistics. Errors are gRPC statuses (CRI-009).
+    """
 
     @staticmethod
     def Version(request,
@@ -1189,7 +1227,8 @@ class RuntimeService(object):
 
 
 class ImageServiceStub(object):
-    """Missing associated documentation comment in .proto file."""
+    """Images of the node: list, pull, remove, disk usage.
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -1230,40 +1269,47 @@ class ImageServiceStub(object):
 
 
 class ImageServiceServicer(object):
-    """Missing associated documentation comment in .proto file."""
+    """Images of the node: list, pull, remove, disk usage.
+    """
 
     def ListImages(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """The kubelet passes no filter (CRI-094).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def StreamImages(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """ListImages in batches (CRI-150).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImageStatus(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """A missing image is an OK answer without image (CRI-091).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PullImage(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Back when the image is unpacked; no deadline (CRI-006, CRI-096).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveImage(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Removes the image with all its names; OK for an unknown one (CRI-095).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImageFsInfo(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Disk usage of the image store (CRI-098).
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -1309,7 +1355,8 @@ def add_ImageServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ImageService(object):
-    """Missing associated documentation comment in .proto file."""
+    """Images of the node: list, pull, remove, disk usage.
+    """
 
     @staticmethod
     def ListImages(request,

@@ -29,4 +29,6 @@ def effective_grace_period(
             grace_s, asked = wish_s, True
     if grace_s == 0 and not asked and spec_s is not None:
         grace_s = spec_s
+    if stored_s:  # a wish of 0 followed by a longer one must not lengthen what was decided
+        grace_s = min(grace_s, stored_s)
     return max(grace_s, MINIMUM_GRACE_S)

@@ -127,8 +127,6 @@ class PodSync:
     async def _remove_init_records(self, *, keep_newest: bool) -> None:
         """Old ones before a start (BACK-106), all of them before a new sandbox (LIFE-130)."""
         inits = (self.pod.spec.initContainers if self.pod.spec else None) or []
-        if keep_newest and not self.actions.init_to_start:
-            return
         for container in inits:
             records = [c for c in self.status.containers if c.name == container.name]
             for record in _removable(records, keep_newest=keep_newest):

@@ -1,0 +1,382 @@
+"""PLEG: the table of events, the pod cache, relists (PLEG-001..012, PLEG-101..105, PLEG-201)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
+from refkubelet.pleg.cache import PodStatusError
+from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import (
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
+from simtime import VirtualLoop, run_virtual
+
+S, D, R, C, SYNC = PodLifecycleEventType
+RUNNING, EXITED, UNKNOWN, ABSENT = PlegState
+
+
+def pod(uid: str = "u", box: str | None = "ready", **containers: str) -> RuntimePod:
+    boxes = (ListedSandbox("box", SandboxState(box)),) if box else ()
+    listed = tuple(
+        ListedContainer(f"{uid}-{name}", name, ContainerState(state))
+        for name, state in containers.items()
+    )
+    return RuntimePod(uid, uid, "default", boxes, listed)
+
+
+def virtual(main: Callable[[VirtualLoop], Awaitable[None]]) -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        await main(loop)
+
+    run_virtual(body)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "events"),
+    [
+        (ABSENT, RUNNING, (S,)),
+        (ABSENT, EXITED, (D,)),
+        (ABSENT, UNKNOWN, (C,)),
+        (RUNNING, EXITED, (D,)),
+        (RUNNING, UNKNOWN, (C,)),
+        (RUNNING, ABSENT, (D, R)),
+        (EXITED, RUNNING, (S,)),
+        (EXITED, UNKNOWN, (C,)),
+        (EXITED, ABSENT, (R,)),
+        (UNKNOWN, RUNNING, (S,)),
+        (UNKNOWN, EXITED, (D,)),
+        (UNKNOWN, ABSENT, (D, R)),
+    ],
+)
+def test_table_PLEG_003(old: PlegState, new: PlegState, events: tuple[Any, ...]) -> None:
+    assert transition(old, new) == events
+
+
+def test_every_pair_of_states_has_a_row_PLEG_003() -> None:
+    pairs = {(a, b) for a in PlegState for b in PlegState if a is not b}
+    assert set(EVENTS) == pairs
+
+
+def test_order_inside_a_pod_PLEG_004() -> None:
+    old = pod(box=None, gone="running", stays="running")
+    new = pod(box="ready", stays="exited", fresh="running")
+    events = [(e.type, e.data) for e in compute_events(old, new)]
+    assert events == [(D, "u-gone"), (R, "u-gone"), (D, "u-stays"), (S, "u-fresh"), (S, "box")]
+
+
+def test_created_counts_as_unknown_and_labels_do_not_count_PLEG_002() -> None:
+    assert [e.type for e in compute_events(None, pod(box=None, a="created"))] == [C]
+    assert compute_events(pod(a="running"), pod(a="running")) == []
+
+
+# -- cache ---------------------------------------------------------------------------------------
+
+
+def test_unknown_pod_has_an_empty_status_PLEG_101() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        assert PodCache(loop.clock).get("u") == RuntimePodStatus("u")
+
+    virtual(main)
+
+
+def test_stamps_order_what_happens_at_one_instant_PLEG_105() -> None:
+    """A listing made before the end of a step at the same virtual instant is older than it."""
+
+    async def main(loop: VirtualLoop) -> None:
+        cache = PodCache(loop.clock)
+        listed = cache.stamp_s()
+        step_end = cache.stamp_s()
+        assert step_end > listed
+        waiter = asyncio.ensure_future(cache.get_newer_than("u", step_end))
+        await asyncio.sleep(0)
+        cache.update_time(listed)
+        await asyncio.sleep(0)
+        assert not waiter.done()
+        cache.update_time(cache.stamp_s())
+        assert await waiter == RuntimePodStatus("u")
+
+    virtual(main)
+
+
+def test_get_newer_than_returns_at_once_if_newer_PLEG_102() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        cache = PodCache(loop.clock)
+        cache.set("u", RuntimePodStatus("u", "web"), None, cache.stamp_s())
+        async with asyncio.timeout(0):
+            assert (await cache.get_newer_than("u", -1.0)).name == "web"
+
+    virtual(main)
+
+
+@pytest.mark.parametrize("how", ["set", "observed", "global"])
+def test_waiters_wake_on_a_time_not_before_theirs_PLEG_102(how: str) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        cache = PodCache(loop.clock)
+        t = cache.stamp_s()
+        cache.set("u", RuntimePodStatus("u", "old"), None, t)
+        waiter = asyncio.ensure_future(cache.get_newer_than("u", t))
+        await asyncio.sleep(1)
+        assert not waiter.done()
+        later = cache.stamp_s()
+        if how == "set":
+            cache.set("u", RuntimePodStatus("u", "old"), None, later)
+        elif how == "observed":
+            cache.observed("u", later)
+        else:
+            cache.update_time(later)
+        assert (await waiter).name == "old"
+
+    virtual(main)
+
+
+def test_cached_error_is_raised_PLEG_104() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        cache = PodCache(loop.clock)
+        cache.set("u", RuntimePodStatus("u"), CriCallError("X", "UNKNOWN", "boom"), cache.stamp_s())
+        with pytest.raises(PodStatusError, match="desc = boom"):
+            await cache.get_newer_than("u", -1.0)
+
+    virtual(main)
+
+
+def test_delete_does_not_wake_and_a_cancelled_waiter_leaves_nothing_PLEG_103() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        cache = PodCache(loop.clock)
+        t = cache.stamp_s()
+        waiter = asyncio.ensure_future(cache.get_newer_than("u", t))
+        await asyncio.sleep(0)
+        cache.delete("u")
+        await asyncio.sleep(1)
+        assert not waiter.done()
+        waiter.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiter
+        cache.update_time(cache.stamp_s())
+
+    virtual(main)
+
+
+# -- relists -------------------------------------------------------------------------------------
+
+
+class FakeRuntime:
+    """Pods to list; errors to raise; a record of the calls."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, RuntimePod] = {}
+        self.list_error: CriCallError | None = None
+        self.status_error: CriCallError | None = None
+        self.ips: tuple[str, ...] = ()
+        self.calls: list[str] = []
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
+        self.calls.append("list")
+        if self.list_error is not None:
+            raise self.list_error
+        return tuple(self.pods.values())
+
+    async def get_pod(self, uid: str) -> RuntimePod | None:
+        self.calls.append(f"list {uid}")
+        return self.pods.get(uid)
+
+    async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
+        self.calls.append(f"status {pod.uid}")
+        if self.status_error is not None:
+            raise self.status_error
+        boxes = tuple(SandboxRecord(s.id, s.state) for s in pod.sandboxes)
+        return RuntimePodStatus(pod.uid, pod.name, ips=self.ips, sandboxes=boxes)
+
+
+class Setup:
+    def __init__(self, loop: VirtualLoop, **options: Any) -> None:
+        self.runtime = FakeRuntime()
+        self.cache = PodCache(loop.clock)
+        self.pleg = GenericPLEG(self.runtime, self.cache, loop.clock, PlegOptions(**options))
+
+    def events(self) -> list[PodLifecycleEventType]:
+        found = []
+        while not self.pleg.events.empty():
+            found.append(self.pleg.events.get_nowait().type)
+        return found
+
+
+def boom() -> CriCallError:
+    return CriCallError("ListContainers", "UNKNOWN", "boom")
+
+
+def test_relist_fetches_only_changed_pods_PLEG_001_PLEG_005() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running"), "b": pod("b", box=None, y="created")}
+        await s.pleg.relist()
+        assert s.events() == [S, S]  # ContainerChanged is not sent
+        assert s.runtime.calls == ["list", "status a", "status b"]
+        await s.pleg.relist()
+        assert s.runtime.calls[3:] == ["list"]
+        assert s.cache.get("b").name == "b"
+
+    virtual(main)
+
+
+def test_cache_is_written_before_the_event_PLEG_005() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        relist = asyncio.ensure_future(s.pleg.relist())
+        await s.pleg.events.get()
+        assert s.cache.get("a").name == "a"
+        await relist
+
+    virtual(main)
+
+
+def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        s.runtime.status_error = boom()
+        await s.pleg.relist()
+        assert s.events() == []
+        with pytest.raises(PodStatusError):
+            s.cache.get("a")
+        s.runtime.status_error = None
+        await s.pleg.relist()
+        assert s.events() == [S, S]
+
+    virtual(main)
+
+
+def test_reinspection_sends_pod_sync_PLEG_007() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        await s.pleg.relist()
+        s.events()
+        s.pleg.request_reinspection("a")
+        await s.pleg.relist()
+        assert s.events() == [SYNC]
+        await s.pleg.relist()
+        assert s.events() == []
+
+    virtual(main)
+
+
+def test_full_queue_drops_and_never_blocks_PLEG_008() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop, events_capacity=1)
+        s.runtime.pods = {"a": pod("a", x="running", y="running")}
+        await s.pleg.relist()
+        assert (len(s.events()), s.pleg.dropped) == (1, 2)
+        await s.pleg.relist()
+        assert s.events() == []
+
+    virtual(main)
+
+
+def test_failed_list_changes_nothing_PLEG_009() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        await s.pleg.relist()
+        s.events()
+        waiter = asyncio.ensure_future(s.cache.get_newer_than("a", s.cache.stamp_s()))
+        s.runtime.list_error = boom()
+        await asyncio.sleep(1)
+        await s.pleg.relist()
+        await asyncio.sleep(1)
+        assert not waiter.done()
+        s.runtime.list_error = None
+        await s.pleg.relist()
+        assert (await waiter).uid == "a"
+        assert s.events() == []
+
+    virtual(main)
+
+
+def test_ips_are_kept_once_no_sandbox_is_ready_PLEG_010() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods, s.runtime.ips = {"a": pod("a", x="running")}, ("10.0.0.1",)
+        await s.pleg.relist()
+        s.runtime.pods, s.runtime.ips = {"a": pod("a", box="notready", x="exited")}, ()
+        await s.pleg.relist()
+        assert s.cache.get("a").ips == ("10.0.0.1",)
+
+    virtual(main)
+
+
+def test_vanished_pod_leaves_the_cache_PLEG_007() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        await s.pleg.relist()
+        s.events()
+        s.runtime.pods = {}
+        await s.pleg.relist()
+        assert s.events() == [D, R, D, R]
+        assert s.cache.get("a") == RuntimePodStatus("a")
+
+    virtual(main)
+
+
+def test_periodic_and_on_demand_relists_PLEG_001_PLEG_011() -> None:
+    """Global relists at 0, 1, 2 s; a request in between is served at once, for one pod only."""
+
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        task = asyncio.ensure_future(s.pleg.run())
+        await asyncio.sleep(0.5)
+        assert s.runtime.calls == ["list", "status a"]
+        end = s.cache.stamp_s()
+        waiter = asyncio.ensure_future(s.cache.get_newer_than("a", end))
+        s.pleg.request_relist("a")
+        await waiter
+        assert loop.time() == 0.5
+        assert s.runtime.calls[2:] == ["list a"]
+        s.pleg.request_relist("nobody")
+        await asyncio.sleep(2)
+        assert s.runtime.calls[3:] == ["list nobody", "list", "list"]
+        task.cancel()
+
+    virtual(main)
+
+
+def test_requests_older_than_the_relist_are_dropped_PLEG_011() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.pleg.request_relist("a")
+        task = asyncio.ensure_future(s.pleg.run())
+        await asyncio.sleep(0.5)
+        assert s.runtime.calls == ["list"]
+        task.cancel()
+
+    virtual(main)
+
+
+def test_health_PLEG_201() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        assert s.pleg.healthy() == "pleg has yet to be successful"
+        await s.pleg.relist()
+        assert s.pleg.healthy() is None
+        await asyncio.sleep(180)
+        assert s.pleg.healthy() is None
+        await asyncio.sleep(1)
+        assert s.pleg.healthy() == "pleg was last seen active 3m1s ago; threshold is 3m0s"
+
+    virtual(main)

@@ -258,6 +258,7 @@ class EvictionManager:
         """EVIC-051: until the pods are gone for good, at most 30 s."""
         try:
             async with asyncio.timeout(CLEANUP_LIMIT_S):
+                await self._deps.clock.sleep(CLEANUP_POLL_S)
                 while not all(self._deps.pod_is_finished(pod) for pod in evicted):
                     await self._deps.clock.sleep(CLEANUP_POLL_S)
         except TimeoutError:

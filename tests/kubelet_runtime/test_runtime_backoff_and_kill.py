@@ -1,0 +1,297 @@
+"""Back-off arithmetic, grace arithmetic, the order of kills (BACK-*, LIFE-143, LIFE-144)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from criapi.v1 import api_pb2 as cri
+from hypothesis import given
+from hypothesis import strategies as st
+from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
+
+from refkubelet.model.objects import Pod
+from refkubelet.runtime.backoff import (
+    BackoffEntry,
+    BackoffLimits,
+    BackoffTable,
+    backoff_end,
+    next_entry,
+    restart_key,
+)
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.grace import container_grace_s
+from refkubelet.runtime.kill import ContainerKiller, Kill, termination_prerequisites
+from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.runtime.pod_actions import KillReason
+from refkubelet.runtime.sync import running_pod
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+S = 1_000_000_000
+
+
+def series(limits: BackoffLimits, restarts: int) -> list[float]:
+    """Start times of a container that ends at once."""
+    table, now, times = BackoffTable(limits), 0, [0.0]
+    for _ in range(restarts):
+        finished = now
+        now = table.wait_until("k", finished, now) or now
+        table.next("k", finished, now)
+        times.append(now / S)
+    return times
+
+
+def test_series_of_an_instantly_failing_container_BACK_001() -> None:
+    assert series(BackoffLimits.up_to(300), 8) == [0, 0, 10, 30, 70, 150, 310, 610, 910]
+
+
+@pytest.mark.parametrize(
+    ("max_s", "times"), [(30, [0, 0, 10, 30, 60, 90]), (2, [0, 0, 2, 4, 6, 8])]
+)
+def test_configured_maximum_BACK_013(max_s: float, times: list[float]) -> None:
+    assert series(BackoffLimits.up_to(max_s), 5) == times
+
+
+@pytest.mark.parametrize(
+    ("ran_s", "delay_s"),
+    [(590, 20), (600, 20), (601, 10)],
+)
+def test_reset_after_more_than_ten_minutes_BACK_003(ran_s: int, delay_s: int) -> None:
+    entry = BackoffEntry(10 * S, 0)
+    after = next_entry(entry, ran_s * S, ran_s * S, BackoffLimits.up_to(300))
+    assert after.delay_ns == delay_s * S
+
+
+def test_exactly_the_delay_is_over_BACK_002() -> None:
+    entry = BackoffEntry(10 * S, 0)
+    assert backoff_end(entry, 5 * S, 15 * S - 1) == 15 * S
+    assert backoff_end(entry, 5 * S, 15 * S) is None
+    assert backoff_end(None, 0, 0) is None
+
+
+def test_old_entries_are_collected_against_now_BACK_004() -> None:
+    table = BackoffTable(BackoffLimits.up_to(300))
+    table.next("k", 0, 0)
+    table.collect(600 * S)
+    assert table.get("k") is not None
+    table.collect(601 * S)
+    assert table.get("k") is None
+
+
+def test_key_changes_with_image_and_resources_only_BACK_005() -> None:
+    def key(**fields: Any) -> str:
+        pod = make_pod({"name": "main", **fields})
+        assert pod.spec is not None
+        return restart_key(pod, pod.spec.containers[0])
+
+    assert key() == key(args=["x"])
+    assert key() != key(image="other:1")
+    assert key() != key(resources={"limits": {"cpu": "1"}})
+
+
+@given(st.lists(st.integers(0, 900), min_size=1, max_size=20))
+def test_delay_stays_between_initial_and_maximum(gaps: list[int]) -> None:
+    limits = BackoffLimits.up_to(300)
+    entry, now = None, 0
+    for gap in gaps:
+        now += gap * S
+        before = entry
+        entry = next_entry(entry, now, now, limits)
+        assert limits.initial_ns <= entry.delay_ns <= limits.max_ns
+        assert before is None or entry.delay_ns in (
+            limits.initial_ns,
+            min(2 * before.delay_ns, limits.max_ns),
+        )
+
+
+# -- grace ---------------------------------------------------------------------------------------
+
+PROBE = {"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 7}
+
+
+@pytest.mark.parametrize(
+    ("meta", "spec", "reason", "grace"),
+    [
+        ({"deletionGracePeriodSeconds": 5}, {"terminationGracePeriodSeconds": 9}, None, 5),
+        ({"deletionGracePeriodSeconds": 0}, {}, KillReason.LIVENESS, 0),
+        ({}, {"terminationGracePeriodSeconds": 9}, KillReason.LIVENESS, 7),
+        ({}, {"terminationGracePeriodSeconds": 9}, KillReason.STARTUP, 9),
+        ({}, {"terminationGracePeriodSeconds": 9}, None, 9),
+        ({}, {}, None, 2),
+    ],
+)
+def test_grace_LIFE_143(
+    meta: dict[str, Any], spec: dict[str, Any], reason: KillReason | None, grace: int
+) -> None:
+    pod = make_pod({"name": "main", "livenessProbe": PROBE}, meta=meta, **spec)
+    assert pod.spec is not None
+    assert container_grace_s(pod, pod.spec.containers[0], reason) == grace
+
+
+# -- kills in virtual time -----------------------------------------------------------------------
+
+
+class Stage:
+    """A killer over a runtime in which stopping container `c` takes `takes[c]` seconds."""
+
+    def __init__(self, loop: VirtualLoop, takes: dict[str, float], **answers: Any) -> None:
+        self.loop = loop
+        self.takes = takes
+        self.stops: list[tuple[float, str, int]] = []
+        self.events = Events()
+        self.target = ScriptedTarget(StopContainer=self._stop, **answers)
+        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), self.events)
+        self.killer = ContainerKiller(CriClient(self.target), deps)
+
+    async def _stop(self, request: Any) -> Any:
+        name = request.container_id.split("-")[0]
+        self.stops.append((self.loop.time(), name, request.timeout))
+        await asyncio.sleep(self.takes.get(name, 0.0))
+        return cri.StopContainerResponse()
+
+    async def kill_pod(self, pod: Pod, *names: str, override: int | None = None) -> list[Any]:
+        running = running_pod(status(*(record(pod, n) for n in names)))
+        return await self.killer.kill_all(pod, running, override)
+
+
+def virtual(main: Callable[[VirtualLoop], Awaitable[None]]) -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        await main(loop)
+
+    run_virtual(body)
+
+
+def pre_stop(name: str, **handler: Any) -> dict[str, Any]:
+    return {"name": name, "lifecycle": {"preStop": handler}}
+
+
+def test_hook_time_is_taken_off_in_whole_seconds_LIFE_143() -> None:
+    """Grace 30, preStop 10.9 s: StopContainer 20; the other container at once with 30 (s08)."""
+
+    async def main(loop: VirtualLoop) -> None:
+        async def hook(request: Any) -> Any:
+            await asyncio.sleep(10.9)
+            return cri.ExecSyncResponse()
+
+        pod = make_pod(
+            pre_stop("hook", exec={"command": ["x"]}), "calm", terminationGracePeriodSeconds=30
+        )
+        stage = Stage(loop, {}, ExecSync=hook)
+        assert await stage.kill_pod(pod, "hook", "calm") == []
+        assert stage.stops == [(0.0, "calm", 30), (10.9, "hook", 20)]
+        method, request, deadline = stage.target.calls[0]
+        assert (method, request.timeout, deadline) == ("ExecSync", 0, None)
+        assert sorted(m for _, r, m, _ in stage.events.seen if r == "Killing") == [
+            "Stopping container calm",
+            "Stopping container hook",
+        ]
+
+    virtual(main)
+
+
+def test_hook_that_never_ends_gets_the_grace_and_no_more_LIFE_143() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        pod = make_pod(pre_stop("main", sleep={"seconds": 100}), terminationGracePeriodSeconds=6)
+        stage = Stage(loop, {})
+        await stage.kill_pod(pod, "main")
+        assert stage.stops == [(6.0, "main", 2)]
+
+    virtual(main)
+
+
+def test_failing_hook_is_an_event_and_the_kill_goes_on_LIFE_143() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        pod = make_pod(pre_stop("main", exec={"command": ["x"]}), terminationGracePeriodSeconds=6)
+        stage = Stage(loop, {}, ExecSync=cri.ExecSyncResponse(exit_code=1))
+        await stage.kill_pod(pod, "main")
+        assert stage.stops == [(0.0, "main", 6)]
+        assert ("Warning", "FailedPreStopHook", "PreStopHook failed", "spec.containers{main}") in (
+            stage.events.seen
+        )
+
+    virtual(main)
+
+
+@pytest.mark.parametrize(("override", "timeout"), [(0, 2), (1, 2), (9, 9)])
+def test_override_replaces_grace_and_zero_skips_the_hook_LIFE_143(
+    override: int, timeout: int
+) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        pod = make_pod(pre_stop("main", exec={"command": ["x"]}), terminationGracePeriodSeconds=30)
+        stage = Stage(loop, {})
+        await stage.kill_pod(pod, "main", override=override)
+        assert stage.stops == [(0.0, "main", timeout)]
+        assert ("ExecSync" in stage.target.methods()) is (override > 0)
+
+    virtual(main)
+
+
+def test_sidecars_stop_in_reverse_after_the_regular_ones_LIFE_144() -> None:
+    """As recorded in s07: grace 20, main takes 1.1 s, then side2 with 19, then side1 with 19."""
+
+    async def main(loop: VirtualLoop) -> None:
+        sides = tuple({"name": n, "restartPolicy": "Always"} for n in ("side1", "side2"))
+        pod = make_pod("main", init=sides, terminationGracePeriodSeconds=20)
+        stage = Stage(loop, {"main": 1.1, "side2": 0.7})
+        await stage.kill_pod(pod, "main", "side1", "side2")
+        assert [(name, timeout) for _, name, timeout in stage.stops] == [
+            ("main", 20),
+            ("side2", 19),
+            ("side1", 19),
+        ]
+        assert [t for t, _, _ in stage.stops] == pytest.approx([0.0, 1.1, 1.8])
+
+    virtual(main)
+
+
+def test_sidecar_waits_no_longer_than_its_grace_LIFE_144() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        side = {"name": "side", "restartPolicy": "Always"}
+        pod = make_pod("main", init=(side,), terminationGracePeriodSeconds=5)
+        stage = Stage(loop, {"main": 60})
+        await stage.kill_pod(pod, "main", "side")
+        assert stage.stops == [(0.0, "main", 5), (5.0, "side", 2)]
+
+    virtual(main)
+
+
+def test_prerequisites_do_not_look_past_a_dead_sidecar_LIFE_144() -> None:
+    sides = tuple({"name": n, "restartPolicy": "Always"} for n in ("s1", "s2", "s3"))
+    pod = make_pod("main", init=sides)
+    assert termination_prerequisites(pod, ["main", "s1", "s3"]) == {
+        "s1": ("main",),
+        "s3": ("main",),
+    }
+
+
+def test_one_failed_kill_does_not_stop_the_others_and_not_found_is_success_LIFE_143() -> None:
+    import grpc
+
+    async def main(loop: VirtualLoop) -> None:
+        def stop(request: Any) -> Any:
+            code = {"a": grpc.StatusCode.UNKNOWN, "b": grpc.StatusCode.NOT_FOUND}
+            name = request.container_id.split("-")[0]
+            return Failure(code[name], "no") if name in code else cri.StopContainerResponse()
+
+        pod = make_pod("a", "b", "c")
+        stage = Stage(loop, {})
+        stage.target.answers["StopContainer"] = stop
+        errors = await stage.kill_pod(pod, "a", "b", "c")
+        assert [(e.target, e.reason) for e in errors] == [("a", "KillContainerError")]
+        assert len(stage.target.requests("StopContainer")) == 3
+
+    virtual(main)
+
+
+def test_stop_deadline_is_timeout_plus_request_timeout_CRI_006() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        stage = Stage(loop, {})
+        pod = make_pod(terminationGracePeriodSeconds=30)
+        await stage.killer.kill(pod, Kill("main-0", "main"))
+        assert stage.target.calls[0][2] == 150
+
+    virtual(main)

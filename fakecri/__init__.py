@@ -1,1 +1,84 @@
-"""A programmable fake CRI runtime."""
+"""A programmable fake CRI runtime: real semantics, no containers, any clock.
+
+    cri = FakeCRI()
+    cri.behaves(exits(1, after_s=2), container="web")      # what containers do
+    cri.on("StartContainer", pod="db").fails("UNKNOWN", "no space left", times=2)
+    ...                                                    # let a kubelet or agent use it
+    cri.assert_called("StartContainer", pod="db", times=3)
+
+`behavior` has the words for containers, `faults.On` those for calls, `server.serve` puts it on a
+unix socket, and pytest gets the fixture `fakecri`. It never imports a kubelet.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fakecri.behavior import (
+        Behavior,
+        Reply,
+        exits,
+        ignores,
+        prints,
+        replies,
+        start_fails,
+        stops,
+        uses,
+        writes_termination_message,
+    )
+    from fakecri.errors import CriError
+    from fakecri.fake import FakeCRI
+    from fakecri.images import RegistryImage, any_image, registry_of
+    from fakecri.node import FakeNode, Filesystem
+    from fakecri.target import CriTarget
+
+# Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
+_HOMES = {
+    "Behavior": "behavior",
+    "CriError": "errors",
+    "CriTarget": "target",
+    "FakeCRI": "fake",
+    "FakeNode": "node",
+    "Filesystem": "node",
+    "RegistryImage": "images",
+    "Reply": "behavior",
+    "any_image": "images",
+    "exits": "behavior",
+    "ignores": "behavior",
+    "prints": "behavior",
+    "registry_of": "images",
+    "replies": "behavior",
+    "start_fails": "behavior",
+    "stops": "behavior",
+    "uses": "behavior",
+    "writes_termination_message": "behavior",
+}
+
+__all__ = [
+    "Behavior",
+    "CriError",
+    "CriTarget",
+    "FakeCRI",
+    "FakeNode",
+    "Filesystem",
+    "RegistryImage",
+    "Reply",
+    "any_image",
+    "exits",
+    "ignores",
+    "prints",
+    "registry_of",
+    "replies",
+    "start_fails",
+    "stops",
+    "uses",
+    "writes_termination_message",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fakecri' has no attribute {name!r}")
+    return getattr(import_module(f"fakecri.{_HOMES[name]}"), name)

@@ -1,0 +1,363 @@
+"""FakeCRI: the fake runtime as tests hold it. The core, its timers, recorder and rules together.
+
+Works on any asyncio loop. On a `simtime.VirtualLoop` it needs no real time; on a real one it is
+what `fakecri serve` puts on a socket. What must never happen: the core's clock and the loop
+disagree, or a call waits for something that nothing will wake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri import image_calls, runtime_calls
+from fakecri.behavior import Behavior
+from fakecri.errors import CriError, deadline_exceeded, unknown
+from fakecri.events import EventStreams
+from fakecri.faults import Rule
+from fakecri.images import ImageStore, Registry, any_image
+from fakecri.instrument import Instrumented
+from fakecri.matching import Match, Subject
+from fakecri.node import FakeNode
+from fakecri.objects import Container, Sandbox, State
+from fakecri.plan import Plan, next_reply, plan_for
+from fakecri.runtime import LOST, SIGKILLED, Core
+from simtime import Clock, Ids, RealClock, Rng, VirtualLoop
+
+log = logging.getLogger("fakecri")
+DEFAULT_IMAGES = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
+
+
+class BehaviorRule(Rule):
+    """A rule on what containers do; it is used up by the starts it decides."""
+
+    def __init__(
+        self, rules: list[Rule], match: Match, behaviors: tuple[Behavior, ...], times: int | None
+    ) -> None:
+        super().__init__(rules, f"containers ({match}) behave", times)
+        self.match = match
+        self.behaviors = behaviors
+
+
+class FakeCRI(Instrumented):
+    """A programmable CRI runtime and image service.
+
+    `clock` None: the running loop's (a VirtualLoop's own clock, else the machine's). `images` are
+    present from the start; every other reference is pulled from `registry` (default: it has all).
+    `write_logs` True: log files are written where the create request says. `seed` makes ids.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        node: FakeNode | None = None,
+        *,
+        images: Iterable[str] = DEFAULT_IMAGES,
+        registry: Registry = any_image,
+        write_logs: bool = False,
+        call_limit: int = 100_000,
+    ) -> None:
+        super().__init__(clock or _loop_clock(), call_limit=call_limit)
+        self.node = node or FakeNode()
+        self.write_logs = write_logs
+        self.behaviors: list[Rule] = []
+        store = ImageStore(registry)
+        for reference in images:
+            store.add(reference)
+        self.core = Core(ids or Ids(Rng(0)), self.node, store, self._plan_of, self.clock.wall_ns)
+        self._down: CriError | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._exits: dict[str, list[asyncio.Future[None]]] = {}
+        self._streams = EventStreams(self.core)
+
+    # -- programming ---------------------------------------------------------------------------
+
+    def behaves(
+        self,
+        *behaviors: Behavior,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        attempt: int | None = None,
+        times: int | None = None,
+    ) -> Rule:
+        """Containers that fit do this, from their next start on; later rules win, kind by kind.
+
+        `times`: how many starts the rule decides, None for all. Names may be patterns (`web*`).
+        """
+        match = Match(pod, container, image, attempt)
+        return BehaviorRule(self.behaviors, match, behaviors, times)
+
+    def _behaves(self) -> Callable[..., Rule]:
+        return self.behaves
+
+    def _plan_of(self, container: Container) -> Plan:
+        subject = _subject(container)
+        rules = [r for r in self.behaviors if isinstance(r, BehaviorRule) and r.match.fits(subject)]
+        for rule in rules:
+            rule.take()
+        return plan_for(rule.behaviors for rule in rules)
+
+    @property
+    def images(self) -> ImageStore:
+        """The image store: `cri.images.add("name:tag")`, `.remove(...)`, `.registry = ...`."""
+        return self.core.images
+
+    # -- inspection ----------------------------------------------------------------------------
+
+    def containers(self, name: str | None = None, *, pod: str | None = None) -> list[Container]:
+        """The containers that exist, oldest first."""
+        self._pump()
+        match = Match(pod=pod, container=name)
+        return [c for c in self.core.containers.values() if match.fits(_subject(c))]
+
+    def container(self, name: str | None = None, *, pod: str | None = None) -> Container:
+        """The newest such container. Raises LookupError, listing those there are."""
+        found = self.containers(name, pod=pod)
+        if not found:
+            there = ", ".join(f"{c.pod.name}/{c.name}/{c.attempt}" for c in self.containers())
+            wanted = Match(pod=pod, container=name)
+            raise LookupError(f"no container ({wanted}); there are: {there or 'none'}")
+        return found[-1]
+
+    def sandboxes(self, *, pod: str | None = None) -> list[Sandbox]:
+        """The sandboxes that exist, oldest first."""
+        match = Match(pod=pod)
+        return [s for s in self.core.sandboxes.values() if match.fits(_sandbox_subject(s))]
+
+    # -- things that happen from outside -------------------------------------------------------
+
+    def exit(self, name: str | None = None, *, pod: str | None = None, code: int = 0) -> Container:
+        """The newest running container that fits ends by itself with `code`."""
+        return self.kill(name, pod=pod, exit_code=code)
+
+    def kill(
+        self,
+        name: str | None = None,
+        *,
+        pod: str | None = None,
+        exit_code: int = SIGKILLED,
+        reason: str = "",
+    ) -> Container:
+        """Somebody kills the newest running container that fits. Raises LookupError."""
+        running = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
+        if not running:
+            raise LookupError(f"no running container ({Match(pod=pod, container=name)})")
+        self.core.kill(running[-1], exit_code, reason)
+        self._pump()
+        return running[-1]
+
+    def drop(self, name: str | None = None, *, pod: str | None = None) -> Container:
+        """The newest container that fits vanishes from the runtime without a trace."""
+        container = self.container(name, pod=pod)
+        self.core.drop_container(container)
+        self._pump()
+        return container
+
+    def kill_sandbox(self, *, pod: str | None = None) -> Sandbox:
+        """The sandbox process of the newest sandbox that fits dies (CRI-039)."""
+        found = self.sandboxes(pod=pod)
+        if not found:
+            raise LookupError(f"no sandbox ({Match(pod=pod)})")
+        self.core.lose_sandbox(found[-1])
+        self._pump()
+        return found[-1]
+
+    def crash(self) -> None:
+        """The runtime goes down: calls fail with UNAVAILABLE; containers run on (CRI-160)."""
+        text = "connection error: the fake runtime is down"
+        self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
+
+    def restart(self) -> None:
+        """The runtime is up again, with everything it knew (CRI-160)."""
+        self._down = None
+
+    def reboot(self) -> None:
+        """The node reboots: every container has exited, no sandbox is ready, a new boot id."""
+        for container in list(self.core.containers.values()):
+            self.core.kill(container, LOST, "Unknown")
+        for sandbox in list(self.core.sandboxes.values()):
+            self.core.lose_sandbox(sandbox)
+            sandbox.ip = ""
+        self.node.boot = self.core.ids.uuid()
+        self._down = None
+        self._pump()
+
+    # -- answering -----------------------------------------------------------------------------
+
+    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        if self._down is not None:
+            raise self._down
+        self._pump()
+        slow = {
+            "StopContainer": self._stop_container,
+            "ExecSync": self._exec_sync,
+            "PullImage": self._pull_image,
+        }
+        try:
+            if method in slow:
+                return await slow[method](request)
+            handler = runtime_calls.HANDLERS.get(method) or image_calls.HANDLERS.get(method)
+            if handler is None:
+                raise _not_written(method)
+            return handler(self.core, request)
+        finally:
+            self._pump()
+
+    async def _answers(
+        self, method: str, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        if self._down is not None:
+            raise self._down
+        if method != "GetContainerEvents":
+            raise _not_written(method)
+        async for event in self._streams.subscribe():
+            yield event
+
+    async def _stop_container(self, request: pb.StopContainerRequest) -> Message:
+        """CRI-060..064: signal, wait, kill. A deadline before the time-out kills nothing."""
+        try:
+            container = self.core.find_container(request.container_id)
+        except CriError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                return pb.StopContainerResponse()
+            raise
+        if container.state is State.RUNNING and request.timeout > 0:
+            self.core.signal(container)
+            await self._exit_of(container, within_s=float(request.timeout))
+        self.core.kill(container)
+        return pb.StopContainerResponse()
+
+    async def _exec_sync(self, request: pb.ExecSyncRequest) -> Message:
+        """CRI-111, CRI-112; the answer is what the container's behaviour says, else exit 0."""
+        container = self.core.find_container(request.container_id)
+        if container.state is not State.RUNNING:
+            raise unknown(f"container is in CONTAINER_{container.state.name} state")
+        command = list(request.cmd)
+        if not command:
+            raise unknown("failed to exec in container: failed to start exec: no command")
+        age_s = container.age_s(self.clock.wall_ns())
+        rule = container.plan.reply_rule(command, age_s)
+        if rule is None:
+            return pb.ExecSyncResponse()
+        index = container.plan.replies.index(rule)
+        given = container.replies_given.get(index, 0)
+        container.replies_given[index] = given + 1
+        reply = next_reply(rule, command, given)
+        limit_s = float(request.timeout) if request.timeout > 0 else None
+        takes_s = reply.delay_s if limit_s is None else min(reply.delay_s, limit_s)
+        if takes_s > 0 and await self._exit_of(container, within_s=takes_s):
+            return pb.ExecSyncResponse(exit_code=SIGKILLED)
+        if limit_s is not None and reply.delay_s > limit_s:
+            raise deadline_exceeded(
+                f"failed to exec in container: timeout {limit_s:g}s exceeded: "
+                "context deadline exceeded"
+            )
+        return pb.ExecSyncResponse(
+            exit_code=reply.exit_code, stdout=reply.stdout.encode(), stderr=reply.stderr.encode()
+        )
+
+    async def _pull_image(self, request: pb.PullImageRequest) -> Message:
+        """CRI-092, CRI-096: takes the registry's time, then the image is there."""
+        source = self.images.look_up_in_registry(request.image.image)
+        if source.pull_s > 0:
+            await self.clock.sleep(source.pull_s)
+        if source.error:
+            from fakecri.errors import status_code
+
+            raise CriError(status_code(source.error_code), source.error)
+        return pb.PullImageResponse(image_ref=self.images.add(request.image.image, source).id)
+
+    async def _exit_of(self, container: Container, *, within_s: float) -> bool:
+        """Wait until the container is not running any more; False when `within_s` passed first."""
+        if self._pump() and container.state is not State.RUNNING:
+            return True
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._exits.setdefault(container.id, []).append(future)
+        try:
+            async with asyncio.timeout(within_s):
+                await future
+        except TimeoutError:
+            return False
+        return True
+
+    # -- time and news -------------------------------------------------------------------------
+
+    def _pump(self) -> bool:
+        """Bring the core up to now, hand out its news, and set the timer for what comes next."""
+        self.core.advance()
+        for news in self.core.news:
+            for future in self._exits.pop(news.object_id, ()) if _ends(news.kind) else ():
+                if not future.done():
+                    future.set_result(None)
+        self._streams.publish()
+        self.core.news.clear()
+        self._write_files()
+        self._set_timer()
+        return True
+
+    def _write_files(self) -> None:
+        for write in self.core.writes:
+            if write.append and not self.write_logs:
+                continue
+            path = Path(write.path)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("a" if write.append else "w", encoding="utf-8") as file:
+                    file.write(write.text)
+            except OSError as error:
+                log.warning("cannot write %s for a container: %s", path, error)
+        self.core.writes.clear()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due_ns = self.core.next_due_ns()
+        if due_ns is None:
+            return
+        delay_s = max(0.0, (due_ns - self.clock.wall_ns()) / 1e9)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # programmed between two loops; the next call sets it
+        self._timer = loop.call_later(delay_s, self._pump)
+
+
+def _ends(kind: int) -> bool:
+    return kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT)
+
+
+def _loop_clock() -> Clock:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return RealClock()
+    return loop.clock if isinstance(loop, VirtualLoop) else RealClock()
+
+
+def _subject(container: Container) -> Subject:
+    pod = container.pod
+    spec = container.config.image
+    image = spec.user_specified_image or spec.image
+    return Subject(pod.name, pod.namespace, pod.uid, container.name, image, container.attempt)
+
+
+def _sandbox_subject(sandbox: Sandbox) -> Subject:
+    meta = sandbox.config.metadata
+    return Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
+
+
+def _not_written(method: str) -> CriError:
+    return CriError(
+        grpc.StatusCode.UNIMPLEMENTED,
+        f"fakecri does not play {method} by itself; program an answer with "
+        f'cri.on("{method}").answers(...) or an error with cri.on("{method}").fails(...)',
+    )

@@ -1,0 +1,50 @@
+"""ImageService over the core: one function a method. PullImage, which takes time, is in
+`slow_calls.py`. Rules: CRI-090..098."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.messages import image_message
+from fakecri.runtime import Core
+
+
+def _list_images(core: Core, request: pb.ListImagesRequest) -> pb.ListImagesResponse:
+    # The filter is ignored, as containerd does (CRI-094).
+    return pb.ListImagesResponse(images=[image_message(i) for i in core.images.images.values()])
+
+
+def _image_status(core: Core, request: pb.ImageStatusRequest) -> pb.ImageStatusResponse:
+    image = core.images.find(request.image.image)
+    return pb.ImageStatusResponse(image=image_message(image) if image else None)
+
+
+def _remove_image(core: Core, request: pb.RemoveImageRequest) -> pb.RemoveImageResponse:
+    core.images.remove(request.image.image)
+    return pb.RemoveImageResponse()
+
+
+def _image_fs_info(core: Core, request: pb.ImageFsInfoRequest) -> pb.ImageFsInfoResponse:
+    usage = core.usage()
+    return pb.ImageFsInfoResponse(
+        image_filesystems=[
+            pb.FilesystemUsage(
+                timestamp=core.now_ns(),
+                fs_id=pb.FilesystemIdentifier(mountpoint=core.node.image_root),
+                used_bytes=pb.UInt64Value(value=usage.image_bytes + usage.writable_bytes),
+                inodes_used=pb.UInt64Value(value=100 * len(core.images.images)),
+            )
+        ]
+    )
+
+
+HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    "ListImages": _list_images,
+    "ImageStatus": _image_status,
+    "RemoveImage": _remove_image,
+    "ImageFsInfo": _image_fs_info,
+}

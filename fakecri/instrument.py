@@ -1,0 +1,172 @@
+"""The face every instrumented target has: recorder and fault rules around calls.
+
+`FakeCRI` and the recording proxy are this plus a target; so a test asks and programs both in the
+same words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import grpc
+from google.protobuf.message import Message
+
+from fakecri.errors import deadline_exceeded
+from fakecri.faults import Condition, FaultRules, On, Rule
+from fakecri.matching import Match
+from fakecri.recorder import Call, Recorder
+from simtime import Clock
+
+
+class Instrumented(ABC):
+    """Records calls and applies fault rules. Subclasses say what an undisturbed call does."""
+
+    def __init__(self, clock: Clock, *, call_limit: int = 100_000) -> None:
+        self.clock = clock
+        self.recorder = Recorder(call_limit)
+        self.faults = FaultRules()
+
+    @abstractmethod
+    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        """The undisturbed answer of a unary call."""
+
+    @abstractmethod
+    def _answers(
+        self, method: str, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        """The undisturbed answers of a streaming call."""
+
+    # -- CriTarget -----------------------------------------------------------------------------
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message:
+        """Answer one unary CRI call (see `fakecri.target.CriTarget`)."""
+        call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
+
+        async def proceed() -> Message:
+            return await self._answer(method, request, timeout_s)
+
+        async def answer() -> Message:
+            return await self.faults.apply(call, proceed)
+
+        response = await self._within(call, answer, timeout_s)
+        copy = type(response)()
+        copy.CopyFrom(response)
+        return copy
+
+    async def _within(
+        self, call: Call, answer: Callable[[], Awaitable[Message]], timeout_s: float | None
+    ) -> Message:
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await answer()
+        except TimeoutError:
+            self._note_error(call, late := deadline_exceeded())
+            raise late from None
+        except asyncio.CancelledError:
+            ended_s = self.clock.monotonic_s()
+            self.recorder.finish(call, ended_s, error=("CANCELLED", "the caller went away"))
+            raise
+        except grpc.RpcError as error:
+            self._note_error(call, error)
+            raise
+        self.recorder.finish(call, self.clock.monotonic_s(), response)
+        return response
+
+    def _note_error(self, call: Call, error: Any) -> None:
+        text = (error.code().name, error.details() or "")
+        self.recorder.finish(call, self.clock.monotonic_s(), error=text)
+
+    async def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]:
+        """Answer one streaming CRI call. Fault rules decide at its start."""
+        call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
+
+        async def start() -> Message:
+            return request
+
+        try:
+            await self.faults.apply(call, start)
+            async for message in self._answers(method, request, timeout_s):
+                yield message
+        except grpc.RpcError as error:
+            self._note_error(call, error)
+            raise
+        self.recorder.finish(call, self.clock.monotonic_s())
+
+    # -- programming ---------------------------------------------------------------------------
+
+    def on(
+        self,
+        method: str,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        attempt: int | None = None,
+        nth: int | None = None,
+        where: Callable[[Call], bool] | None = None,
+    ) -> On:
+        """The start of a rule on calls of `method`; see `On` for the verbs.
+
+        Names may be patterns; `nth` picks the n-th call that fits (from 1).
+        Raises: ValueError for a method CRI does not have.
+        """
+        require_method(method)
+        match = Match(pod, container, image, attempt)
+        return On(self.faults, Condition(method, match, nth, where), self._behaves())
+
+    def _behaves(self) -> Callable[..., Rule] | None:
+        """What programs behaviours; None where containers are real."""
+        return None
+
+    # -- questions and assertions (see Recorder) -----------------------------------------------
+
+    def calls(self, method: str | None = None, *, since_s: float = 0.0, **match: Any) -> list[Call]:
+        """Calls of `method` (None: all) that fit pod=, container=, image=, attempt=."""
+        return self.recorder.calls(method, since_s=since_s, **match)
+
+    def count(self, method: str | None = None, **match: Any) -> int:
+        """How many such calls there were."""
+        return self.recorder.count(method, **match)
+
+    def times_s(self, method: str | None = None, **match: Any) -> list[float]:
+        """When they arrived, the clock's monotonic seconds."""
+        return self.recorder.times_s(method, **match)
+
+    def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
+        """Fails, with the nearest miss and the last calls, unless there were such calls."""
+        self.recorder.assert_called(method, times=times, **match)
+
+    def assert_not_called(self, method: str, **match: Any) -> None:
+        """Fails if there was such a call."""
+        self.recorder.assert_not_called(method, **match)
+
+    def assert_order(self, steps: Sequence[str | tuple[str, str]]) -> None:
+        """Fails unless the calls came in this order (others between them allowed)."""
+        self.recorder.assert_order(steps)
+
+    def assert_series(
+        self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
+    ) -> None:
+        """Fails unless those calls came at these seconds after the first one."""
+        self.recorder.assert_series(method, expected_s, slack_s=slack_s, **match)
+
+
+def require_method(method: str) -> None:
+    """Raises ValueError, naming the nearest, for a method that CRI v1 does not have."""
+    from difflib import get_close_matches
+
+    from criapi.v1 import api_pb2 as pb
+
+    services = pb.DESCRIPTOR.services_by_name.values()
+    known = [m.name for service in services for m in service.methods]
+    if method not in known:
+        near = get_close_matches(method, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"CRI v1 has no method {method!r}{hint}")

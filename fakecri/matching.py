@@ -1,0 +1,61 @@
+"""Which calls and containers a rule is about: by pod, container, image, attempt. Pure.
+
+Names may be patterns (`web*`). A field that a rule leaves open matches everything; a field that a
+call does not have (an image pull has no container) matches only an open one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call or a container is about; empty where it has none."""
+
+    pod: str = ""
+    namespace: str = ""
+    uid: str = ""
+    container: str = ""
+    image: str = ""
+    attempt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The open or wanted fields of a rule. `pod` may name the pod or its UID."""
+
+    pod: str | None = None
+    container: str | None = None
+    image: str | None = None
+    attempt: int | None = None
+
+    def fits(self, subject: Subject) -> bool:
+        return not self.differences(subject)
+
+    def differences(self, subject: Subject) -> list[str]:
+        """What keeps `subject` from fitting, a text each (`container: wanted 'web', got 'x'`)."""
+        found = []
+        if self.pod is not None and not (_like(subject.pod, self.pod) or subject.uid == self.pod):
+            found.append(f"pod: wanted {self.pod!r}, got {subject.pod!r}")
+        if self.container is not None and not _like(subject.container, self.container):
+            found.append(f"container: wanted {self.container!r}, got {subject.container!r}")
+        if self.image is not None and not _like(subject.image, self.image):
+            found.append(f"image: wanted {self.image!r}, got {subject.image!r}")
+        if self.attempt is not None and subject.attempt != self.attempt:
+            found.append(f"attempt: wanted {self.attempt}, got {subject.attempt}")
+        return found
+
+    def __str__(self) -> str:
+        given = {
+            "pod": self.pod,
+            "container": self.container,
+            "image": self.image,
+            "attempt": self.attempt,
+        }
+        return ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None) or "anything"
+
+
+def _like(value: str, pattern: str) -> bool:
+    return value == pattern or fnmatchcase(value, pattern)

@@ -1,0 +1,104 @@
+"""The fake machine: memory, filesystems, CPUs, and what the containers take of them.
+
+The runtime core registers what its containers use; `memory()` and `filesystem()` add that to the
+base load, so CRI statistics and the machine's own numbers always agree. The methods have the
+shape that a kubelet under test wants of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+GIB: Final = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """Memory of the machine, bytes."""
+
+    total_bytes: int
+    working_set_bytes: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemStats:
+    """One filesystem, bytes and inodes."""
+
+    device: str
+    capacity_bytes: int
+    available_bytes: int
+    inodes: int
+    inodes_free: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What all containers and images use together, bytes."""
+
+    memory_bytes: int = 0
+    writable_bytes: int = 0
+    image_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Filesystem:
+    """A filesystem of the fake node. `base_used_bytes` is what others than containers use."""
+
+    device: str
+    capacity_bytes: int = 100 * GIB
+    base_used_bytes: int = 20 * GIB
+    inodes: int = 6_553_600
+    base_used_inodes: int = 500_000
+    holds_containers: bool = True  # writable layers count here
+    holds_images: bool = True
+
+
+@dataclass(slots=True)
+class FakeNode:
+    """A machine. Change its fields while a test runs: pressure comes and goes at once.
+
+    `filesystems` maps a path prefix to the filesystem mounted there; the longest prefix counts.
+    """
+
+    memory_bytes: int = 8 * GIB
+    base_memory_used_bytes: int = 1 * GIB
+    cpus: int = 4
+    boot: str = "00000000-0000-4000-8000-000000000001"
+    filesystems: dict[str, Filesystem] = field(default_factory=lambda: {"/": Filesystem("disk0")})
+    image_root: str = "/var/lib/containerd"
+    usage: Callable[[], Usage] = Usage
+    now_ns: Callable[[], int] = lambda: 0
+
+    def memory(self) -> MemoryStats:
+        used = self.base_memory_used_bytes + self.usage().memory_bytes
+        return MemoryStats(self.memory_bytes, min(used, self.memory_bytes), self.now_ns())
+
+    def filesystem(self, path: str) -> FilesystemStats:
+        """The filesystem that holds `path`. Raises FileNotFoundError when none is mounted there."""
+        mounts = [m for m in self.filesystems if _below(path, m)]
+        if not mounts:
+            raise FileNotFoundError(f"{path} is on no filesystem of the fake node")
+        fs = self.filesystems[max(mounts, key=len)]
+        usage = self.usage()
+        used = fs.base_used_bytes
+        used += usage.writable_bytes if fs.holds_containers else 0
+        used += usage.image_bytes if fs.holds_images else 0
+        free_inodes = max(0, fs.inodes - fs.base_used_inodes)
+        available = max(0, fs.capacity_bytes - used)
+        return FilesystemStats(
+            fs.device, fs.capacity_bytes, available, fs.inodes, free_inodes, self.now_ns()
+        )
+
+    def cpu_count(self) -> int:
+        return self.cpus
+
+    def boot_id(self) -> str:
+        return self.boot
+
+
+def _below(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip("/") + "/")

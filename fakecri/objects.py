@@ -1,0 +1,128 @@
+"""Sandboxes and containers: the state tables and what is remembered of each object.
+
+The states and their changes are CRI-050 and the model of docs/spec/cri.md. A container is started
+at most once; EXITED and NOTREADY are final. Times are nanoseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.plan import Plan
+
+
+class State(Enum):
+    """Container states; the values are those of the wire."""
+
+    CREATED = pb.CONTAINER_CREATED
+    RUNNING = pb.CONTAINER_RUNNING
+    EXITED = pb.CONTAINER_EXITED
+    UNKNOWN = pb.CONTAINER_UNKNOWN
+
+
+class Input(Enum):
+    """What can happen to a container."""
+
+    START = "start"
+    FAIL_TO_START = "fail to start"
+    EXIT = "exit"
+    LOSE = "lose"
+
+
+# Pairs that are not listed are errors of the fake itself.
+TRANSITIONS: Final = {
+    (State.CREATED, Input.START): State.RUNNING,  # CRI-055
+    (State.CREATED, Input.FAIL_TO_START): State.EXITED,  # CRI-056
+    (State.RUNNING, Input.EXIT): State.EXITED,  # CRI-070
+    (State.RUNNING, Input.LOSE): State.UNKNOWN,  # CRI-162
+    (State.UNKNOWN, Input.EXIT): State.EXITED,  # CRI-162
+}
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """One pod sandbox. `config` is the request's PodSandboxConfig, kept whole."""
+
+    id: str
+    config: pb.PodSandboxConfig
+    runtime_handler: str
+    created_at_ns: int
+    ip: str = ""
+    ready: bool = True
+
+    @property
+    def name_key(self) -> str:
+        """What no other sandbox may be called (CRI-024)."""
+        meta = self.config.metadata
+        return f"{meta.name}_{meta.namespace}_{meta.uid}_{meta.attempt}"
+
+    @property
+    def on_host_network(self) -> bool:
+        return self.config.linux.security_context.namespace_options.network == pb.NODE
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line a container wrote."""
+
+    time_ns: int
+    stream: str
+    text: str
+
+
+@dataclass(slots=True)
+class Container:
+    """One container. `plan` is what this run does; it is fixed when the container starts."""
+
+    id: str
+    sandbox: Sandbox
+    config: pb.ContainerConfig
+    pod: pb.PodSandboxMetadata
+    image_id: str
+    image_ref: str
+    created_at_ns: int
+    log_path: str = ""
+    state: State = State.CREATED
+    started_at_ns: int = 0
+    finished_at_ns: int = 0
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    pid: int = 0
+    plan: Plan = field(default_factory=Plan)
+    resources: pb.LinuxContainerResources = field(default_factory=pb.LinuxContainerResources)
+    # The run's own clockwork: when it ends and why, and which lines are still to be written.
+    end_due_ns: int | None = None
+    end_code: int = 0
+    end_reason: str = ""
+    end_message: str = ""
+    lines_written: int = 0
+    stop_signalled: bool = False
+    replies_given: dict[int, int] = field(default_factory=dict)
+    log: list[LogLine] = field(default_factory=list)
+
+    def change(self, what: Input) -> None:
+        """Take the transition of the table. Raises KeyError for a pair that is not in it."""
+        self.state = TRANSITIONS[(self.state, what)]
+
+    @property
+    def name(self) -> str:
+        return str(self.config.metadata.name)
+
+    @property
+    def attempt(self) -> int:
+        return int(self.config.metadata.attempt)
+
+    @property
+    def name_key(self) -> str:
+        """What no other container may be called (CRI-024); the pod as the create request had it."""
+        pod = self.pod
+        return f"{self.name}_{pod.name}_{pod.namespace}_{pod.uid}_{self.attempt}"
+
+    def age_s(self, now_ns: int) -> float:
+        """Seconds since its start; 0 before it."""
+        return max(0, now_ns - self.started_at_ns) / 1e9 if self.started_at_ns else 0.0

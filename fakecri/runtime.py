@@ -1,0 +1,399 @@
+"""The fake runtime's core: sandboxes, containers, names and time, without I/O or timers.
+
+How it works. Every operation takes effect at once, at the time of `now_ns`. What happens later (a
+container ends, writes a line, runs out of memory) is on a heap: `next_due_ns` says when the next of
+it is due, `advance` applies what is. The shell around the core (`calls.py`, `fake.py`) waits for
+that, and for the few calls that take time. What the world outside must learn is in `news` (state
+changes) and `writes` (files), which the shell empties.
+
+What must never happen: the core reads a clock; two objects share a name (CRI-024); a container
+starts twice or leaves EXITED; a time stamp repeats or goes back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.errors import CriError, not_found, unknown
+from fakecri.images import ImageStore
+from fakecri.messages import OOM_KILLED, START_ERROR, exit_reason
+from fakecri.node import FakeNode, Usage
+from fakecri.objects import Container, Input, LogLine, Sandbox, State
+from fakecri.plan import Plan
+from simtime import Ids
+
+SIGKILLED: Final = 137
+START_FAILED: Final = 128
+LOST: Final = 255
+
+T = TypeVar("T", Sandbox, Container)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A change of state: what GetContainerEvents tells, and what waiting calls wait for."""
+
+    kind: pb.ContainerEventType
+    object_id: str
+    sandbox: Sandbox
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileWrite:
+    """Bytes for a file of the host: a log line, or a termination message (`append` False)."""
+
+    path: str
+    text: str
+    append: bool
+
+
+@dataclass(slots=True)
+class Core:
+    """State and operations. `plan_of(container)` says what a run of a container will do."""
+
+    ids: Ids
+    node: FakeNode
+    images: ImageStore
+    plan_of: Callable[[Container], Plan]
+    now_ns: Callable[[], int]
+    sandboxes: dict[str, Sandbox] = field(default_factory=dict)
+    containers: dict[str, Container] = field(default_factory=dict)
+    news: list[News] = field(default_factory=list)
+    writes: list[FileWrite] = field(default_factory=list)
+    network_ready: bool = True
+    _names: dict[str, str] = field(default_factory=dict)
+    _due: list[tuple[int, int, str]] = field(default_factory=list)
+    _counter: int = 0
+    _last_stamp_ns: int = 0
+    _next_ip: int = 2
+
+    def __post_init__(self) -> None:
+        self.node.usage = self.usage
+        self.node.now_ns = self.now_ns
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def stamp_ns(self) -> int:
+        """A time stamp: now, but never one given before (CRI-050: created < started < finished)."""
+        self._last_stamp_ns = max(self.now_ns(), self._last_stamp_ns + 1)
+        return self._last_stamp_ns
+
+    def next_due_ns(self) -> int | None:
+        """When `advance` next has something to do; None: nothing is planned."""
+        while self._due and self._due[0][2] not in self.containers:
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def advance(self) -> None:
+        """Apply everything that is due now, in order of its time."""
+        now = self.now_ns()
+        while self._due and self._due[0][0] <= now:
+            _, _, container_id = heapq.heappop(self._due)
+            container = self.containers.get(container_id)
+            if container is not None and container.state is State.RUNNING:
+                self._write_lines(container, now)
+                if container.end_due_ns is not None and container.end_due_ns <= now:
+                    self._end(container)
+
+    def _plan_wake_up(self, container: Container, due_ns: int) -> None:
+        self._counter += 1
+        heapq.heappush(self._due, (due_ns, self._counter, container.id))
+
+    # -- names and look-up ---------------------------------------------------------------------
+
+    def _reserve(self, kind: str, name: str, object_id: str) -> None:
+        holder = self._names.get(f"{kind} {name}")
+        if holder is not None:
+            raise unknown(
+                f'failed to reserve {kind} name "{name}": name "{name}" is reserved for "{holder}"'
+            )
+        self._names[f"{kind} {name}"] = object_id
+
+    def find_sandbox(self, object_id: str) -> Sandbox:
+        """By id or unique prefix. Raises CriError: NOT_FOUND, or UNKNOWN for an empty or
+        ambiguous id (CRI-021..023)."""
+        return _find(self.sandboxes, object_id, "sandbox")
+
+    def find_container(self, object_id: str) -> Container:
+        """By id or unique prefix; errors as `find_sandbox`."""
+        return _find(self.containers, object_id, "container")
+
+    def containers_of(self, sandbox: Sandbox) -> list[Container]:
+        return [c for c in self.containers.values() if c.sandbox is sandbox]
+
+    # -- sandboxes -----------------------------------------------------------------------------
+
+    def run_sandbox(self, config: pb.PodSandboxConfig, handler: str) -> Sandbox:
+        """RunPodSandbox (CRI-030): READY at once, with an address unless on the host's network."""
+        if not config.HasField("metadata"):
+            raise unknown("sandbox config must include metadata")
+        if handler:
+            raise unknown(
+                f'failed to get sandbox runtime: no runtime for "{handler}" is configured'
+            )
+        sandbox = Sandbox(self.ids.hex(), _copy(config), handler, self.stamp_ns())
+        if not self.network_ready and not sandbox.on_host_network:
+            raise unknown(
+                f'failed to setup network for sandbox "{sandbox.id}": cni plugin not initialized'
+            )
+        self._reserve("sandbox", sandbox.name_key, sandbox.id)
+        if not sandbox.on_host_network:
+            sandbox.ip = self._new_ip()
+        self.sandboxes[sandbox.id] = sandbox
+        self._tell(pb.CONTAINER_CREATED_EVENT, sandbox.id, sandbox)
+        self._tell(pb.CONTAINER_STARTED_EVENT, sandbox.id, sandbox)
+        return sandbox
+
+    def _new_ip(self) -> str:
+        number = self._next_ip
+        self._next_ip += 1
+        return f"10.88.{number // 256 % 256}.{number % 256}"
+
+    def stop_sandbox(self, sandbox: Sandbox) -> None:
+        """StopPodSandbox (CRI-036): kills what runs, then NOTREADY without address. Repeatable."""
+        for container in self.containers_of(sandbox):
+            if container.state in (State.RUNNING, State.UNKNOWN):
+                self.kill(container)
+        if sandbox.ready:
+            sandbox.ready = False
+            self._tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
+        sandbox.ip = ""
+
+    def lose_sandbox(self, sandbox: Sandbox) -> None:
+        """The sandbox process dies: NOTREADY, address kept, containers run on (CRI-039)."""
+        if sandbox.ready:
+            sandbox.ready = False
+            self._tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
+
+    def remove_sandbox(self, sandbox: Sandbox) -> None:
+        """RemovePodSandbox (CRI-038): stops it, removes its containers, then itself."""
+        self.stop_sandbox(sandbox)
+        for container in self.containers_of(sandbox):
+            self.remove_container(container)
+        del self.sandboxes[sandbox.id]
+        self._names.pop(f"sandbox {sandbox.name_key}", None)
+        self._tell(pb.CONTAINER_DELETED_EVENT, sandbox.id, sandbox)
+
+    # -- containers ----------------------------------------------------------------------------
+
+    def create_container(self, request: pb.CreateContainerRequest) -> Container:
+        """CreateContainer (CRI-051, CRI-052, CRI-024, CRI-040, CRI-100)."""
+        if not request.config.HasField("metadata"):
+            raise unknown("container config must include metadata")
+        if not request.HasField("sandbox_config"):
+            raise unknown("pod sandbox config must include metadata")
+        sandbox = self.find_sandbox(request.pod_sandbox_id)
+        if not sandbox.ready:
+            raise CriError(
+                grpc.StatusCode.NOT_FOUND,
+                f'failed to get sandbox container task: no running task found: task "{sandbox.id}"',
+            )
+        wanted = request.config.image.image
+        image = self.images.find(wanted) if wanted else None
+        if image is None:
+            code = grpc.StatusCode.NOT_FOUND if wanted else grpc.StatusCode.UNKNOWN
+            raise CriError(code, f'failed to resolve image "{wanted}": not found')
+        container = Container(
+            self.ids.hex(),
+            sandbox,
+            _copy(request.config),
+            _copy(request.sandbox_config.metadata),
+            image.id,
+            image.digests[0] if image.digests else image.id,
+            self.stamp_ns(),
+            _log_path(request),
+        )
+        container.resources.CopyFrom(request.config.linux.resources)
+        self._reserve("container", container.name_key, container.id)
+        self.containers[container.id] = container
+        self._tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
+        return container
+
+    def start_container(self, container: Container) -> None:
+        """StartContainer (CRI-055..057); raises CriError, and a failed start leaves it EXITED."""
+        if container.state is not State.CREATED:
+            raise unknown(
+                f'failed to set starting state for container "{container.id}": '
+                f"container is in CONTAINER_{container.state.name} state"
+            )
+        plan = container.plan = self.plan_of(container)
+        failure = plan.start_fails.message if plan.start_fails else ""
+        if not container.sandbox.ready:
+            failure = f'sandbox container "{container.sandbox.id}" is not running'
+        if failure:
+            container.change(Input.FAIL_TO_START)
+            container.finished_at_ns = self.stamp_ns()
+            container.exit_code, container.reason = START_FAILED, START_ERROR
+            container.message = failure
+            raise unknown(f'failed to start container "{container.id}": {failure}')
+        container.change(Input.START)
+        container.started_at_ns = self.stamp_ns()
+        self._counter += 1
+        container.pid = 1000 + self._counter
+        self._plan_run(container)
+        self._tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
+
+    def _plan_run(self, container: Container) -> None:
+        plan = container.plan
+        if plan.exits is not None:
+            container.end_code, container.end_message = plan.exits.code % 256, plan.exits.message
+            container.end_reason = plan.exits.reason
+            self._end_at(container, container.started_at_ns + round(plan.exits.after_s * 1e9))
+        oom_s = plan.oom_after_s(container.resources.memory_limit_in_bytes)
+        if oom_s is not None and (plan.exits is None or oom_s <= plan.exits.after_s):
+            container.end_code, container.end_reason = SIGKILLED, OOM_KILLED
+            container.end_message = ""
+            self._end_at(container, container.started_at_ns + round(oom_s * 1e9))
+        for line in plan.prints:
+            self._plan_wake_up(container, container.started_at_ns + round(line.at_s * 1e9))
+
+    def _end_at(self, container: Container, due_ns: int) -> None:
+        container.end_due_ns = due_ns
+        self._plan_wake_up(container, due_ns)
+
+    def signal(self, container: Container) -> None:
+        """Deliver the stop signal, once per container (CRI-063): it may bring the end nearer."""
+        if container.state is not State.RUNNING or container.stop_signalled:
+            return
+        container.stop_signalled = True
+        now = self.now_ns()
+        delay_s = container.plan.stop_delay_s(container.age_s(now))
+        if delay_s is None:
+            return
+        due = now + round(delay_s * 1e9)
+        if container.end_due_ns is None or due < container.end_due_ns:
+            container.end_code, container.end_reason = container.plan.stops.code, ""
+            container.end_message = ""
+            self._end_at(container, due)
+
+    def kill(self, container: Container, code: int = SIGKILLED, reason: str = "") -> None:
+        """End a running (or lost) container now, as SIGKILL does."""
+        if container.state is State.UNKNOWN:
+            code = LOST
+        elif container.state is not State.RUNNING:
+            return
+        container.end_code, container.end_reason, container.end_message = code, reason, ""
+        self._end(container)
+
+    def _end(self, container: Container) -> None:
+        self._write_lines(container, self.now_ns())
+        container.change(Input.EXIT)
+        container.finished_at_ns = self.stamp_ns()
+        container.exit_code = container.end_code
+        container.reason = container.end_reason or exit_reason(container.end_code)
+        container.message = container.end_message
+        container.end_due_ns = None
+        if container.plan.termination_message:
+            self._leave_message(container)
+        self._tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
+
+    def _leave_message(self, container: Container) -> None:
+        annotations = container.config.annotations
+        path = annotations.get("io.kubernetes.container.terminationMessagePath")
+        for mount in container.config.mounts:
+            if mount.container_path == (path or "/dev/termination-log"):
+                text = container.plan.termination_message
+                self.writes.append(FileWrite(mount.host_path, text, append=False))
+
+    def remove_container(self, container: Container) -> None:
+        """RemoveContainer (CRI-066): kills a running one; the log file stays."""
+        if container.state in (State.RUNNING, State.UNKNOWN):
+            self.kill(container)
+        self.drop_container(container)
+        self._tell(pb.CONTAINER_DELETED_EVENT, container.id, container.sandbox)
+
+    def drop_container(self, container: Container) -> None:
+        """The container vanishes without a word, as after a lost disk."""
+        self.containers.pop(container.id, None)
+        self._names.pop(f"container {container.name_key}", None)
+
+    def _write_lines(self, container: Container, now_ns: int) -> None:
+        age_s = container.age_s(now_ns)
+        lines = sorted(container.plan.prints, key=lambda line: line.at_s)
+        while container.lines_written < len(lines):
+            line = lines[container.lines_written]
+            if line.at_s > age_s:
+                return
+            container.lines_written += 1
+            due_ns = container.started_at_ns + round(line.at_s * 1e9)
+            entry = LogLine(due_ns, line.stream, line.text)
+            container.log.append(entry)
+            if container.log_path:
+                text = log_text(entry)
+                self.writes.append(FileWrite(container.log_path, text, append=True))
+
+    # -- the node ------------------------------------------------------------------------------
+
+    def usage(self) -> Usage:
+        """What containers and images use of the node now."""
+        now = self.now_ns()
+        running = [c for c in self.containers.values() if c.state is State.RUNNING]
+        memory = sum(c.plan.memory_bytes(c.age_s(now)) for c in running)
+        ended = (c for c in self.containers.values() if c.state is State.EXITED)
+        disk = sum(c.plan.disk_bytes(c.age_s(now)) for c in running)
+        disk += sum(c.plan.disk_bytes(c.age_s(c.finished_at_ns)) for c in ended)
+        return Usage(memory, disk, self.images.total_bytes())
+
+    def _tell(self, kind: pb.ContainerEventType, object_id: str, sandbox: Sandbox) -> None:
+        self.news.append(News(kind, object_id, sandbox, self.now_ns()))
+
+
+def log_text(line: LogLine) -> str:
+    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes).
+
+    >>> log_text(LogLine(1_500_000_000_100_000_000, "stdout", "hi"))
+    '2017-07-14T02:40:00.1Z stdout F hi\\n'
+    """
+    from simtime import format_rfc3339
+
+    stamp = format_rfc3339(line.time_ns, digits=9).rstrip("Z").rstrip("0").rstrip(".") + "Z"
+    data = line.text.encode()
+    pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
+    marks = ["P"] * (len(pieces) - 1) + ["F"]
+    rows = zip(marks, pieces, strict=True)
+    return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
+
+
+def _log_path(request: pb.CreateContainerRequest) -> str:
+    directory, path = request.sandbox_config.log_directory, request.config.log_path
+    return f"{directory}/{path}" if directory and path else ""
+
+
+def _find(table: dict[str, T], object_id: str, kind: str) -> T:
+    if not object_id:
+        raise unknown("prefix can't be empty")
+    if object_id in table:
+        return table[object_id]
+    found = [value for key, value in table.items() if key.startswith(object_id)]
+    if len(found) > 1:
+        raise unknown(f"Multiple IDs found with provided prefix: {object_id}")
+    if not found:
+        raise not_found(kind, object_id)
+    return found[0]
+
+
+M = TypeVar("M", pb.PodSandboxConfig, pb.ContainerConfig, pb.PodSandboxMetadata)
+
+
+def _copy(message: M) -> M:
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+def matching_ids(table: Iterable[str], wanted: str) -> set[str] | None:
+    """Ids that a list filter's id field selects: None for an empty field, else one or none
+    (CRI-022: an unknown or ambiguous prefix selects nothing)."""
+    if not wanted:
+        return None
+    found = {key for key in table if key.startswith(wanted)}
+    if wanted in found:
+        return {wanted}
+    return found if len(found) == 1 else set()

@@ -1,0 +1,244 @@
+"""RuntimeService over the core: one function a method, each from request to answer.
+
+The functions are synchronous: what takes time (StopContainer, ExecSync) is in `slow_calls.py`.
+Nil-safe lookups and codes are CRI-020..136.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.errors import CriError, unknown
+from fakecri.messages import (
+    container_item,
+    container_stats,
+    container_status,
+    labels_fit,
+    sandbox_item,
+    sandbox_status,
+)
+from fakecri.objects import Container, Sandbox, State
+from fakecri.runtime import Core, matching_ids
+
+RUNTIME_NAME: Final = "fakecri"
+API_VERSION: Final = "v1"
+CRI_VERSION: Final = "0.1.0"
+
+
+def runtime_version() -> str:
+    """The version of this distribution, as Version reports it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("refkubelet")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
+    return pb.VersionResponse(
+        version=CRI_VERSION,
+        runtime_name=RUNTIME_NAME,
+        runtime_version=runtime_version(),
+        runtime_api_version=API_VERSION,
+    )
+
+
+def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
+    network = pb.RuntimeCondition(type="NetworkReady", status=core.network_ready)
+    if not core.network_ready:
+        network.reason = "NetworkPluginNotReady"
+        network.message = "Network plugin returns error: cni plugin not initialized"
+    ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
+    response = pb.StatusResponse(status=pb.RuntimeStatus(conditions=[ready, network]))
+    if request.verbose:
+        response.info["config"] = json.dumps({"runtime": RUNTIME_NAME})
+    return response
+
+
+def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:
+    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=pb.CGROUPFS)
+    return pb.RuntimeConfigResponse(linux=driver)
+
+
+def _update_runtime_config(core: Core, request: Message) -> pb.UpdateRuntimeConfigResponse:
+    return pb.UpdateRuntimeConfigResponse()
+
+
+# -- sandboxes ---------------------------------------------------------------------------------
+
+
+def _run_pod_sandbox(core: Core, request: pb.RunPodSandboxRequest) -> pb.RunPodSandboxResponse:
+    sandbox = core.run_sandbox(request.config, request.runtime_handler)
+    return pb.RunPodSandboxResponse(pod_sandbox_id=sandbox.id)
+
+
+def _known(find: Callable[[str], Any], object_id: str) -> Any | None:
+    """The object, or None where an unknown id is fine (CRI-023); other lookup errors stay."""
+    try:
+        return find(object_id)
+    except CriError as error:
+        if error.code().name != "NOT_FOUND":
+            raise
+        return None
+
+
+def _stop_pod_sandbox(core: Core, request: pb.StopPodSandboxRequest) -> pb.StopPodSandboxResponse:
+    sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
+    if sandbox is not None:
+        core.stop_sandbox(sandbox)
+    return pb.StopPodSandboxResponse()
+
+
+def _remove_pod_sandbox(
+    core: Core, request: pb.RemovePodSandboxRequest
+) -> pb.RemovePodSandboxResponse:
+    sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
+    if sandbox is not None:
+        core.remove_sandbox(sandbox)
+    return pb.RemovePodSandboxResponse()
+
+
+def _pod_sandbox_status(
+    core: Core, request: pb.PodSandboxStatusRequest
+) -> pb.PodSandboxStatusResponse:
+    sandbox = core.find_sandbox(request.pod_sandbox_id)
+    response = pb.PodSandboxStatusResponse(status=sandbox_status(sandbox))
+    if request.verbose:
+        response.info["info"] = json.dumps({"pid": 1, "runtime": RUNTIME_NAME})
+    return response
+
+
+def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListPodSandboxResponse:
+    wanted = request.filter
+    ids = matching_ids(core.sandboxes, wanted.id)
+    state = wanted.state.state if wanted.HasField("state") else None
+    return pb.ListPodSandboxResponse(
+        items=[
+            sandbox_item(s)
+            for s in core.sandboxes.values()
+            if (ids is None or s.id in ids)
+            and (state is None or s.ready == (state == pb.SANDBOX_READY))
+            and labels_fit(s.config.labels, wanted.label_selector)
+        ]
+    )
+
+
+# -- containers --------------------------------------------------------------------------------
+
+
+def _create_container(core: Core, request: pb.CreateContainerRequest) -> pb.CreateContainerResponse:
+    return pb.CreateContainerResponse(container_id=core.create_container(request).id)
+
+
+def _start_container(core: Core, request: pb.StartContainerRequest) -> pb.StartContainerResponse:
+    core.start_container(core.find_container(request.container_id))
+    return pb.StartContainerResponse()
+
+
+def _remove_container(core: Core, request: pb.RemoveContainerRequest) -> pb.RemoveContainerResponse:
+    container: Container | None = _known(core.find_container, request.container_id)
+    if container is not None:
+        core.remove_container(container)
+    return pb.RemoveContainerResponse()
+
+
+def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.ContainerStatusResponse:
+    container = core.find_container(request.container_id)
+    response = pb.ContainerStatusResponse(status=container_status(container, core.images))
+    if request.verbose:
+        info = {"sandboxID": container.sandbox.id, "pid": container.pid}
+        response.info["info"] = json.dumps(info)
+    return response
+
+
+def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListContainersResponse:
+    wanted = request.filter
+    ids = matching_ids(core.containers, wanted.id)
+    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    state = wanted.state.state if wanted.HasField("state") else None
+    return pb.ListContainersResponse(
+        containers=[
+            container_item(c)
+            for c in core.containers.values()
+            if (ids is None or c.id in ids)
+            and (sandboxes is None or c.sandbox.id in sandboxes)
+            and (state is None or c.state.value == state)
+            and labels_fit(c.config.labels, wanted.label_selector)
+        ]
+    )
+
+
+def _update_container_resources(
+    core: Core, request: pb.UpdateContainerResourcesRequest
+) -> pb.UpdateContainerResourcesResponse:
+    container = core.find_container(request.container_id)
+    container.resources.MergeFrom(request.linux)  # only non-zero fields change (CRI-121)
+    return pb.UpdateContainerResourcesResponse()
+
+
+def _reopen_container_log(
+    core: Core, request: pb.ReopenContainerLogRequest
+) -> pb.ReopenContainerLogResponse:
+    container = core.find_container(request.container_id)
+    if container.state is not State.RUNNING:
+        raise unknown("container is not running")
+    return pb.ReopenContainerLogResponse()
+
+
+# -- statistics --------------------------------------------------------------------------------
+
+
+def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.ContainerStatsResponse:
+    container = core.find_container(request.container_id)
+    if container.state is not State.RUNNING:
+        raise unknown("unexpected metrics response: []")
+    return pb.ContainerStatsResponse(stats=_stats(core, container))
+
+
+def _list_container_stats(
+    core: Core, request: pb.ListContainerStatsRequest
+) -> pb.ListContainerStatsResponse:
+    wanted = request.filter
+    ids = matching_ids(core.containers, wanted.id)
+    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    return pb.ListContainerStatsResponse(
+        stats=[
+            _stats(core, c)
+            for c in core.containers.values()
+            if (ids is None or c.id in ids)
+            and (sandboxes is None or c.sandbox.id in sandboxes)
+            and labels_fit(c.config.labels, wanted.label_selector)
+        ]
+    )
+
+
+def _stats(core: Core, container: Container) -> pb.ContainerStats:
+    return container_stats(container, core.now_ns(), fs_mountpoint=core.node.image_root)
+
+
+HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    "Version": _version,
+    "Status": _status,
+    "RuntimeConfig": _runtime_config,
+    "UpdateRuntimeConfig": _update_runtime_config,
+    "RunPodSandbox": _run_pod_sandbox,
+    "StopPodSandbox": _stop_pod_sandbox,
+    "RemovePodSandbox": _remove_pod_sandbox,
+    "PodSandboxStatus": _pod_sandbox_status,
+    "ListPodSandbox": _list_pod_sandbox,
+    "CreateContainer": _create_container,
+    "StartContainer": _start_container,
+    "RemoveContainer": _remove_container,
+    "ContainerStatus": _container_status,
+    "ListContainers": _list_containers,
+    "UpdateContainerResources": _update_container_resources,
+    "ReopenContainerLog": _reopen_container_log,
+    "ContainerStats": _container_stats,
+    "ListContainerStats": _list_container_stats,
+}

@@ -1,0 +1,372 @@
+"""The status manager against a fake API server, in virtual time (STAT-001..031)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.model.objects import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    decode_pod,
+    uid,
+)
+from refkubelet.pods.manager import PodManager
+from refkubelet.status.manager import StatusDeps, StatusManager
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class World:
+    """A status manager, its pods, and the API server it writes to."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.api = FakeApi(self.clock, Ids(Rng(1)))
+        self.pods = PodManager()
+        self.could_run = True
+        self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        self.manager = StatusManager(
+            StatusDeps(self.clock, self.pods, lambda uid: self.could_run, self.client)
+        )
+
+    async def post(self, name: str = "web", **metadata: Any) -> Pod:
+        """Create a pod at the API and know it as the API knows it."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", **metadata},
+            "spec": {
+                "nodeName": "node",
+                "containers": [{"name": "main", "image": "localhost/busybox:1"}],
+            },
+        }
+        answer = await self.api.request("POST", PODS, body=body)
+        assert answer.status == 201, answer.body
+        return await self.refresh(name)
+
+    async def refresh(self, name: str = "web") -> Pod:
+        """What a watch would bring: the pod manager knows the API's object."""
+        pod = await self.live(name)
+        self.pods.update(pod)
+        return pod
+
+    async def live(self, name: str = "web") -> Pod:
+        answer = await self.api.request("GET", f"{PODS}/{name}")
+        assert answer.status == 200, answer.body
+        return decode_pod(answer.body)
+
+    def verbs(self) -> list[str]:
+        return [f"{r.method} {r.path.removeprefix(PODS)}" for r in self.api.requests()]
+
+    def patches(self) -> list[Any]:
+        return [r.body for r in self.api.requests("PATCH")]
+
+    async def settle(self, seconds: float = 0.001) -> None:
+        """Let the writer write; virtual time makes this exact."""
+        await self.clock.sleep(seconds)
+
+
+def in_world(body: Callable[[World], Awaitable[None]]) -> None:
+    async def main() -> None:
+        world = World()
+        writer = asyncio.create_task(world.manager.run())
+        try:
+            await body(world)
+        finally:
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+            await world.client.aclose()
+
+    run_virtual(main)
+
+
+def running(phase: str = "Running", ready: str = "True", **fields: Any) -> PodStatus:
+    return PodStatus(
+        phase=phase,
+        qosClass="BestEffort",
+        conditions=[
+            PodCondition(type="Ready", status=ready),
+            PodCondition(type="ContainersReady", status=ready),
+        ],
+        containerStatuses=[
+            ContainerStatus(
+                name="main",
+                image="localhost/busybox:1",
+                imageID="sha256:1",
+                ready=ready == "True",
+                restartCount=0,
+                started=True,
+                containerID="containerd://c1",
+                state=ContainerState(running=ContainerStateRunning()),
+            )
+        ],
+        **fields,
+    )
+
+
+def test_a_change_is_written_at_once_with_get_and_patch_STAT_020_STAT_022() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        before = len(w.verbs())
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        assert w.verbs()[before:] == ["GET /web", "PATCH /web/status"]
+        request = w.api.requests("PATCH")[0]
+        assert request.content_type == "application/strategic-merge-patch+json"
+        assert w.patches()[0]["metadata"] == {"uid": uid(pod)}
+        live = await w.live()
+        assert live.status is not None
+        assert live.status.phase == "Running"
+        assert live.status.startTime is not None
+
+    in_world(body)
+
+
+def test_an_equal_status_is_ignored_and_the_start_time_stays_STAT_003_STAT_007() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle(5)
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        assert len(w.patches()) == 1
+        w.manager.set_pod_status(pod, running(ready="False"))
+        await w.settle()
+        status = w.manager.get(uid(pod))
+        assert status is not None
+        assert status.startTime is not None
+        assert status.startTime < w.clock.now()
+        assert len(w.patches()) == 2
+        assert "startTime" not in w.patches()[1]["status"]
+
+    in_world(body)
+
+
+def test_nothing_changes_so_the_full_pass_patches_nothing_STAT_021() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        await w.refresh()
+        await w.settle(65)
+        assert len(w.patches()) == 1
+
+    in_world(body)
+
+
+def test_a_foreign_edit_is_corrected_within_10_s_STAT_021() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        edit = {"status": {"phase": "Failed", "conditions": [{"type": "Mine", "status": "True"}]}}
+        await w.api.request(
+            "PATCH",
+            f"{PODS}/web/status",
+            body=edit,
+            content_type="application/strategic-merge-patch+json",
+        )
+        await w.refresh()
+        await w.settle(10)
+        live = (await w.live()).status
+        assert live is not None
+        assert live.phase == "Running"
+        assert [c.type for c in live.conditions or ()] == ["Mine", "Ready", "ContainersReady"]
+
+    in_world(body)
+
+
+def test_a_failed_write_is_tried_again_with_the_newest_status_STAT_023() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.api.fails("PATCH", "/web/status", status=500, times=1)
+        w.manager.set_pod_status(pod, running(ready="False"))
+        await w.settle()
+        w.manager.set_pod_status(pod, running())
+        await w.settle(10.1)
+        live = (await w.live()).status
+        assert live is not None
+        assert live.phase == "Running"
+
+    in_world(body)
+
+
+def test_a_vanished_pod_is_silent_STAT_023() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 0})
+        w.manager.set_pod_status(pod, running())
+        await w.settle(11)
+        assert w.patches() == []
+
+    in_world(body)
+
+
+def test_another_pod_of_that_name_never_gets_the_status_STAT_024() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 0})
+        again = await w.post()
+        assert uid(again) != uid(pod)
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        assert w.patches() == []
+        assert w.manager.get(uid(pod)) is None
+
+    in_world(body)
+
+
+def test_a_terminal_phase_is_withheld_while_containers_may_run_LIFE_190() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        w.manager.set_pod_status(pod, running("Failed", "False", reason="Evicted"))
+        await w.settle()
+        live = (await w.live()).status
+        assert live is not None
+        assert live.phase == "Running"
+        w.could_run = False
+        await w.refresh()
+        await w.settle(10)
+        live = (await w.live()).status
+        assert live is not None
+        assert (live.phase, live.reason) == ("Failed", "Evicted")
+
+    in_world(body)
+
+
+def test_a_deleted_pod_is_patched_then_deleted_STAT_030_LIFE_200() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 30})
+        pod = await w.refresh()
+        w.could_run = False
+        w.manager.set_pod_status(pod, running("Succeeded", "False"))
+        await w.settle()
+        assert not w.api.requests("DELETE", "/web$")[1:]  # termination is not complete yet
+        before = len(w.verbs())
+        w.manager.terminate_pod(pod)
+        await w.settle()
+        assert w.verbs()[before:][-1] == "DELETE /web"
+        options = w.api.requests("DELETE")[-1].body
+        assert options["gracePeriodSeconds"] == 0
+        assert options["preconditions"] == {"uid": uid(pod)}
+        answer = await w.api.request("GET", f"{PODS}/web")
+        assert answer.status == 404
+
+    in_world(body)
+
+
+def test_a_failed_delete_is_tried_again_by_the_full_pass_STAT_030() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        await w.api.request("DELETE", f"{PODS}/web", body={"gracePeriodSeconds": 30})
+        pod = await w.refresh()
+        w.could_run = False
+        w.api.fails("DELETE", "/web", status=500, times=1)
+        w.manager.terminate_pod(pod)
+        await w.settle()
+        await w.refresh()
+        await w.settle(10)
+        assert (await w.api.request("GET", f"{PODS}/web")).status == 404
+
+    in_world(body)
+
+
+def test_a_static_pod_writes_to_its_mirror_once_there_is_one_STAT_025() -> None:
+    async def body(w: World) -> None:
+        static = decode_pod(
+            {
+                "metadata": {
+                    "name": "web",
+                    "namespace": "default",
+                    "uid": "static",
+                    "annotations": {
+                        "kubernetes.io/config.source": "file",
+                        "kubernetes.io/config.hash": "static",
+                    },
+                },
+                "spec": {"containers": [{"name": "main"}]},
+            }
+        )
+        w.pods.add(static)
+        w.manager.set_pod_status(static, running())
+        await w.settle(11)
+        assert w.verbs() == []
+        mirror = await w.post(
+            annotations={
+                "kubernetes.io/config.mirror": "static",
+                "kubernetes.io/config.source": "file",
+            }
+        )
+        await w.settle(10)
+        assert w.patches()[0]["metadata"] == {"uid": uid(mirror)}
+        assert w.manager.get(uid(mirror)) == w.manager.get("static")
+
+    in_world(body)
+
+
+def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        w.manager.set_container_readiness(uid(pod), "other", False)
+        status = w.manager.get(uid(pod))
+        assert status is not None
+        assert (status.containerStatuses or [])[0].ready is True
+        w.manager.set_container_readiness(uid(pod), "c1", False)
+        w.manager.set_container_startup(uid(pod), "c1", False)
+        w.manager.set_container_readiness("unknown", "c1", False)
+        status = w.manager.get(uid(pod))
+        assert status is not None
+        only = (status.containerStatuses or [])[0]
+        assert (only.ready, only.started) == (False, False)
+        assert {c.type: c.status for c in status.conditions or ()} == {
+            "Ready": "False",
+            "ContainersReady": "False",
+        }
+
+    in_world(body)
+
+
+def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        w.manager.remove_orphaned([uid(pod)])
+        assert w.manager.get(uid(pod)) is not None
+        w.pods.remove(pod)
+        w.manager.remove_orphaned([])
+        assert w.manager.get(uid(pod)) is None
+
+    in_world(body)
+
+
+def test_generation_is_passed_on_and_never_lowered_STAT_005() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        assert pod.metadata is not None
+        newer = replace(pod, metadata=replace(pod.metadata, generation=3))
+        w.manager.set_pod_status(newer, running())
+        status = w.manager.get(uid(pod))
+        assert status is not None
+        assert status.observedGeneration == 3
+
+    in_world(body)

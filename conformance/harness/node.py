@@ -179,7 +179,7 @@ class Node:
         while not condition():
             if self.now_s >= deadline_s:
                 raise failure(self, f"{what or 'condition'} within {within_s:g} s", "not so")
-            await self._tick(self._pace.tick_s)
+            await self._tick(max(self._pace.tick_s, min(1.0, within_s / 300)))
 
     async def _tick(self, duration_s: float) -> None:
         await self._parts.clock.sleep(duration_s)

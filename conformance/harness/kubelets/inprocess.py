@@ -1,1 +1,118 @@
-"""refkubelet in this process, on the running loop."""
+"""refkubelet in this process, on the running loop: the kubelet of virtual runs.
+
+It reads the same configuration file as a process would and gets the fake node as its machine. A
+restart is a new `Kubelet` over the same runtime, directories and API server; stopping and killing
+differ as they do for a process: a kill gives no task the chance to finish anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.registry import Feature
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.config import load_config
+from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.model.objects import to_dict
+from simtime import Clock, Ids, Rng
+
+FEATURES: Final = frozenset(
+    {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.VIRTUAL_TIME}
+)
+HOST_IP: Final = "192.0.2.1"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What surrounds the kubelet. `transport` None: no API server."""
+
+    target: Any
+    machine: Any
+    clock: Clock
+    rng: Rng
+    ids: Ids
+    node_name: str
+    transport: Any = None
+
+
+class InProcessKubelet:
+    """`Kubelet` of the harness over refkubelet's own."""
+
+    features = FEATURES
+
+    def __init__(self, paths: NodePaths, world: World) -> None:
+        self._paths = paths
+        self._world = world
+        self._kubelet: Kubelet | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
+
+    async def start(self, config: Mapping[str, Any]) -> None:
+        """Load the configuration from its file and run."""
+        if self._task is not None:
+            raise RuntimeError("the kubelet runs already")
+        self._paths.config.write_text(json.dumps(config))
+        world = self._world
+        api = LightkubeApiClient.in_process(world.transport) if world.transport else None
+        deps = KubeletDeps(
+            target=world.target,
+            machine=world.machine,
+            clock=world.clock,
+            rng=world.rng,
+            ids=world.ids,
+            node_name=world.node_name,
+            root_dir=self._paths.root,
+            api=api,
+            host_ips=(HOST_IP,),
+            container_logs_dir=None,
+        )
+        self._kubelet = Kubelet(load_config(self._paths.config), deps)
+        self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
+
+    async def stop(self) -> None:
+        """As SIGTERM."""
+        task = self._running()
+        if self._kubelet is not None:
+            await self._kubelet.stop()
+        await asyncio.gather(task, return_exceptions=True)
+        self._kubelet = None
+
+    async def kill(self) -> None:
+        """As SIGKILL."""
+        task = self._running()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self._kubelet = None
+
+    def _running(self) -> asyncio.Task[None]:
+        task, self._task = self._task, None
+        if task is None:
+            raise RuntimeError("the kubelet does not run")
+        return task
+
+    async def close(self) -> None:
+        """End whatever still runs."""
+        if self._task is not None:
+            await self.kill()
+
+    async def pods(self) -> Sequence[dict[str, Any]]:
+        """The pods as `/pods` shows them; nothing while the kubelet is stopped."""
+        if self._task is None or self._kubelet is None:
+            return []
+        if self._task.done():
+            raise KubeletDied(f"the kubelet ended by itself: {self._task.exception()!r}")
+        return [self._as_json(pod) for pod in self._kubelet.pods_with_status()]
+
+    def _as_json(self, pod: Any) -> dict[str, Any]:
+        # Converting is slow and pods seldom change: values are shared by custom, so the same
+        # spec and status objects mean the same content.
+        uid = pod.metadata.uid
+        seen = self._shown.get(uid)
+        if seen is None or seen[0] is not pod.metadata or seen[1] is not pod.status:
+            seen = self._shown[uid] = (pod.metadata, pod.status, to_dict(pod))
+        return seen[2]

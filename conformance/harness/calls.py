@@ -1,0 +1,41 @@
+"""The recorded calls, sorted by method as they arrive: conditions look at them every tick, and a
+long run has thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class CallIndex:
+    """Follows a `fakecri.recorder.Recorder`; a call is never forgotten, even when the recorder
+    drops it. Names match exactly: patterns are for fault rules."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+        self._all: list[Any] = []
+        self._by_method: dict[str, list[Any]] = {}
+        self._last_seq = 0
+
+    def select(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
+        """The calls that fit, in order of arrival; None fits all."""
+        self._follow()
+        found = self._all if method is None else self._by_method.get(method, [])
+        return [
+            call
+            for call in found
+            if (pod is None or call.pod == pod)
+            and (container is None or call.container == container)
+        ]
+
+    def _follow(self) -> None:
+        wanted = 64
+        recent = self._recorder.last(wanted)
+        while recent and recent[0].seq > self._last_seq + 1 and len(recent) == wanted:
+            wanted *= 4
+            recent = self._recorder.last(wanted)
+        for call in recent:
+            if call.seq > self._last_seq:
+                self._all.append(call)
+                self._by_method.setdefault(call.method, []).append(call)
+                self._last_seq = call.seq

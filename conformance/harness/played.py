@@ -1,0 +1,60 @@
+"""The declared workloads in the words of the fake runtime (`workload.shell` says them in shell).
+
+What must never happen here: a behaviour that the shell rendering does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.harness.manifests import Container, PodPlan
+from conformance.harness.workload import Flag, Run
+from fakecri import behavior as b
+
+
+def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
+    """Program `cri` (a FakeCRI) for the containers of `plan`, run as pod `pod`; the rules made.
+
+    The last run of a workload holds for every attempt, each earlier one for its own.
+    """
+    rules = []
+    for container in plan.containers:
+        *first, last = container.workload.runs
+        rules.append(_rule(cri, pod, container, last, None))
+        rules += [_rule(cri, pod, container, run, number) for number, run in enumerate(first)]
+    return rules
+
+
+def _rule(cri: Any, pod: str, container: Container, run: Run, attempt: int | None) -> Any:
+    words = [*behaviors(run), *_execs(container)]
+    return cri.behaves(*words, pod=pod, container=container.name, attempt=attempt)
+
+
+def behaviors(run: Run) -> Iterator[b.Behavior]:
+    """One run as the fake's behaviours."""
+    if run.exit_after_s is not None:
+        yield b.exits(run.exit_code, after_s=run.exit_after_s)
+    if run.ignores_term:
+        yield b.ignores("SIGTERM")
+    yield b.stops(run.stop_exit_code, after_s=run.stop_takes_s)
+    if run.prints:
+        yield b.prints(run.prints)
+    if run.termination_message:
+        yield b.writes_termination_message(run.termination_message)
+    if run.memory_bytes or run.disk_bytes:
+        yield b.uses(memory_bytes=run.memory_bytes, disk_bytes=run.disk_bytes)
+    for flag in run.flags:
+        yield from _flag(flag)
+
+
+def _flag(flag: Flag) -> Iterator[b.Behavior]:
+    look = ["test", "-e", flag.path]
+    yield b.replies(look, exit_code=1)
+    until_s = b.FOREVER if flag.until_s is None else flag.until_s
+    yield b.replies(look, exit_code=0, from_s=flag.from_s, until_s=until_s)
+
+
+def _execs(container: Container) -> Iterator[b.Behavior]:
+    for run in container.execs:
+        yield b.replies(list(run.command), exit_code=run.exit_code, delay_s=run.takes_s)

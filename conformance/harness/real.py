@@ -1,0 +1,153 @@
+"""The parts of a real run: a kubelet process, a runtime socket, and an API server over HTTP.
+
+What all cases share is made once: the containerd container, or the connection to a given runtime.
+Each case has its own proxy socket, kubelet, API server and directories.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.apiserver import ApiServer
+from conformance.harness.environment import (
+    CONTAINERD,
+    FAKE_SOCKET,
+    PROCESS,
+    Choice,
+    EnvironmentProblem,
+)
+from conformance.harness.kubelets.base import NodePaths
+from conformance.harness.kubelets.process import REFKUBELET, ProcessKubelet, Program, external
+from conformance.harness.runtimes.fake import FakeRuntime
+from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
+from conformance.registry import Case, Feature
+from simtime import Ids, RealClock, Rng
+
+
+@dataclass(frozen=True, slots=True)
+class RealEnvironment:
+    """What the cases of one real run share. `shared`: the directory below which everything must
+    lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own."""
+
+    choice: Choice
+    shared: Path
+    upstream: Any = None
+
+    @asynccontextmanager
+    async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
+        """Parts for `case` on the running loop; everything is ended and removed afterwards."""
+        from fakecri.server import serve
+
+        clock = RealClock()
+        endpoint = f"unix://{paths.base}/cri.sock"
+        runtime = self._runtime(clock, endpoint)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(runtime.close)
+            await stack.enter_async_context(serve(runtime.target, endpoint))
+            api, kubeconfig = await _api_server(case, paths, stack)
+            kubelet = ProcessKubelet(
+                self._program(),
+                paths,
+                endpoint,
+                node_name=NODE_NAME,
+                kubeconfig=kubeconfig,
+            )
+            stack.push_async_callback(kubelet.close)
+            config = kubelet_config(paths, case.node_config)
+            yield Parts(kubelet, runtime, api, clock, limits.REAL, paths, config)
+
+    def _program(self) -> Program:
+        if self.choice.kubelet == PROCESS:
+            return REFKUBELET
+        return external(Path(self.choice.kubelet))
+
+    def _runtime(self, clock: RealClock, endpoint: str) -> Any:
+        if self.upstream is None:
+            return FakeRuntime(clock, Ids(Rng.from_system()), endpoint=endpoint)
+        from conformance.harness.runtimes.real import RealRuntime
+
+        return RealRuntime(self.upstream, clock, endpoint)
+
+
+async def _api_server(
+    case: Case, paths: NodePaths, stack: AsyncExitStack
+) -> tuple[ApiServer | None, Path | None]:
+    if Feature.API not in case.needs:
+        return None, None
+    from fakeapi import FakeApi
+    from fakeapi.http import serve
+
+    fake = FakeApi(RealClock(), Ids(Rng.from_system()))
+    server = await stack.enter_async_context(await serve(fake, "127.0.0.1", 0))
+    kubeconfig = paths.base / "kubeconfig"
+    kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
+    return ApiServer(fake), kubeconfig
+
+
+def _kubeconfig(url: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "fake", "cluster": {"server": url}}],
+        "users": [{"name": "node", "user": {}}],
+        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "node"}}],
+        "current-context": "fake",
+    }
+
+
+@asynccontextmanager
+async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
+    """Start what all cases share. Raises EnvironmentProblem, once, when it cannot be had."""
+    # Short: a unix socket address holds 107 bytes.
+    base = Path(tempfile.mkdtemp(prefix="kc-", dir="/tmp"))
+    try:
+        async with AsyncExitStack() as stack:
+            if choice.runtime == FAKE_SOCKET:
+                yield RealEnvironment(choice, base)
+            elif choice.runtime == CONTAINERD:
+                yield await _with_containerd(choice, base, stack)
+            else:
+                upstream = await _upstream(choice.runtime, stack)
+                yield RealEnvironment(choice, base, upstream)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
+    from conformance.harness.containerd import NodeError, docker_problem, start_containerd
+
+    problem = docker_problem()
+    if problem:
+        raise EnvironmentProblem(problem)
+    try:
+        node = await stack.enter_async_context(start_containerd(base))
+    except NodeError as error:
+        raise EnvironmentProblem(str(error)) from None
+    upstream = await _upstream(node.endpoint, stack)
+    return RealEnvironment(choice, node.kubelet_root, upstream)
+
+
+async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:
+    """One connection for all cases; the runtime is asked for its version once."""
+    import grpc
+    from criapi.v1 import api_pb2 as cri
+
+    from fakecri.server import GrpcUpstream
+
+    upstream = await stack.enter_async_context(GrpcUpstream(endpoint))
+    try:
+        await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
+    except grpc.RpcError as error:
+        raise EnvironmentProblem(
+            f"{endpoint} does not answer the CRI call Version: {error.code().name}: "
+            f"{error.details()}\n  wanted: the socket of a container runtime"
+        ) from None
+    return upstream

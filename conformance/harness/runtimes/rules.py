@@ -1,0 +1,45 @@
+"""Fault rules in bulk: the same for the fake and for the proxy, which share their `on`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+from fakecri.services import METHODS
+
+
+class Rules:
+    """Several rules of a fake as one: a block, or removed and released together."""
+
+    def __init__(self, rules: Iterable[Any]) -> None:
+        self._rules = list(rules)
+
+    def remove(self) -> None:
+        for rule in self._rules:
+            rule.remove()
+
+    def release(self) -> None:
+        for rule in self._rules:
+            rule.release()
+
+    def __enter__(self) -> Rules:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+
+class EveryMethod:
+    """`on("*")`: a fault on every call. Has the verbs of the fake's `on`."""
+
+    def __init__(self, faulty: Any, pod: str | None, container: str | None) -> None:
+        self._on = [faulty.on(name, pod=pod, container=container) for name in METHODS]
+
+    def fails(self, code: str, text: str) -> Rules:
+        return Rules(on.fails(code, text) for on in self._on)

@@ -1,0 +1,56 @@
+"""The parts of a virtual run: refkubelet, the fake runtime and the fake API server, all in this
+process on one virtual loop, all random choices from one seed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from conformance.harness import limits
+from conformance.harness.apiserver import ApiServer
+from conformance.harness.kubelets.base import NodePaths
+from conformance.harness.kubelets.inprocess import InProcessKubelet, World
+from conformance.harness.runtimes.fake import FakeRuntime
+from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
+from conformance.registry import Case, Feature
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from simtime import Ids, Rng, VirtualLoop
+
+
+@asynccontextmanager
+async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterator[Parts]:
+    """Parts for `case` on the running virtual loop."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, VirtualLoop):
+        raise RuntimeError("virtual parts need a VirtualLoop")
+    rng = Rng(seed)
+    ids = Ids(rng)
+    runtime = FakeRuntime(loop.clock, ids)
+    fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
+    world = World(
+        target=runtime.target,
+        machine=runtime.machine,
+        clock=loop.clock,
+        rng=rng,
+        ids=ids,
+        node_name=NODE_NAME,
+        transport=InProcessTransport(fake_api) if fake_api else None,
+    )
+    kubelet = InProcessKubelet(paths, world)
+    try:
+        yield Parts(
+            kubelet=kubelet,
+            runtime=runtime,
+            api=ApiServer(fake_api) if fake_api else None,
+            clock=loop.clock,
+            pace=limits.VIRTUAL,
+            paths=paths,
+            config=kubelet_config(
+                paths, {"enableServer": False, "healthzPort": 0, **case.node_config}
+            ),
+        )
+    finally:
+        await kubelet.close()
+        await runtime.close()

@@ -1,0 +1,75 @@
+"""The command line: listing, selection errors, and environments that cannot be used."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import main
+from conformance.harness.environment import Choice, EnvironmentProblem
+
+
+def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--rule", "BACK-013"]) == 0
+    out = capsys.readouterr().out
+    assert "backoff/backoff-maximum  MUST  BACK-013" in out
+    assert "every delay after the first is 2 s" in out
+    assert out.endswith("1 cases\n")
+
+
+def test_list_says_what_is_wrong_with_a_selection(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--id", "nope"]) == 4
+    assert "no case with ID 'nope'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "runtime", "text"),
+    [
+        ("refkubelet", "containerd", "choose --kubelet refkubelet-process"),
+        ("refkubelet-process", "fake", "choose --runtime fake-socket"),
+        ("refkubelet-process", "podman", "wanted fake, fake-socket, containerd or unix://"),
+        ("/no/such/kubelet", "fake-socket", "no such program"),
+        ("refkubelet-process", "unix:///no/such.sock", "/no/such.sock"),
+    ],
+)
+def test_a_pair_that_cannot_run_is_told_in_words(kubelet: str, runtime: str, text: str) -> None:
+    with pytest.raises(EnvironmentProblem, match=text.replace("/", "/")):
+        Choice(kubelet=kubelet, runtime=runtime).check()
+
+
+def run_cli(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "conformance.cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_an_unusable_runtime_ends_with_exit_code_2() -> None:
+    done = run_cli("run", "--kubelet", "refkubelet-process", "--runtime", "unix:///no/such.sock")
+    assert done.returncode == 2
+    assert "/no/such.sock" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_without_docker_the_containerd_run_ends_with_exit_code_2(tmp_path: Path) -> None:
+    """Not skipped to green: one line says what to start."""
+    done = run_cli(
+        "run", "--kubelet", "refkubelet-process", "--runtime", "containerd",
+        DOCKER_HOST=f"unix://{tmp_path}/no-docker.sock",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "docker" in (done.stdout + done.stderr).lower()
+
+
+def test_a_repeat_line_holds_everything_that_matters() -> None:
+    assert Choice(seed=7).repeat("x") == "kubelet-conformance run --id x --seed 7"
+    real = Choice(kubelet="refkubelet-process", runtime="containerd")
+    assert real.repeat("x") == (
+        "kubelet-conformance run --id x --kubelet refkubelet-process --runtime containerd"
+    )

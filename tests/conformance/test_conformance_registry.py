@@ -1,0 +1,128 @@
+"""The register of cases and the selection; no kubelet is needed for any of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.registry import (
+    Case,
+    CaseError,
+    Feature,
+    Level,
+    Registry,
+    Selection,
+    SelectionError,
+    load_cases,
+    select,
+)
+
+CASES = load_cases()
+SPEC = Path(__file__).parents[2] / "docs" / "spec"
+MINIMUM = {"lifecycle": 20, "backoff": 10, "static": 10, "pleg": 10, "eviction": 10}
+
+
+async def nothing(node: object) -> None:
+    """Nothing."""
+
+
+def case(id: str = "a-case", **changes: object) -> Case:
+    fields = {
+        "id": id,
+        "area": "backoff",
+        "title": "A sentence.",
+        "rules": ("BACK-001",),
+        "level": Level.MUST,
+        "needs": frozenset(),
+        "body": nothing,
+    }
+    return Case(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("area", "minimum"), MINIMUM.items())
+def test_every_area_has_its_number_of_cases(area: str, minimum: int) -> None:
+    assert sum(c.area == area and c.level is Level.MUST for c in CASES) >= minimum
+
+
+def test_every_cited_rule_is_in_the_spec() -> None:
+    known = set(re.findall(r"\b[A-Z]{2,5}-\d{3}\b", "".join(f.read_text() for f in SPEC.iterdir())))
+    unknown = {(c.id, rule) for c in CASES for rule in c.rules if rule not in known}
+    assert unknown == set()
+
+
+def test_bodies_are_short() -> None:
+    """Style: 10-40 lines a case."""
+    from inspect import getsourcelines
+
+    long = {c.id: n for c in CASES if (n := len(getsourcelines(c.body)[0])) > 45}
+    assert long == {}
+
+
+def test_enough_cases_can_run_on_a_real_runtime() -> None:
+    from conformance.harness.environment import CONTAINERD, PROCESS, Choice
+
+    offered = Choice(kubelet=PROCESS, runtime=CONTAINERD).features
+    assert sum(not c.missing(offered) and c.level is Level.MUST for c in CASES) >= 40
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"id": "No Spaces"}, "words-with-dashes"),
+        ({"rules": ()}, "names no rule"),
+        ({"rules": ("BACK9",)}, "is no rule ID"),
+        ({"title": ""}, "no docstring"),
+    ],
+)
+def test_a_malformed_case_is_refused(wrong: dict[str, object], text: str) -> None:
+    with pytest.raises(CaseError, match=text):
+        Registry().add(case(**wrong))  # type: ignore[arg-type]
+
+
+def test_two_cases_with_one_id_are_refused() -> None:
+    registry = Registry()
+    registry.add(case(module="one"))
+    with pytest.raises(CaseError, match="already taken by one"):
+        registry.add(case(module="two"))
+
+
+@pytest.mark.parametrize(
+    ("selection", "chosen"),
+    [
+        (Selection(), ["back", "pleg"]),
+        (Selection(level=Level.DETAIL), ["back", "pleg", "detail"]),
+        (Selection(rules=("BACK",)), ["back"]),
+        (Selection(rules=("PLEG-001",)), ["pleg"]),
+        (Selection(areas=("pleg",)), ["pleg"]),
+        (Selection(ids=("detail",)), ["detail"]),
+        (Selection(rules=("BACK", "PLEG"), areas=("pleg",)), ["pleg"]),
+    ],
+)
+def test_selection_by_rule_area_id_and_level(selection: Selection, chosen: list[str]) -> None:
+    cases = [
+        case("back"),
+        case("pleg", area="pleg", rules=("PLEG-001",)),
+        case("detail", area="other", rules=("GC-001",), level=Level.DETAIL),
+    ]
+    assert [c.id for c in select(cases, selection)] == chosen
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(ids=("nope",)),
+        Selection(areas=("nope",)),
+        Selection(rules=("BACK-00",)),
+        Selection(disabled=("nope",)),
+        Selection(areas=("backoff",), rules=("BACK-001",), level=Level.MUST, ids=()),
+    ],
+)
+def test_a_selection_that_names_nothing_is_an_error(selection: Selection) -> None:
+    with pytest.raises(SelectionError):
+        select([case(level=Level.DETAIL)], selection)
+
+
+def test_missing_features_are_listed_in_a_fixed_order() -> None:
+    needy = case(needs=frozenset({Feature.VIRTUAL_TIME, Feature.API}))
+    assert needy.missing([Feature.API]) == [Feature.VIRTUAL_TIME]
+    assert needy.missing([]) == [Feature.API, Feature.VIRTUAL_TIME]

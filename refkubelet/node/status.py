@@ -12,6 +12,18 @@ from typing import Any, Final, Protocol
 
 from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
 
+_NODE_INFO: Final = (  # every field the API wants, NODE-033
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
 ATTACH_DETACH: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
 
 # type -> (status True: reason, message, event), (status False: the same)   NODE-020
@@ -185,7 +197,7 @@ def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str
         "conditions": list(rows),
         "addresses": addresses,
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
-        "nodeInfo": dict(facts.info),
+        "nodeInfo": {**dict.fromkeys(_NODE_INFO, ""), **facts.info},
     }
 
 

@@ -1,0 +1,126 @@
+"""`refkubelet run` with mistakes in it: one error, exit code 2, no traceback; and its manners."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAD = (
+    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    "failCgroupV1: false\nfailSwapOn: false\n"
+)
+
+
+def refkubelet(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from refkubelet.cli import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(HEAD)
+    return file
+
+
+def complaint(*arguments: str | Path) -> str:
+    done = refkubelet("run", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return done.stderr.rstrip("\n")
+
+
+def test_help_is_fast_and_needs_no_heavy_imports() -> None:
+    program = (
+        "import sys; from refkubelet.cli import _parser; _parser(); "
+        "print(sorted({'grpc', 'aiohttp', 'lightkube', 'yaml', 'msgspec'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+    assert "--container-runtime-endpoint" in refkubelet("run", "--help").stdout
+
+
+def test_an_unknown_config_field(config: Path) -> None:
+    config.write_text(HEAD + "fileChekFrequency: 3s\n")
+    assert complaint("--config", config) == (
+        f"refkubelet: {config}:5: fileChekFrequency: unknown field; "
+        "did you mean fileCheckFrequency?"
+    )
+
+
+def test_a_missing_config_file() -> None:
+    assert complaint("--config", "/nowhere.yaml") == (
+        "refkubelet: cannot read the configuration file /nowhere.yaml: no such file or directory"
+    )
+
+
+def test_an_unknown_eviction_signal_EVIC_001(config: Path) -> None:
+    config.write_text(HEAD + "evictionHard: {memory.free: 100Mi}\n")
+    assert complaint("--config", config) == (
+        f"refkubelet: {config}: unsupported eviction signal memory.free"
+    )
+
+
+def test_a_socket_that_does_not_exist(config: Path, tmp_path: Path) -> None:
+    endpoint = f"unix://{tmp_path}/no.sock"
+    text = complaint("--config", config, "--container-runtime-endpoint", endpoint)
+    assert text.startswith(f"refkubelet: cannot connect to the runtime at {endpoint}: no such file")
+
+
+def test_a_file_that_is_no_socket(config: Path) -> None:
+    text = complaint("--config", config, "--container-runtime-endpoint", f"unix://{config}")
+    assert text.startswith(
+        f"refkubelet: cannot connect to the runtime at unix://{config}: it is not a socket"
+    )
+
+
+def test_a_socket_nobody_listens_on(config: Path, tmp_path: Path) -> None:
+    path = tmp_path / "dead.sock"
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+    text = complaint("--config", config, "--container-runtime-endpoint", f"unix://{path}")
+    assert text.startswith(f"refkubelet: cannot connect to the runtime at unix://{path}:")
+
+
+def test_an_endpoint_of_another_kind(config: Path) -> None:
+    text = complaint("--config", config, "--container-runtime-endpoint", "tcp://localhost:1")
+    assert "wanted unix:///path/to/socket" in text
+
+
+def test_a_missing_kubeconfig(config: Path) -> None:
+    assert complaint("--config", config, "--kubeconfig", "/nowhere.conf") == (
+        "refkubelet: kubeconfig /nowhere.conf: no such file"
+    )
+
+
+def test_a_kubeconfig_that_is_none(config: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kube.conf"
+    file.write_text("- not\n- a kubeconfig\n")
+    text = complaint("--config", config, "--kubeconfig", file)
+    assert text.startswith(f"refkubelet: kubeconfig {file}: ")
+    assert "\n" not in text
+
+
+def test_an_unknown_flag_is_refused() -> None:
+    done = refkubelet("run", "--confg", "x")
+    assert done.returncode == 2
+    assert "unrecognized arguments: --confg x" in done.stderr or "--config" in done.stderr
+
+
+def test_without_a_command_the_usage_is_shown() -> None:
+    done = refkubelet()
+    assert done.returncode == 2
+    assert "run the kubelet until SIGTERM" in done.stdout

@@ -1,0 +1,258 @@
+"""The Node object: registration, adoption, conditions, and the machine behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.config import KubeletConfiguration
+from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.model.quantity import NANO
+from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
+from refkubelet.node.status import (
+    NodeFacts,
+    allocatable_of,
+    conditions,
+    default_labels,
+    flip_events,
+)
+from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
+
+FACTS = NodeFacts(name="n1", internal_ip="10.0.0.1", labels=default_labels("n1", "amd64"))
+
+
+@dataclass(frozen=True)
+class Pressure:
+    type: str
+    status: str = "True"
+
+
+class World:
+    """A registrar on a fake API server; `not_ready` and `pressures` may be changed."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.api = FakeApi(clock=loop.clock)
+        self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        self.recorder = QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
+        self.not_ready: list[str] = []
+        self.pressures: list[Pressure] = []
+        settings = NodeSettings(
+            FACTS, pressures=lambda: self.pressures, not_ready=lambda: self.not_ready
+        )
+        self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
+
+    async def node(self) -> dict[str, Any]:
+        body: dict[str, Any] = (await self.api.request("GET", "/api/v1/nodes/n1")).body
+        return body
+
+    def reasons(self) -> list[str]:
+        return [e.reason for e in self.recorder.events]
+
+    def patches(self) -> list[float]:
+        return [r.started_s for r in self.api.requests("PATCH")]
+
+
+def registered(body: Callable[[World], Awaitable[None]], before: Any = None) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        world = World(loop)
+        if before is not None:
+            await before(world)
+        task = asyncio.create_task(world.registrar.run())
+        await body(world)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await world.client.aclose()
+
+    run_virtual(main)
+
+
+def test_the_node_is_made_after_a_tenth_of_a_second_NODE_002_NODE_003() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(1)
+        assert world.api.requests("POST")[0].started_s == pytest.approx(0.1)
+        node = await world.node()
+        assert node["metadata"]["uid"]
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
+        assert node["metadata"]["annotations"] == {
+            "volumes.kubernetes.io/controller-managed-attach-detach": "true"
+        }
+        types = [c["type"] for c in node["status"]["conditions"]]
+        assert types == ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"]
+        assert world.reasons() == [  # NODE-021; a first Ready tells nothing (NODE-024)
+            "NodeHasSufficientMemory",
+            "NodeHasNoDiskPressure",
+            "NodeHasSufficientPID",
+        ]
+
+    registered(body)
+
+
+def test_registration_is_tried_again_ever_slower_NODE_002() -> None:
+    async def body(world: World) -> None:
+        with world.api.fails("POST", "/nodes", status=500):
+            await asyncio.sleep(40)
+        gaps = [r.started_s for r in world.api.requests("POST")]
+        steps = [round(b - a, 3) for a, b in pairwise(gaps)]
+        assert steps[:7] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0]
+        await asyncio.sleep(8)
+        assert (await world.node())["metadata"]["name"] == "n1"
+
+    registered(body)
+
+
+def test_an_existing_node_is_adopted_NODE_004() -> None:
+    async def before(world: World) -> None:
+        metadata = {
+            "name": "n1",
+            "labels": {"mine": "yes", "kubernetes.io/os": "plan9"},
+        }
+        spec = {"taints": [{"key": "t", "effect": "NoSchedule"}]}
+        await world.api.request("POST", "/api/v1/nodes", body={"metadata": metadata, "spec": spec})
+
+    async def body(world: World) -> None:
+        await asyncio.sleep(1)
+        node = await world.node()
+        assert node["metadata"]["labels"]["mine"] == "yes"
+        assert node["metadata"]["labels"]["kubernetes.io/os"] == "linux"
+        assert {"key": "t", "effect": "NoSchedule"} in node["spec"]["taints"]
+        assert node["status"]["conditions"][-1]["reason"] == "KubeletReady"
+
+    registered(body, before)
+
+
+def test_status_is_written_on_change_and_every_five_minutes_NODE_010() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(100)
+        assert world.patches() == []
+        world.pressures.append(Pressure("MemoryPressure"))
+        await asyncio.sleep(15)
+        assert len(world.patches()) == 1
+        assert world.reasons()[-1] == "NodeHasInsufficientMemory"
+        assert world.recorder.events[-1].message == (
+            "Node n1 status is now: NodeHasInsufficientMemory"
+        )
+        await asyncio.sleep(300)
+        assert len(world.patches()) == 2
+
+    registered(body)
+
+
+def test_why_a_node_is_not_ready_NODE_022_NODE_024() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(1)
+        world.not_ready[:] = ["a", "b", "a"]
+        await asyncio.sleep(15)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["status"], ready["reason"], ready["message"]) == (
+            "False",
+            "KubeletNotReady",
+            "[a, b]",
+        )
+        assert world.reasons()[-1] == "NodeNotReady"
+
+    registered(body)
+
+
+def test_transition_times_change_with_the_status_only_NODE_021() -> None:
+    first = conditions([], [], [], "t1")
+    second = conditions([Pressure("DiskPressure")], ["one"], first, "t2")
+    times = {c["type"]: c["lastTransitionTime"] for c in second}
+    assert times == {
+        "MemoryPressure": "t1",
+        "DiskPressure": "t2",
+        "PIDPressure": "t1",
+        "Ready": "t2",
+    }
+    assert second[-1]["message"] == "one"
+    assert flip_events(first, second) == ["NodeHasDiskPressure", "NodeNotReady"]
+
+
+def test_allocatable_leaves_out_reserves_and_thresholds_NODE_031() -> None:
+    capacity = {"cpu": 4 * NANO, "memory": 1000 * NANO, "ephemeral-storage": 1000 * NANO}
+    found = allocatable_of(
+        capacity,
+        [{"cpu": "500m", "memory": "100"}, {"cpu": "5"}],
+        {"memory.available": "300", "nodefs.available": "10%"},
+    )
+    assert found == {"cpu": 0, "memory": 600 * NANO, "ephemeral-storage": 900 * NANO}
+
+
+def test_adoption_corrects_nothing_that_is_right_NODE_004() -> None:
+    good = {
+        "labels": dict(FACTS.labels),
+        "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+    }
+    assert adoption_patch(FACTS, good) == {}
+
+
+def test_the_node_name_is_trimmed_and_lower_case_NODE_001() -> None:
+    assert node_name(" Node-A ") == "node-a"
+    with pytest.raises(NodeNameError, match="empty hostname is invalid"):
+        node_name("  ")
+
+
+def machine(root: Path, **files: str) -> RealMachine:
+    for name, text in {"proc/meminfo": "MemTotal:  2048 kB\n", **files}.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return RealMachine(RealClock(), root)
+
+
+@pytest.mark.parametrize(
+    ("files", "working_set"),
+    [
+        (
+            {
+                "sys/fs/cgroup/memory/memory.usage_in_bytes": "1000\n",
+                "sys/fs/cgroup/memory/memory.stat": "cache 5\ntotal_inactive_file 300\n",
+            },
+            700,
+        ),
+        (
+            {
+                "sys/fs/cgroup/memory.current": "1000\n",
+                "sys/fs/cgroup/memory.stat": "anon 600\ninactive_file 1300\n",
+            },
+            0,
+        ),
+        ({"sys/fs/cgroup/memory.stat": "anon 600\nfile 500\ninactive_file 100\n"}, 1000),
+    ],
+)
+def test_memory_of_cgroup_v1_v2_and_the_v2_root_EVIC_026(
+    tmp_path: Path, files: dict[str, str], working_set: int
+) -> None:
+    memory = machine(tmp_path, **files).memory()
+    assert (memory.total_bytes, memory.working_set_bytes) == (2048 * 1024, working_set)
+
+
+def test_unreadable_machine_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match=r"memory\.stat"):
+        machine(tmp_path).memory()
+
+
+def test_this_machine_answers(tmp_path: Path) -> None:
+    real = RealMachine(RealClock())
+    filesystem = real.filesystem(str(tmp_path))
+    assert 0 < filesystem.available_bytes <= filesystem.capacity_bytes
+    assert real.filesystem(str(tmp_path)).device == filesystem.device
+    with pytest.raises(FileNotFoundError):
+        real.filesystem(str(tmp_path / "nothing"))
+    facts = node_facts(KubeletConfiguration(), "n1", real, root_dir=str(tmp_path))
+    assert facts.capacity["cpu"] == real.cpu_count() * NANO
+    assert facts.capacity["pods"] == 110 * NANO

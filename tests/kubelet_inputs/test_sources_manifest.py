@@ -1,0 +1,306 @@
+"""One manifest in, one static pod or one reason out (SRC-004, SRC-030..038, PROBE-003)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from refkubelet.model.objects import Pod, to_dict
+from refkubelet.pods.manifest import ManifestError, read_manifest
+from refkubelet.pods.updates import PodSource
+
+FILE = "/etc/kubernetes/manifests/web.yaml"
+
+
+def read(text: str, *, origin: str = FILE, node: str = "N1") -> Pod:
+    return read_manifest(text.encode(), source=PodSource.FILE, origin=origin, node_name=node)
+
+
+def manifest(spec: dict[str, Any] | None = None, **metadata: Any) -> str:
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "web", **metadata},
+            "spec": {"containers": [{"name": "main", "image": "busybox:1"}], **(spec or {})},
+        }
+    )
+
+
+def with_container(**fields: Any) -> str:
+    return manifest({"containers": [{"name": "main", "image": "busybox:1", **fields}]})
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ManifestError) as caught:
+        read(text)
+    return str(caught.value)
+
+
+def test_the_pod_is_what_a_real_kubelet_shows_SRC_033_SRC_036() -> None:
+    """Against the recorded pod of s01: everything but UID, time and status."""
+    pod = to_dict(
+        read(
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: one\nspec:\n  containers:\n"
+            "  - name: main\n    image: localhost/busybox:1\n    command: [/bin/sh, -c, x]\n",
+            node="Golden",
+        )
+    )
+    uid = pod["metadata"].pop("uid")
+    assert len(uid) == 32
+    assert int(uid, 16)
+    assert pod["metadata"] == {
+        "name": "one-golden",
+        "namespace": "default",
+        "annotations": {"kubernetes.io/config.hash": uid, "kubernetes.io/config.source": "file"},
+    }
+    assert pod["spec"] == {
+        "containers": [
+            {
+                "name": "main",
+                "image": "localhost/busybox:1",
+                "command": ["/bin/sh", "-c", "x"],
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+                "imagePullPolicy": "IfNotPresent",
+            }
+        ],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "nodeName": "Golden",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
+        "enableServiceLinks": True,
+    }
+    assert pod["status"] == {"phase": "Pending"}
+
+
+def uid_of(pod: Pod) -> str | None:
+    return pod.metadata.uid if pod.metadata else None
+
+
+def test_the_uid_changes_with_content_file_and_node_only_SRC_031() -> None:
+    text = manifest(labels={"b": "1", "a": "2"})
+    same = "# a comment\n" + text.replace("name: web", '"name":   "web"')
+    assert uid_of(read(same)) == uid_of(read(text))
+    others = [
+        read(manifest()),
+        read(text, origin="/other.yaml"),
+        read(text, node="n2"),
+    ]
+    assert len({uid_of(p) for p in [read(text), *others]}) == 4
+
+
+def test_the_uid_is_the_same_on_every_day_SRC_031() -> None:
+    """A release that changes it would restart every static pod of a node."""
+    assert uid_of(read(manifest())) == "3f90771537eb5026776415347c2771fb"
+
+
+def test_an_explicit_uid_and_namespace_are_kept_SRC_032() -> None:
+    pod = read(manifest(uid="my-uid", namespace="kube-system"))
+    assert pod.metadata is not None
+    assert (pod.metadata.uid, pod.metadata.namespace) == ("my-uid", "kube-system")
+    assert (pod.metadata.annotations or {})["kubernetes.io/config.hash"] == "my-uid"
+
+
+def test_http_pods_get_no_toleration_SRC_035() -> None:
+    pod = read_manifest(
+        manifest().encode(), source=PodSource.HTTP, origin="http://x", node_name="n"
+    )
+    assert pod.spec is not None
+    assert pod.spec.tolerations is None
+
+
+def test_probe_defaults_PROBE_003() -> None:
+    pod = to_dict(read(with_container(livenessProbe={"httpGet": {"port": 80}})))
+    assert pod["spec"]["containers"][0]["livenessProbe"] == {
+        "httpGet": {"port": 80, "path": "/", "scheme": "HTTP"},
+        "timeoutSeconds": 1,
+        "periodSeconds": 10,
+        "successThreshold": 1,
+        "failureThreshold": 3,
+    }
+
+
+def test_pull_policy_and_requests_default_SRC_036() -> None:
+    text = manifest(
+        {"containers": [{"name": "c", "image": "x", "resources": {"limits": {"cpu": 1}}}]}
+    )
+    container = to_dict(read(text))["spec"]["containers"][0]
+    assert container["imagePullPolicy"] == "Always"
+    assert container["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+
+
+def test_unknown_fields_are_ignored_SRC_004() -> None:
+    read(manifest({"noSuchField": 1}))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "the file is empty; wanted one v1 Pod"),
+        ("- a\n", "wanted one v1 Pod, found no mapping"),
+        ("apiVersion: v1\nkind: PodList\n", "line 2: kind: wanted Pod, found PodList"),
+        ("apiVersion: apps/v1\nkind: Pod\n", "line 1: apiVersion: wanted v1, found apps/v1"),
+        ("kind: Pod\n", "line 1: apiVersion: wanted v1, found nothing"),
+        ("a: [1\n", "line 2: did not find expected ',' or ']', while parsing a flow sequence"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
+            "  - name: c\n    image: 5\n",
+            "line 7: spec.containers[0].image: wanted a text, found an integer",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",
+            "line 4: spec: containers is missing",
+        ),
+    ],
+)
+def test_unreadable_manifests_say_where_SRC_004(text: str, reason: str) -> None:
+    assert refusal(text) == reason
+
+
+def test_a_name_is_needed_SRC_037() -> None:
+    text = manifest(generateName="web-").replace("  name: web\n", "")
+    assert refusal(text) == "invalid pod: name is needed for the pod"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (manifest({"containers": []}), "spec.containers: Required value"),
+        (
+            manifest({"restartPolicy": "Sometimes"}),
+            'spec.restartPolicy: Unsupported value: "Sometimes": '
+            'supported values: "Always", "OnFailure", "Never"',
+        ),
+        (with_container(image=""), "spec.containers[0].image: Required value"),
+        (
+            manifest(
+                {"containers": [{"name": "a", "image": "x:1"}, {"name": "a", "image": "x:1"}]}
+            ),
+            'spec.containers[1].name: Duplicate value: "a"',
+        ),
+        (
+            with_container(volumeMounts=[{"name": "v", "mountPath": "/v"}]),
+            'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+        ),
+        (
+            with_container(livenessProbe={"exec": {"command": ["a"]}, "successThreshold": 2}),
+            'spec.containers[0].livenessProbe.successThreshold: Invalid value: "2": must be 1',
+        ),
+        (
+            with_container(
+                readinessProbe={"exec": {"command": ["a"]}, "terminationGracePeriodSeconds": 1}
+            ),
+            "spec.containers[0].readinessProbe.terminationGracePeriodSeconds: "
+            "Forbidden: must not be set for readinessProbes",
+        ),
+        (
+            with_container(startupProbe={"periodSeconds": 1}),
+            "spec.containers[0].startupProbe: Required value: "
+            "must specify a handler type: exec, httpGet, tcpSocket, grpc",
+        ),
+        (
+            with_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
+            'spec.containers[0].resources.requests: Invalid value: "2": '
+            "must be less than or equal to cpu limit",
+        ),
+        (
+            with_container(ports=[{"containerPort": 70000}]),
+            'spec.containers[0].ports[0].containerPort: Invalid value: "70000": '
+            "must be between 1 and 65535, inclusive",
+        ),
+        (
+            manifest(
+                {
+                    "initContainers": [
+                        {
+                            "name": "i",
+                            "image": "x:1",
+                            "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
+                        }
+                    ]
+                }
+            ),
+            "spec.initContainers[0].lifecycle: Forbidden: "
+            "may not be set for init containers without restartPolicy=Always",
+        ),
+        (
+            manifest({"volumes": [{"name": "v", "hostPath": {"path": "/a/../b"}}]}),
+            "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'",
+        ),
+    ],
+)
+def test_an_invalid_pod_is_refused_with_the_field_SRC_037(text: str, complaint: str) -> None:
+    assert refusal(text) == f"invalid pod: [{complaint}]"
+
+
+def volume(**source: Any) -> str:
+    return manifest({"volumes": [{"name": "v", **source}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (manifest({"serviceAccountName": "s"}), "serviceaccounts"),
+        (manifest({"imagePullSecrets": [{"name": "s"}]}), "secrets"),
+        (
+            with_container(
+                env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
+            ),
+            "secrets",
+        ),
+        (with_container(envFrom=[{"configMapRef": {"name": "c"}}]), "configmaps"),
+        (volume(configMap={"name": "c"}), "configmaps"),
+        (volume(projected={"sources": [{"secret": {"name": "s"}}]}), "secrets"),
+        (
+            manifest({"resourceClaims": [{"name": "r", "resourceClaimName": "x"}]}),
+            "resourceclaims",
+        ),
+        (volume(csi={"driver": "d"}), "csidrivers (via CSI volumes)"),
+        (
+            volume(glusterfs={"endpoints": "e", "path": "/"}),
+            "endpoints (via glusterFS volumes)",
+        ),
+        (volume(persistentVolumeClaim={"claimName": "c"}), "persistentvolumeclaims"),
+        (volume(ephemeral={}), "persistentvolumeclaims (via ephemeral volumes)"),
+        (
+            volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),
+            "serviceaccounts (via projected volumes)",
+        ),
+        (
+            volume(projected={"sources": [{"clusterTrustBundle": {"path": "t"}}]}),
+            "clustertrustbundles",
+        ),
+        (
+            manifest(
+                {
+                    "serviceAccountName": "s",
+                    "volumes": [{"name": "v", "csi": {"driver": "d"}}],
+                }
+            ),
+            "serviceaccounts",
+        ),
+    ],
+)
+def test_static_pods_may_not_reference_api_objects_SRC_038(text: str, what: str) -> None:
+    assert refusal(text) == f"static pods may not reference {what}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"emptyDir": {}},
+        {"hostPath": {"path": "/x"}},
+        {"downwardAPI": {"items": []}},
+        {"projected": {"sources": [{"downwardAPI": {}}]}},
+        {"nfs": {"server": "s", "path": "/"}},
+        {"image": {"reference": "x"}},
+    ],
+)
+def test_local_volumes_are_allowed_SRC_038(source: dict[str, Any]) -> None:
+    read(volume(**source))

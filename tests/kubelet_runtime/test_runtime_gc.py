@@ -1,0 +1,268 @@
+"""Garbage collection and the deletor (GC-001..011, GC-020), removal with logs (GC-005)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+from hypothesis import given
+from hypothesis import strategies as st
+from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, record, status
+
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.gc import (
+    ContainerDeletor,
+    ContainerGC,
+    DeadContainer,
+    dead_to_delete,
+    evictable,
+    over_limit,
+    removable_sandboxes,
+)
+from refkubelet.runtime.labels import POD_UID
+from refkubelet.runtime.options import GcOptions, RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.records import (
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    SandboxState,
+)
+from refkubelet.runtime.removal import LogRemovalError, remove_container
+from simtime import Ids, RealClock, Rng, run_virtual
+
+S = 1_000_000_000
+
+
+def listed(name: str, state: str, created_s: int, uid: str = "u") -> ListedContainer:
+    return ListedContainer(
+        f"{uid}-{name}-{created_s}",
+        name,
+        ContainerState(state),
+        created_at_ns=created_s * S,
+        labels={POD_UID: uid},
+    )
+
+
+def dead(name: str, created_s: int, uid: str = "u") -> DeadContainer:
+    return DeadContainer(f"{uid}-{name}-{created_s}", name, uid, created_s * S)
+
+
+def test_running_and_young_containers_are_no_candidates_GC_002() -> None:
+    everyone = [
+        listed("a", "running", 1),
+        listed("b", "created", 2),
+        listed("c", "exited", 3),
+        listed("d", "unknown", 4),
+        listed("e", "exited", 9),
+    ]
+    found = evictable(everyone, now_ns=10 * S, min_age_s=5)
+    assert [(c.name, c.unknown) for c in found] == [("d", True), ("c", False), ("b", False)]
+
+
+def test_newest_per_unit_stays_GC_003() -> None:
+    gone = over_limit([dead("a", 3), dead("b", 2), dead("a", 1)], GcOptions())
+    assert [c.id for c in gone] == ["u-a-1"]
+
+
+def test_total_limit_goes_across_units_oldest_first_GC_003() -> None:
+    candidates = [dead("a", 4), dead("b", 3), dead("a", 2), dead("b", 1)]
+    limits = GcOptions(max_per_pod_container=2, max_containers=1)
+    assert [c.id for c in over_limit(candidates, limits)] == ["u-a-2", "u-b-1", "u-b-3"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 99)), unique=True, max_size=12),
+    st.integers(0, 3),
+    st.integers(-1, 5),
+)
+def test_limits_hold_and_the_newest_of_a_unit_goes_last(
+    items: list[tuple[str, int]], per_unit: int, total: int
+) -> None:
+    candidates = sorted((dead(*i) for i in items), key=lambda c: -c.created_at_ns)
+    gone = over_limit(candidates, GcOptions(0.0, per_unit, total))
+    kept = [c for c in candidates if c not in gone]
+    assert len(gone) + len(kept) == len(candidates)
+    assert total < 0 or len(kept) <= total
+    for name in "abc":
+        of_unit = [c for c in candidates if c.name == name]
+        kept_of_unit = [c for c in of_unit if c in kept]
+        assert len(kept_of_unit) <= per_unit
+        assert kept_of_unit == of_unit[: len(kept_of_unit)]
+
+
+def box(name: str, created_s: int, uid: str, *, ready: bool = False) -> ListedSandbox:
+    state = SandboxState.READY if ready else SandboxState.NOTREADY
+    return ListedSandbox(name, state, created_at_ns=created_s, labels={POD_UID: uid})
+
+
+def test_sandboxes_GC_010() -> None:
+    boxes = [
+        box("old", 1, "a"),
+        box("owner", 2, "a"),
+        box("new", 3, "a"),
+        box("gone", 1, "b"),
+        box("alive", 2, "b", ready=True),
+    ]
+    owned = [replace(listed("c", "exited", 1), sandbox_id="owner")]
+    assert removable_sandboxes(boxes, owned, lambda uid: uid == "b") == ["old", "gone"]
+
+
+def test_deletor_keeps_the_newest_of_the_name_GC_020_LIFE_003() -> None:
+    pod = make_pod("main", "other")
+    state = status(
+        record(pod, "main", "exited", attempt=2),
+        record(pod, "main", "exited", attempt=1),
+        record(pod, "main", "exited", attempt=0),
+        record(pod, "other", "exited"),
+        record(pod, "other", "running", attempt=1),
+    )
+    assert [r.id for r in dead_to_delete("main-2", state, 1)] == ["main-1", "main-0"]
+    assert dead_to_delete("s0", state, 1) == ()
+    everything = [r.id for r in dead_to_delete("s0", state, 1, remove_all=True)]
+    assert everything == ["main-2", "main-1", "main-0", "other-0"]
+
+
+def described(log_path: str = "") -> Any:
+    return cri.ContainerStatusResponse(
+        status=cri.ContainerStatus(
+            id="c",
+            metadata=cri.ContainerMetadata(name="main"),
+            created_at=1,
+            image=cri.ImageSpec(image=IMAGE),
+            image_ref="r",
+            log_path=log_path,
+        )
+    )
+
+
+def test_removal_deletes_logs_link_and_container_GC_005(tmp_path: Path) -> None:
+    for name in ("0.log", "0.log.20260101-000000", "1.log"):
+        (tmp_path / name).touch()
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "web_default_main-c.log").symlink_to(tmp_path / "0.log")
+    target = ScriptedTarget(ContainerStatus=described(str(tmp_path / "0.log")))
+    asyncio.run(remove_container(CriClient(target), "c", links))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["1.log", "links"]
+    assert list(links.iterdir()) == []
+    assert target.methods() == ["ContainerStatus", "RemoveContainer"]
+
+
+def test_removal_without_log_path_touches_no_file_GC_005(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "precious").touch()
+    monkeypatch.chdir(tmp_path)
+    target = ScriptedTarget(ContainerStatus=described())
+    asyncio.run(remove_container(CriClient(target), "c", None))
+    assert (tmp_path / "precious").exists()
+
+
+def test_log_failure_keeps_the_container_GC_005(tmp_path: Path) -> None:
+    (tmp_path / "0.log").mkdir()  # cannot be unlinked
+    target = ScriptedTarget(ContainerStatus=described(str(tmp_path / "0.log")))
+    with pytest.raises(LogRemovalError, match="cannot delete the log of container c"):
+        asyncio.run(remove_container(CriClient(target), "c", None))
+    assert "RemoveContainer" not in target.methods()
+
+
+class Pods:
+    """All content of pod `gone` may go."""
+
+    def should_pod_content_be_removed(self, uid: str) -> bool:
+        return uid == "gone"
+
+    def should_pod_runtime_be_removed(self, uid: str) -> bool:
+        return uid == "done"
+
+
+def wire(name: str, uid: str, state: int, sandbox: str, created: int = 1) -> Any:
+    return cri.Container(
+        id=f"{uid}-{name}",
+        metadata=cri.ContainerMetadata(name=name),
+        state=state,
+        created_at=created,
+        pod_sandbox_id=sandbox,
+        labels={POD_UID: uid},
+    )
+
+
+def run_gc(
+    tmp_path: Path, target: ScriptedTarget, *, ready: bool, evict: bool = False
+) -> list[str]:
+    options = RuntimeOptions(pod_logs_dir=tmp_path / "logs", container_logs_dir=None)
+    deps = RuntimeDeps(RealClock(), Ids(Rng(0)), Events())
+    collector = ContainerGC(CriClient(target), deps, options, Pods())
+    return asyncio.run(collector.garbage_collect(ready, evict))
+
+
+@pytest.mark.parametrize(
+    ("ready", "evict", "removed"),
+    [
+        (True, False, ["gone-a"]),
+        (False, False, []),
+        (True, True, ["done-a", "gone-a"]),
+    ],
+)
+def test_content_goes_only_with_all_sources_ready_GC_003_GC_004(
+    tmp_path: Path, ready: bool, evict: bool, removed: list[str]
+) -> None:
+    (tmp_path / "logs" / "default_web_gone").mkdir(parents=True)
+    exited = cri.CONTAINER_EXITED
+    containers = [wire("a", "gone", exited, "x"), wire("a", "done", exited, "y")]
+    target = ScriptedTarget(
+        ListContainers=cri.ListContainersResponse(containers=containers),
+        ContainerStatus=described(),
+    )
+    assert run_gc(tmp_path, target, ready=ready, evict=evict) == []
+    assert sorted(r.container_id for r in target.requests("RemoveContainer")) == removed
+    assert (tmp_path / "logs" / "default_web_gone").exists() is not ready  # GC-011
+
+
+def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(tmp_path: Path) -> None:
+    lists = cri.ListContainersResponse(containers=[wire("a", "gone", cri.CONTAINER_UNKNOWN, "x")])
+    target = ScriptedTarget(
+        ListContainers=lists,
+        ContainerStatus=described(),
+        StopContainer=Failure(grpc.StatusCode.UNKNOWN, "stuck"),
+    )
+    errors = run_gc(tmp_path, target, ready=True)
+    assert len(errors) == 1
+    assert "stuck" in errors[0]
+    assert "RemoveContainer" not in target.methods()
+
+
+def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
+    item = cri.PodSandbox(
+        id="x", state=cri.SANDBOX_NOTREADY, created_at=1, labels={POD_UID: "gone"}
+    )
+    target = ScriptedTarget(ListPodSandbox=cri.ListPodSandboxResponse(items=[item]))
+    assert run_gc(tmp_path, target, ready=True) == []
+    calls = [m for m in target.methods() if not m.startswith("List")]
+    assert calls == ["StopPodSandbox", "RemovePodSandbox"]
+
+
+def test_deletor_removes_what_is_queued_GC_020() -> None:
+    async def main() -> None:
+        removed = asyncio.Event()
+
+        def remove(request: Any) -> Any:
+            removed.set()
+            return cri.RemoveContainerResponse()
+
+        target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
+        deletor = ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None))
+        pod = make_pod()
+        old, new = (record(pod, "main", "exited", attempt=n) for n in (0, 1))
+        deletor.delete_containers_in_pod("main-1", status(old, new))
+        task = asyncio.ensure_future(deletor.run())
+        await removed.wait()
+        task.cancel()
+        assert [r.container_id for r in target.requests("RemoveContainer")] == ["main-0"]
+
+    run_virtual(main)

@@ -16,9 +16,9 @@ from typing import Final
 
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe, is_sidecar
 from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.runtime.restart_policy import container_should_restart
 from refkubelet.status.container_statuses import bare_id
 from refkubelet.status.phase import is_terminal
-from refkubelet.status.restart import exit_restarts, pod_restart_policy
 
 INITIAL: Final = {
     ProbeType.LIVENESS: ProbeResult.SUCCESS,
@@ -188,8 +188,7 @@ def _will_run_again(target: ProbeTarget, container: ContainerStatus) -> bool:
     terminated = container.state.terminated if container.state else None
     if terminated is None or target.init:
         return True
-    policy = pod_restart_policy(target.pod)
-    return exit_restarts(target.container, policy, terminated.exitCode)
+    return container_should_restart(target.container, target.pod, terminated.exitCode)
 
 
 def find_status(status: PodStatus, name: str) -> ContainerStatus | None:

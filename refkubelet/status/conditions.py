@@ -19,7 +19,8 @@ from refkubelet.model.objects import (
     PodStatus,
     is_sidecar,
 )
-from refkubelet.runtime.records import NetworkMode, RuntimePodStatus, SandboxState
+from refkubelet.runtime.actions import sandbox_decision
+from refkubelet.runtime.records import RuntimePodStatus
 
 READY_TO_START: Final = "PodReadyToStartContainers"
 INITIALIZED: Final = "Initialized"
@@ -103,18 +104,7 @@ def is_true(status: PodStatus | None, condition_type: str) -> bool:
 
 def has_ready_sandbox(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
     """LIFE-100..104 as a yes or no: no new sandbox is needed (STAT-043)."""
-    sandboxes = runtime_status.sandboxes
-    ready = [s for s in sandboxes if s.state is SandboxState.READY]
-    if len(ready) != 1:
-        return False  # LIFE-100, LIFE-101
-    newest = max(sandboxes, key=lambda s: (s.attempt, s.created_at_ns))
-    if newest.state is not SandboxState.READY:
-        return False
-    host_network = bool(pod.spec and pod.spec.hostNetwork)
-    wanted = NetworkMode.NODE if host_network else NetworkMode.POD
-    if newest.network_mode is not wanted:
-        return False  # LIFE-102
-    return host_network or not newest.has_network or bool(newest.ips)  # LIFE-103, LIFE-104
+    return pod.spec is not None and not sandbox_decision(pod.spec, runtime_status.sandboxes).create
 
 
 def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> PodCondition:

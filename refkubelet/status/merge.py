@@ -26,7 +26,7 @@ from refkubelet.model.objects import (
     is_sidecar,
     is_static,
 )
-from refkubelet.status.restart import exit_restarts, pod_restart_policy
+from refkubelet.runtime.restart_policy import ALWAYS, container_should_restart, pod_policy
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 
@@ -98,13 +98,12 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime) -> PodStatus:
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
     """The name of a container that `new` brings back although it may not run again, or None
     (STAT-008)."""
-    policy = pod_restart_policy(pod)
-    if old is None or pod.spec is None or policy == "Always" or _may_restart_all(pod):
+    if old is None or pod.spec is None or pod_policy(pod) == ALWAYS or _may_restart_all(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
     return _revived(
-        pod.spec.containers, old.containerStatuses, new.containerStatuses, policy
-    ) or _revived(plain, old.initContainerStatuses, new.initContainerStatuses, policy)
+        pod.spec.containers, old.containerStatuses, new.containerStatuses, pod
+    ) or _revived(plain, old.initContainerStatuses, new.initContainerStatuses, pod)
 
 
 def _may_restart_all(pod: Pod) -> bool:
@@ -118,7 +117,7 @@ def _revived(
     containers: Sequence[Container],
     old: Sequence[ContainerStatus] | None,
     new: Sequence[ContainerStatus] | None,
-    policy: str,
+    pod: Pod,
 ) -> str | None:
     specs = {c.name: c for c in containers}
     alive = {s.name for s in new or () if s.state is None or s.state.terminated is None}
@@ -127,7 +126,7 @@ def _revived(
         spec = specs.get(status.name)
         if ended is None or spec is None or status.name not in alive:
             continue
-        if not exit_restarts(spec, policy, ended.exitCode):
+        if not container_should_restart(spec, pod, ended.exitCode):
             return status.name
     return None
 

@@ -20,7 +20,7 @@ from refkubelet.model.objects import (
     is_sidecar,
     is_static,
 )
-from refkubelet.status.restart import exit_restarts, pod_restart_policy
+from refkubelet.runtime.restart_policy import container_should_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 TERMINAL: Final = ("Succeeded", "Failed")
@@ -94,15 +94,14 @@ def _count(pod: Pod, statuses: Mapping[str, ContainerStatus]) -> _Counts:
     counts = _Counts()
     if pod.spec is None:
         return counts
-    policy = pod_restart_policy(pod)
     for container in pod.spec.initContainers or ():
         status = statuses.get(container.name)
         if is_sidecar(container):
             _count_sidecar(counts, status)
         else:
-            _count_init(counts, container, status, policy)
+            _count_init(counts, container, status, pod)
     for container in pod.spec.containers:
-        _count_regular(counts, container, statuses.get(container.name), policy)
+        _count_regular(counts, container, statuses.get(container.name), pod)
     return counts
 
 
@@ -116,12 +115,12 @@ def _last_exit(status: ContainerStatus) -> ContainerStateTerminated | None:
 
 
 def _count_init(
-    counts: _Counts, container: Container, status: ContainerStatus | None, policy: str
+    counts: _Counts, container: Container, status: ContainerStatus | None, pod: Pod
 ) -> None:
     exited = _last_exit(status) if status is not None else None
     if exited is None:
         counts.init_pending += 1
-    elif exited.exitCode != 0 and not exit_restarts(container, policy, exited.exitCode):
+    elif exited.exitCode != 0 and not container_should_restart(container, pod, exited.exitCode):
         counts.init_failed += 1
 
 
@@ -142,7 +141,7 @@ def _count_sidecar(counts: _Counts, status: ContainerStatus | None) -> None:
 
 
 def _count_regular(
-    counts: _Counts, container: Container, status: ContainerStatus | None, policy: str
+    counts: _Counts, container: Container, status: ContainerStatus | None, pod: Pod
 ) -> None:
     state = status.state if status is not None else None
     if status is None or state is None:
@@ -154,7 +153,7 @@ def _count_regular(
     elif exited is not None:
         counts.stopped += 1
         counts.succeeded += state.terminated is not None and exited.exitCode == 0
-        counts.restartable += exit_restarts(container, policy, exited.exitCode)
+        counts.restartable += container_should_restart(container, pod, exited.exitCode)
     elif state.waiting is not None:
         counts.waiting += 1
     else:

@@ -27,7 +27,7 @@ from refkubelet.status.normalize import (
     stamp_times,
     statuses_equal,
 )
-from refkubelet.status.restart import container_should_be_restarted, exit_restarts
+from refkubelet.status.restart import container_should_be_restarted
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NS = int(NOW.timestamp()) * 10**9
@@ -325,7 +325,7 @@ def test_container_rules_come_first_LIFE_124(operator: str, code: int, wanted: b
     spec = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [rule]}
     pod = pod_with("Always", containers=[spec])
     assert pod.spec is not None
-    assert exit_restarts(pod.spec.containers[0], "Always", code) is wanted
+    assert container_should_be_restarted(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
 def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:

@@ -1,0 +1,35 @@
+"""Recorder and fault rules in front of a real runtime.
+
+A proxy is asked and programmed in the same words as the fake (`on`, `calls`, `assert_order`, ...);
+behaviours are the one thing it does not have, because its containers are real. What must never
+happen here: a message that no rule changes arrives changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from google.protobuf.message import Message
+
+from fakecri.instrument import Instrumented
+from fakecri.target import CriTarget
+from simtime import Clock, RealClock
+
+
+class RecordingProxy(Instrumented):
+    """A `CriTarget` that passes calls on to `upstream`, records them and applies fault rules.
+
+    `clock`: default the machine's own. Serve it with `fakecri.server.serve`.
+    """
+
+    def __init__(self, upstream: CriTarget, *, clock: Clock | None = None) -> None:
+        super().__init__(clock or RealClock())
+        self.upstream = upstream
+
+    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        return await self.upstream.call(method, request, timeout_s=timeout_s)
+
+    def _answers(
+        self, method: str, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        return self.upstream.stream(method, request, timeout_s=timeout_s)

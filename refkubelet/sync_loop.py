@@ -98,6 +98,7 @@ class SyncLoop:
     async def run(self) -> None:
         """Handle events until cancelled."""
         clock = self._deps.clock
+        await self._wait_for_runtime()
         tickers = [
             asyncio.create_task(tick(queue, period_s, clock), name=name)
             for queue, period_s, name in (

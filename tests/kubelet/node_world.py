@@ -1,0 +1,207 @@
+"""A whole node in virtual time: the kubelet, a fake runtime, optionally a fake API server."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from fakecri import FakeCRI
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.model.objects import Pod, PodStatus
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+NODE = "golden"
+PODS = "/api/v1/namespaces/default/pods"
+CONTAINER = {"name": "main", "image": "localhost/busybox:1", "command": ["/bin/main"]}
+
+
+def manifest(name: str = "web", **spec: Any) -> dict[str, Any]:
+    """A pod with one container, unless `spec` says otherwise."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [CONTAINER]} | spec,
+    }
+
+
+class Node:
+    """One node. `kubelet` is the one that runs now; restarting makes another."""
+
+    def __init__(self, directory: Path, *, with_api: bool, seed: int, settings: Any) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.seed = seed
+        self.directory = directory
+        self.manifests = directory / "manifests"
+        self.manifests.mkdir(exist_ok=True)
+        self.settings = settings
+        self.cri = FakeCRI(ids=Ids(Rng(seed)))
+        self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
+        self.kubelet: Kubelet
+        self._task: asyncio.Task[None] | None = None
+        self._client: LightkubeApiClient | None = None
+
+    async def start(self) -> None:
+        """Start a kubelet; the Node object is there already in API mode."""
+        if self.api is not None:
+            await self._make_node_object(self.api)
+            self._client = LightkubeApiClient.in_process(InProcessTransport(self.api))
+        config = KubeletConfiguration(
+            static_pod_path=str(self.manifests),
+            pod_logs_dir=str(self.directory / "logs"),
+            eviction_hard={},
+            resolv_conf="",
+            **self.settings,
+        )
+        rng = Rng(self.seed)
+        self.kubelet = Kubelet(
+            config,
+            KubeletDeps(
+                target=self.cri,
+                machine=self.cri.node,
+                clock=self.clock,
+                rng=rng,
+                ids=Ids(rng),
+                node_name=NODE,
+                root_dir=self.directory / "root",
+                api=self._client,
+                host_ips=("192.0.2.1",) if self.api else (),
+                container_logs_dir=None,
+            ),
+        )
+        self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")
+
+    async def _make_node_object(self, api: FakeApi) -> None:
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+        answer = await api.request("POST", "/api/v1/nodes", body=body)
+        assert answer.status in (201, 409), answer.body
+
+    async def stop(self) -> None:
+        """Stop the kubelet, and nothing else."""
+        if self._task is None:
+            return
+        await self.kubelet.stop()
+        await self._task
+        self._task = None
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def restart(self, *, down_s: float = 0.0) -> None:
+        await self.stop()
+        await self.clock.sleep(down_s)
+        await self.start()
+
+    def apply(self, pod: dict[str, Any], file: str = "pod.yaml") -> None:
+        """Write a manifest."""
+        (self.manifests / file).write_text(yaml.safe_dump(pod))
+
+    def remove(self, file: str = "pod.yaml") -> None:
+        (self.manifests / file).unlink()
+
+    def copy(self, source: Path, file: str) -> None:
+        shutil.copyfile(source, self.manifests / file)
+
+    async def create(self, pod: dict[str, Any]) -> Pod:
+        """Post a pod that is bound to this node."""
+        assert self.api is not None
+        body = pod | {"spec": pod["spec"] | {"nodeName": NODE}}
+        answer = await self.api.request("POST", PODS, body=body)
+        assert answer.status == 201, answer.body
+        return await self.live(pod["metadata"]["name"])
+
+    async def live(self, name: str) -> Pod:
+        """The pod at the API server."""
+        found = await self.find(name)
+        assert found is not None, f"{name} is not at the API server"
+        return found
+
+    async def find(self, name: str) -> Pod | None:
+        from refkubelet.model.objects import decode_pod
+
+        assert self.api is not None
+        answer = await self.api.request("GET", f"{PODS}/{name}")
+        return decode_pod(answer.body) if answer.status == 200 else None
+
+    async def delete(self, name: str, grace_s: int | None = None) -> None:
+        assert self.api is not None
+        body = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        answer = await self.api.request("DELETE", f"{PODS}/{name}", body=body)
+        assert answer.status in (200, 202), answer.body
+
+    def status(self, name: str) -> PodStatus | None:
+        """The status the kubelet itself shows, by the pod's full name on the node."""
+        for pod in self.kubelet.pods_with_status():
+            if pod.metadata is not None and pod.metadata.name == name:
+                return pod.status
+        return None
+
+    def phase(self, name: str) -> str | None:
+        status = self.status(name)
+        return status.phase if status is not None else None
+
+    def events(self, reason: str | None = None) -> list[str]:
+        """Messages of recorded events (all: `Reason: message`)."""
+        recorded = self.kubelet.recorder.events
+        if reason is None:
+            return [f"{e.reason}: {e.message}" for e in recorded]
+        return [e.message for e in recorded if e.reason == reason]
+
+    async def until(
+        self, condition: Callable[[], Any], limit_s: float = 60.0, step_s: float = 0.01
+    ) -> None:
+        """Wait until `condition()` (which may be a coroutine) is true; fails after `limit_s`."""
+        end_s = self.clock.monotonic_s() + limit_s
+        while True:
+            value = condition()
+            if isinstance(value, Awaitable):
+                value = await value
+            if value:
+                return
+            assert self.clock.monotonic_s() < end_s, self.story()
+            await self.clock.sleep(step_s)
+
+    def story(self) -> str:
+        """The last calls and events, for failures."""
+        calls = [f"{c.started_s:.3f} {c.method} {c.subject} {c.error}" for c in self.writes()]
+        return "\n".join(["calls:", *calls[-25:], "events:", *self.events()[-15:]])
+
+    def writes(self) -> list[Any]:
+        """The calls that are neither lists nor other readings."""
+        reads = ("List", "Status", "Version", "ImageFsInfo", "PodSandboxStatus", "ContainerStatus")
+        reads += ("ImageStatus", "RuntimeConfig")
+        return [c for c in self.cri.calls() if not c.method.startswith(reads)]
+
+    def write_names(self) -> list[str]:
+        return [c.method for c in self.writes()]
+
+
+def on_node(
+    body: Callable[[Node], Awaitable[None]],
+    directory: Path,
+    *,
+    api: bool = False,
+    seed: int = 1,
+    **settings: Any,
+) -> None:
+    """Run `body` on a fresh node in virtual time, with a kubelet already started."""
+
+    async def main() -> None:
+        node = Node(directory, with_api=api, seed=seed, settings=settings)
+        await node.start()
+        try:
+            await body(node)
+        finally:
+            await node.stop()
+
+    run_virtual(main)

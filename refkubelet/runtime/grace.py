@@ -8,6 +8,7 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.runtime.pod_actions import KillReason
 
 MINIMUM_GRACE_S: Final = 2
+ROUNDING_S: Final = 1e-6
 
 
 def container_grace_s(pod: Pod, container: Container | None, reason: KillReason | None) -> int:
@@ -29,10 +30,11 @@ def container_grace_s(pod: Pod, container: Container | None, reason: KillReason 
 def rest_after(grace_s: int, elapsed_s: float) -> int:
     """The grace left after a wait: only whole seconds are taken off; may be negative.
 
-    >>> rest_after(30, 10.9), rest_after(3, 5.0)
-    (20, -2)
+    >>> rest_after(30, 10.9), rest_after(3, 5.0), rest_after(6, 3.01 - 1.01)
+    (20, -2, 4)
     """
-    return grace_s - int(elapsed_s)
+    # A wait of exactly 2 s can measure a hair less, because clocks are floats.
+    return grace_s - int(elapsed_s + ROUNDING_S)
 
 
 def stop_timeout_s(rest_s: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from refkubelet.config.fields import FieldInfo, Kind, info_of
 from refkubelet.model.duration import parse_duration_s
 from refkubelet.model.quantity import parse_integer
-from refkubelet.model.yaml import Document, Path
+from refkubelet.model.yaml import Document, Path, dotted
 
 S = TypeVar("S")
 
@@ -116,18 +116,6 @@ class Decoder:
             _require(isinstance(item, dict), item, Kind.STRUCT, (*path, i))
             result.append(self.struct(info.struct, item, (*path, i), ignore=frozenset()))
         return tuple(result)
-
-
-def dotted(path: Path) -> str:
-    """A path as people write it.
-
-    >>> dotted(("registerWithTaints", 0, "key"))
-    'registerWithTaints[0].key'
-    """
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def describe(value: Any) -> str:

@@ -131,6 +131,8 @@ class KubeletConfiguration:
     image_service_endpoint: str = f.text("imageServiceEndpoint")
     runtime_request_timeout_s: float = f.duration("runtimeRequestTimeout", 120.0)
     pod_logs_dir: str = f.path("podLogsDir", "/var/log/pods")
+    registry_pull_qps: int = f.int32("registryPullQPS", 5)
+    registry_burst: int = f.int32("registryBurst", 10, zero_is_default=True)
     serialize_image_pulls: bool = f.boolean("serializeImagePulls", True)
     max_parallel_image_pulls: int | None = f.int32("maxParallelImagePulls", None)
     crash_loop_back_off: CrashLoopBackOff = f.struct("crashLoopBackOff", CrashLoopBackOff)
@@ -142,12 +144,10 @@ class KubeletConfiguration:
     fail_swap_on: bool = f.boolean("failSwapOn", True)
     cpu_cfs_quota: bool = f.boolean("cpuCFSQuota", True)
     cpu_cfs_quota_period_s: float = f.duration("cpuCFSQuotaPeriod", 0.1)
-    enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
     system_reserved: Mapping[str, str] = f.string_map("systemReserved")
     kube_reserved: Mapping[str, str] = f.string_map("kubeReserved")
     max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
     pods_per_core: int = f.int32("podsPerCore", 0)
-    pod_pids_limit: int = f.int64("podPidsLimit", -1)
     # Eviction: raw texts; eviction/thresholds.py reads them. After `load_config` the hard ones are
     # complete (EVIC-006); None means that the file did not say.
     eviction_hard: Mapping[str, str] | None = f.string_map("evictionHard", None)
@@ -166,7 +166,6 @@ class KubeletConfiguration:
     enable_controller_attach_detach: bool = f.boolean("enableControllerAttachDetach", True)
     node_status_update_frequency_s: float = f.duration("nodeStatusUpdateFrequency", 10.0)
     node_status_report_frequency_s: float = f.duration("nodeStatusReportFrequency", 300.0)
-    node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
     provider_id: str = f.text("providerID")
     event_record_qps: int = f.int32("eventRecordQPS", 50)
     event_burst: int = f.int32("eventBurst", 100, zero_is_default=True)
@@ -175,19 +174,8 @@ class KubeletConfiguration:
     cluster_dns: tuple[str, ...] = f.strings("clusterDNS")
     cluster_domain: str = f.text("clusterDomain")
     resolv_conf: str = f.path("resolvConf", "/etc/resolv.conf", keeps_empty=True)
-    # Security defaults.
+    # Security.
     seccomp_default: bool = f.boolean("seccompDefault", False)
-    authentication: Authentication = f.struct("authentication", Authentication)
-    authorization: Authorization = f.struct("authorization", Authorization)
-    # Image garbage collection and logs.
-    image_minimum_gc_age_s: float = f.duration("imageMinimumGCAge", 120.0)
-    image_maximum_gc_age_s: float = f.duration("imageMaximumGCAge", 0.0, keeps_zero=True)
-    image_gc_high_threshold_percent: int = f.int32("imageGCHighThresholdPercent", 85)
-    image_gc_low_threshold_percent: int = f.int32("imageGCLowThresholdPercent", 80)
-    container_log_max_size_bytes: int = f.quantity("containerLogMaxSize", 10 * 1024 * 1024)
-    container_log_max_files: int = f.int32("containerLogMaxFiles", 5)
-    container_log_max_workers: int = f.int32("containerLogMaxWorkers", 1)
-    container_log_monitor_interval_s: float = f.duration("containerLogMonitorInterval", 10.0)
 
     # -- accepted, not acted on ---------------------------------------------------------------
     static_pod_url: str = f.text("staticPodURL")
@@ -198,8 +186,6 @@ class KubeletConfiguration:
     tls_min_version: str = f.text("tlsMinVersion")
     rotate_certificates: bool = f.boolean("rotateCertificates", False)
     server_tls_bootstrap: bool = f.boolean("serverTLSBootstrap", False)
-    registry_pull_qps: int = f.int32("registryPullQPS", 5)
-    registry_burst: int = f.int32("registryBurst", 10, zero_is_default=True)
     image_pull_credentials_verification_policy: str = f.text(
         "imagePullCredentialsVerificationPolicy", "NeverVerifyPreloadedImages"
     )
@@ -269,3 +255,16 @@ class KubeletConfiguration:
     memory_reservation_policy: str = f.text("memoryReservationPolicy", "None")
     tracing: Mapping[str, Any] = f.opaque("tracing")
     user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
+    enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
+    pod_pids_limit: int = f.int64("podPidsLimit", -1)
+    node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
+    authentication: Authentication = f.struct("authentication", Authentication)
+    authorization: Authorization = f.struct("authorization", Authorization)
+    image_minimum_gc_age_s: float = f.duration("imageMinimumGCAge", 120.0)
+    image_maximum_gc_age_s: float = f.duration("imageMaximumGCAge", 0.0, keeps_zero=True)
+    image_gc_high_threshold_percent: int = f.int32("imageGCHighThresholdPercent", 85)
+    image_gc_low_threshold_percent: int = f.int32("imageGCLowThresholdPercent", 80)
+    container_log_max_size_bytes: int = f.quantity("containerLogMaxSize", 10 * 1024 * 1024)
+    container_log_max_files: int = f.int32("containerLogMaxFiles", 5)
+    container_log_max_workers: int = f.int32("containerLogMaxWorkers", 1)
+    container_log_monitor_interval_s: float = f.duration("containerLogMonitorInterval", 10.0)

@@ -61,6 +61,18 @@ class Document:
         return self.lines.get(path)
 
 
+def dotted(path: Path) -> str:
+    """A path as people write it.
+
+    >>> dotted(("registerWithTaints", 0, "key"))
+    'registerWithTaints[0].key'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
 def read_yaml(data: bytes | str) -> Document:
     """The first document of `data`. Raises `YamlError`; an empty text gives the value None."""
     if len(data) > MAX_BYTES:

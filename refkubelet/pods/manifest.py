@@ -6,6 +6,7 @@ Rules: SRC-004, SRC-030..038. Upstream: pkg/kubelet/config/common.go: tryDecodeS
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.validation import api_object_reference, pod_problems
-from refkubelet.model.yaml import Document, Path, YamlError, read_yaml
+from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_yaml
 from refkubelet.pods.updates import PodSource
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
@@ -58,10 +59,27 @@ def _decode(document: Document) -> Pod:
             found = value.get(field, "nothing")
             place = _place(document, (field,))
             raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
+    large = next(_large_numbers(value, ()), None)
+    if large is not None:
+        path, number = large
+        what = f"{number} does not fit into 64 bits"
+        raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
     try:
         return decode_pod(value)
     except msgspec.ValidationError as e:
         raise ManifestError(_explain(str(e), document)) from None
+
+
+def _large_numbers(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
+    """Integers that no API field can hold."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _large_numbers(item, (*path, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _large_numbers(item, (*path, i))
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        yield path, value
 
 
 def _place(document: Document, path: Path) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
+import refkubelet
 from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
+from refkubelet.config.fields import info_of
 from refkubelet.config.load import defaults_without_file, fields_not_acted_on
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -253,3 +257,16 @@ def test_fields_that_are_not_acted_on_are_told(caplog: pytest.LogCaptureFixture)
         "k.yaml: accepted, but refkubelet does not act on: staticPodURL, rotateCertificates"
     ]
     assert "port" not in fields_not_acted_on()
+
+
+def test_every_other_field_is_read_somewhere() -> None:
+    """The line between "acted on" and "accepted" in kubelet_config.py is true."""
+    package = Path(refkubelet.__file__).parent
+    code = "\n".join(p.read_text() for p in sorted(package.rglob("*.py")))
+    ignored = fields_not_acted_on()
+    unread = [
+        field.name
+        for field in dataclasses.fields(KubeletConfiguration)
+        if info_of(field).wire not in ignored and not re.search(rf"\.{field.name}\b", code)
+    ]
+    assert unread == []

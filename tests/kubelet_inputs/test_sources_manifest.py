@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from refkubelet.model.objects import Pod, to_dict
 from refkubelet.pods.manifest import ManifestError, read_manifest
@@ -152,6 +157,10 @@ def test_unknown_fields_are_ignored_SRC_004() -> None:
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n"
             "  - name: c\n    image: 5\n",
             "line 7: spec.containers[0].image: wanted a text, found an integer",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nspec:\n  priority: 99999999999999999999\n",
+            "line 4: spec.priority: 99999999999999999999 does not fit into 64 bits",
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",
@@ -304,3 +313,64 @@ def test_static_pods_may_not_reference_api_objects_SRC_038(text: str, what: str)
 )
 def test_local_volumes_are_allowed_SRC_038(source: dict[str, Any]) -> None:
     read(volume(**source))
+
+
+FULL: dict[str, Any] = yaml.safe_load(
+    manifest(
+        {
+            "volumes": [
+                {"name": "v", "hostPath": {"path": "/x"}},
+                {"name": "w", "projected": {"sources": [{"downwardAPI": {"items": []}}]}},
+            ],
+            "initContainers": [{"name": "i", "image": "x:1", "restartPolicy": "Always"}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "x:1",
+                    "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}],
+                    "envFrom": [],
+                    "ports": [{"containerPort": 80}],
+                    "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+                    "livenessProbe": {"httpGet": {"port": 80}},
+                    "lifecycle": {"preStop": {"exec": {"command": ["a"]}}},
+                    "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+                }
+            ],
+        },
+        labels={"a": "b"},
+        annotations={"c": "d"},
+    )
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every path into `value`."""
+    found = [path]
+    items = list(enumerate(value)) if isinstance(value, list) else []
+    for key, item in value.items() if isinstance(value, dict) else items:
+        found += places(item, (*path, key))
+    return found
+
+
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, 10**30, 1.5, "", "x", "Ünïcode", "a\x00", [], [None], {}, {"a": 1}, [[]]]
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(places(FULL)[1:]), ODD), min_size=1, max_size=3))
+def test_any_manifest_gives_a_pod_or_a_manifest_error_SRC_005(
+    changes: list[tuple[tuple[Any, ...], Any]],
+) -> None:
+    value = copy.deepcopy(FULL)
+    for path, odd in changes:
+        with suppress(KeyError, IndexError, TypeError):
+            target = value
+            for key in path[:-1]:
+                target = target[key]
+            target[path[-1]] = copy.deepcopy(odd)
+    with suppress(ManifestError):
+        read(json.dumps(value))
+
+
+def test_the_full_example_is_a_good_manifest() -> None:
+    read(json.dumps(FULL))

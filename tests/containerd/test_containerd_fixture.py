@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 
 from conformance.harness.containerd import docker_problem, start_containerd
 from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
+from conformance.harness.containerd.cleanup import top_cgroups
 from conformance.harness.containerd.docker_host import (
     OWNER_LABEL,
     bind_mode,
@@ -115,6 +116,17 @@ def test_only_containers_of_dead_owners_are_leftovers() -> None:
 
     client = Client(owner_mark() or "", f"{os.getpid()}.1", "x")
     assert [c.labels[OWNER_LABEL] for c in leftovers(client)] == [f"{os.getpid()}.1", "x"]
+
+
+def test_only_new_cgroups_of_the_top_are_cleaned_up(tmp_path: Path) -> None:
+    for name in ("memory/docker", "memory/kubepods/pod1", "cpu/docker"):
+        (tmp_path / name).mkdir(parents=True)
+    before = top_cgroups(tmp_path)
+    assert before == {tmp_path / n for n in ("memory/docker", "memory/kubepods", "cpu/docker")}
+    (tmp_path / "memory/other/pod2").mkdir(parents=True)
+    assert top_cgroups(tmp_path) - before == {tmp_path / "memory/other"}
+    (tmp_path / "cgroup.controllers").touch()  # version 2: one hierarchy
+    assert top_cgroups(tmp_path) == {tmp_path / "memory", tmp_path / "cpu"}
 
 
 def test_docker_problem_is_one_line_that_says_what_to_start(

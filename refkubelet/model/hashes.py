@@ -7,6 +7,7 @@ Both must give the same value in every process and on every day, or a kubelet re
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, Final
 
 from refkubelet.model.objects import Container
@@ -56,7 +57,12 @@ def container_hash(container: Container) -> str:
     >>> container_hash(Container(name="main", image="localhost/busybox:1"))
     'c97bf8df'
     """
-    value = {"image": container.image or "", "name": container.name}
+    return _container_hash(container.name, container.image or "")
+
+
+@lru_cache(maxsize=4096)  # asked for every container at every sync
+def _container_hash(name: str, image: str) -> str:
+    value = {"image": image, "name": name}
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _GO_JSON_ESCAPES:
         text = text.replace(character, escape)

@@ -120,10 +120,10 @@ def _threshold(text: str, capacity: int) -> int:
 
 
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Nano units as the API prints them: memory-like in Ki, the rest decimal."""
+    """Nano units as the API prints them: bytes in powers of 1024, the rest decimal."""
     return {
         name: format_binary(amount // NANO)
-        if name == "memory" or name.startswith("hugepages-")
+        if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
         else format_decimal_nano(amount)
         for name, amount in sorted(amounts.items())
     }

@@ -13,15 +13,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
-
-import msgspec
 
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.admission import Rejection, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
-from refkubelet.eviction.local_storage import local_storage_violation
+from refkubelet.eviction.files import ReadFiles
+from refkubelet.eviction.kill import (
+    HARD_GRACE_S,
+    evicted_status,
+    grace_override_s,
+    reclaim_steps,
+)
+from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import (
     REASON,
     THRESHOLD_MET,
@@ -31,9 +36,9 @@ from refkubelet.eviction.messages import (
 )
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations, observe
-from refkubelet.eviction.thresholds import SIGNALS, Threshold, parse_thresholds
-from refkubelet.eviction.usage import PodUsage, usage_by_pod
-from refkubelet.model.objects import Pod, PodCondition, PodStatus, full_name, is_critical, uid
+from refkubelet.eviction.thresholds import MEMORY, SIGNALS, Threshold, parse_thresholds
+from refkubelet.eviction.usage import PodUsage, usage_by_pod, usage_on_disk
+from refkubelet.model.objects import Pod, PodStatus, full_name, is_critical, uid
 from refkubelet.node.machine import Machine
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
 from simtime import Clock
@@ -43,7 +48,6 @@ log = logging.getLogger(__name__)
 INTERVAL_S: Final = 10.0  # EVIC-050
 CLEANUP_POLL_S: Final = 1.0  # EVIC-051
 CLEANUP_LIMIT_S: Final = 30.0
-HARD_GRACE_S: Final = 1  # EVIC-087
 Reclaim = Callable[[], Awaitable[None]]
 
 
@@ -99,7 +103,8 @@ class EvictionDeps:
 
     `kill_pod` returns when the containers are stopped and raises when that takes too long
     (EVIC-089). `active_pods`: neither terminal nor fully terminated (EVIC-052). `reclaim_...` free
-    disk that no pod needs (EVIC-071, EVIC-072).
+    disk that no pod needs (EVIC-071, EVIC-072). `pod_files` (`files.PodFilesReader`) measures logs
+    and volumes; None counts writable layers alone.
     """
 
     clock: Clock
@@ -113,6 +118,7 @@ class EvictionDeps:
     events: EventRecorder
     reclaim_containers: Reclaim | None = None
     reclaim_images: Reclaim | None = None
+    pod_files: ReadFiles | None = None
 
 
 class EvictionManager:
@@ -190,7 +196,9 @@ class EvictionManager:
         evicted: list[Pod] = []
         for pod in pods:
             found = usage.get(uid(pod))
-            violation = local_storage_violation(pod, found) if found is not None else None
+            if found is None or not has_storage_limits(pod):
+                continue
+            violation = local_storage_violation(pod, self._with_files(pod, found))
             if violation is None:
                 continue
             text = EvictionText(violation, {})
@@ -230,6 +238,8 @@ class EvictionManager:
     ) -> tuple[Pod, ...]:
         """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
         observations = result.memory.observations
+        if threshold.resource != MEMORY:
+            usage = self._usage_on_disk(threshold.signal, pods, usage)
         for pod in rank_pods(threshold.resource, pods, usage):
             text = eviction_text(
                 pod, usage.get(uid(pod)), threshold.resource, result.acting, observations
@@ -239,6 +249,22 @@ class EvictionManager:
                 return (pod,)
         log.info("eviction manager: no pod can be evicted to reclaim %s", threshold.resource)
         return ()
+
+    def _usage_on_disk(
+        self, signal: str, pods: tuple[Pod, ...], usage: Mapping[str, PodUsage]
+    ) -> Mapping[str, PodUsage]:
+        dedicated = bool(self._dedicated_image_fs)
+        return {
+            pod_uid: usage_on_disk(
+                self._with_files(pod, usage[pod_uid]), signal, dedicated_image_fs=dedicated
+            )
+            for pod in pods
+            if (pod_uid := uid(pod)) in usage
+        }
+
+    def _with_files(self, pod: Pod, usage: PodUsage) -> PodUsage:
+        read = self._deps.pod_files
+        return usage if read is None else replace(usage, files=read(pod))
 
     async def _evict(self, pod: Pod, text: EvictionText, grace_s: int, *, disruption: bool) -> bool:
         if is_critical(pod):
@@ -264,42 +290,3 @@ class EvictionManager:
         except TimeoutError:
             names = ", ".join(full_name(pod) for pod in evicted)
             log.warning("eviction manager: timed out waiting for cleanup of %s", names)
-
-
-def reclaim_steps(signal: str, *, dedicated_image_fs: bool) -> tuple[str, ...]:
-    """What can be freed without ending a pod, in order (EVIC-044, EVIC-045)."""
-    disk = signal.partition(".")[0]
-    if disk not in ("nodefs", "imagefs", "containerfs"):
-        return ()
-    if disk == "nodefs" and dedicated_image_fs:
-        return ()
-    return ("containers", "images")
-
-
-def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:
-    """EVIC-087: 1 for hard thresholds, for soft ones the smaller of the maximum and the pod's."""
-    if threshold.hard:
-        return HARD_GRACE_S
-    own = pod.spec.terminationGracePeriodSeconds if pod.spec else None
-    return max_pod_grace_s if own is None else min(max_pod_grace_s, own)
-
-
-def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
-    """EVIC-094: what the kill makes of the pod's status."""
-    generation = (pod.metadata.generation if pod.metadata else None) or None
-    target = PodCondition(
-        type="DisruptionTarget",
-        status="True",
-        reason="TerminationByKubelet",
-        message=message,
-        observedGeneration=generation,
-    )
-
-    def change(status: PodStatus) -> PodStatus:
-        others = [c for c in status.conditions or () if c.type != target.type]
-        conditions = [target, *others] if disruption else status.conditions
-        return msgspec.structs.replace(
-            status, phase="Failed", reason=REASON, message=message, conditions=conditions
-        )
-
-    return change

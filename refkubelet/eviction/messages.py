@@ -105,7 +105,7 @@ def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, 
     )
     for row in usage.containers:
         container = containers.get(row.name)
-        used = _used(row, resource)
+        used = _used(usage, row, resource)
         if container is None or used is None:
             continue
         text = _request_text(container, resource)
@@ -113,10 +113,10 @@ def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, 
             yield row.name, format_binary(used), canonical(text)
 
 
-def _used(row: ContainerUsage, resource: str) -> int | None:
+def _used(usage: PodUsage, row: ContainerUsage, resource: str) -> int | None:
     if resource == MEMORY:
         return row.memory_working_set_bytes
-    return row.rootfs_used_bytes if resource == STORAGE else None
+    return usage.container_disk_bytes(row) if resource == STORAGE else None
 
 
 def _request_text(container: Container, resource: str) -> str:

@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
+from refkubelet.eviction.kill import evicted_status, grace_override_s, reclaim_steps
 from refkubelet.eviction.local_storage import local_storage_violation
-from refkubelet.eviction.manager import (
-    EvictionConfig,
-    evicted_status,
-    grace_override_s,
-    reclaim_steps,
-)
+from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.eviction.messages import eviction_text, node_condition_message, reclaim_message
 from refkubelet.eviction.ranking import RANKING, rank_pods
 from refkubelet.eviction.signals import Observation, observe

@@ -1,0 +1,56 @@
+"""How a pod is ended, and what is tried before: reclaim steps, grace, status. Pure.
+
+Rules: EVIC-044, EVIC-045, EVIC-070, EVIC-087, EVIC-094.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from refkubelet.eviction.messages import REASON
+from refkubelet.eviction.thresholds import Threshold
+from refkubelet.model.objects import Pod, PodCondition, PodStatus
+
+HARD_GRACE_S: Final = 1  # EVIC-087
+
+
+def reclaim_steps(signal: str, *, dedicated_image_fs: bool) -> tuple[str, ...]:
+    """What can be freed without ending a pod, in order (EVIC-044, EVIC-045)."""
+    disk = signal.partition(".")[0]
+    if disk not in ("nodefs", "imagefs", "containerfs"):
+        return ()
+    if disk == "nodefs" and dedicated_image_fs:
+        return ()
+    return ("containers", "images")
+
+
+def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:
+    """EVIC-087: 1 for hard thresholds, for soft ones the smaller of the maximum and the pod's."""
+    if threshold.hard:
+        return HARD_GRACE_S
+    own = pod.spec.terminationGracePeriodSeconds if pod.spec else None
+    return max_pod_grace_s if own is None else min(max_pod_grace_s, own)
+
+
+def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
+    """EVIC-094: what the kill makes of the pod's status."""
+    generation = (pod.metadata.generation if pod.metadata else None) or None
+    target = PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason="TerminationByKubelet",
+        message=message,
+        observedGeneration=generation,
+    )
+
+    def change(status: PodStatus) -> PodStatus:
+        others = [c for c in status.conditions or () if c.type != target.type]
+        conditions = [target, *others] if disruption else status.conditions
+        return msgspec.structs.replace(
+            status, phase="Failed", reason=REASON, message=message, conditions=conditions
+        )
+
+    return change

@@ -7,7 +7,7 @@ seed. What must never happen here: a jump of virtual time while anything can sti
 
 from simtime.clock import Clock, RealClock, VirtualClock, format_rfc3339
 from simtime.dice import Ids, Rng
-from simtime.virtual_loop import NothingToWaitFor, VirtualLoop, run_virtual
+from simtime.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
 __all__ = [
     "Clock",
@@ -15,6 +15,7 @@ __all__ = [
     "NothingToWaitFor",
     "RealClock",
     "Rng",
+    "TimeLimitPassed",
     "VirtualClock",
     "VirtualLoop",
     "format_rfc3339",

@@ -39,6 +39,8 @@ class Ids:
 
     def hex(self, digits: int = 64) -> str:
         """`digits` lowercase hex digits, as runtimes name sandboxes and containers (CRI-020)."""
+        if digits < 1:
+            raise ValueError(f"an id needs at least one digit, got digits={digits}")
         return f"{self._random.getrandbits(4 * digits):0{digits}x}"
 
     def uuid(self) -> str:

@@ -3,18 +3,19 @@
 How it works. asyncio's loop does, for ever: ask the selector which descriptors are readable,
 waiting at most until the next timer; run what became runnable. `_JumpingSelector` answers the wait
 without waiting: it polls the real selector once and, if no watched descriptor has anything to say,
-moves the virtual clock by exactly the time-out the loop asked for. So time moves only when no
-callback is runnable (the loop then asks for a time-out above 0) and nothing can be read.
+moves the virtual clock to the next timer. So time moves only when no callback is runnable (the
+loop then asks for a time-out above 0) and nothing can be read.
 
 What must never happen: time moves while work is ready; a run waits in real time; a run that waits
 for nothing hangs (it fails with `NothingToWaitFor` and lists who waits for what); the order of
-callbacks depends on anything but the seed. Threads are refused, because the loop cannot see
-whether they still work.
+callbacks depends on anything but the seed. Threads, child processes and network connections are
+refused, because the loop cannot see whether the other side still works.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import selectors
 from asyncio import events, tasks
@@ -24,13 +25,24 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
 from simtime.clock import VirtualClock
+from simtime.waiters import describe_tasks
 
 T = TypeVar("T")
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
+# Timers due within this much of "now" run together; asyncio's default (the machine clock's
+# resolution) would make the order of near timers depend on the machine.
+RESOLUTION_S = 1e-9
 
 
 class NothingToWaitFor(RuntimeError):
-    """Every task waits, no timer is set and no descriptor is watched that could wake one."""
+    """Every task waits, no timer is set, and no watched descriptor is readable.
+
+    Nothing outside a virtual run ever wakes it, so this state would last for ever.
+    """
+
+
+class TimeLimitPassed(RuntimeError):
+    """The run went on beyond the limit of virtual time it was given."""
 
 
 class _JumpingSelector(selectors.BaseSelector):
@@ -63,7 +75,7 @@ class _JumpingSelector(selectors.BaseSelector):
         if not ready and timeout is None:
             raise NothingToWaitFor(self._loop.describe_waiters())
         if not ready and timeout:
-            self._loop.jump(timeout)
+            self._loop.jump()
         if self._loop.shuffle is not None:
             self._loop.shuffle_ready()
         return sorted(ready, key=lambda item: item[0].fd)
@@ -72,38 +84,42 @@ class _JumpingSelector(selectors.BaseSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """The virtual-time loop. `seed` None keeps asyncio's own order of runnable callbacks; a number
     permutes the steps of different tasks that are runnable at the same time, in an order that
-    depends on the seed alone. Time starts at 0 s; `clock` gives the wall clock from `start` on."""
+    depends on the seed alone. Time starts at 0 s; `clock` gives the wall clock from `start` on.
+    With `limit_s` the run fails with `TimeLimitPassed` instead of going beyond that time."""
 
-    def __init__(self, *, seed: int | None = None, start: datetime = DEFAULT_START) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        start: datetime = DEFAULT_START,
+        limit_s: float | None = None,
+    ) -> None:
         self._virtual_s = 0.0
         super().__init__(_JumpingSelector(self))
         self.shuffle = None if seed is None else random.Random(seed)
         self.clock = VirtualClock(self, start)
         self.jumps = 0
-        # Timers due within this much of "now" run together; the default (the machine clock's
-        # resolution) would make the order of near timers depend on the machine.
-        self._clock_resolution = 1e-9
+        self._limit_s = math.inf if limit_s is None else limit_s
+        self._clock_resolution = RESOLUTION_S
 
     def time(self) -> float:
         return self._virtual_s
 
-    def jump(self, duration_s: float) -> None:
-        """Move the clock by `duration_s`; only the selector calls this."""
-        when = self._next_timer_s()
-        self._virtual_s = when if when is not None else self._virtual_s + duration_s
-        self.jumps += 1
-
-    def _next_timer_s(self) -> float | None:
+    def jump(self) -> None:
+        """Move the clock to the next timer; only the selector calls this."""
         # The loop asks for `when - now`; adding that back to `now` can miss `when` by a rounding
         # error and spin. Taking the timer's own time is exact.
-        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled", [])
-        return scheduled[0].when() if scheduled else None
-
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
-        raise RuntimeError(
-            f"{func!r} wants a thread, and virtual time cannot see whether a thread still works; "
-            "call it directly, or run this on a real loop"
-        )
+        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")
+        when = scheduled[0].when()
+        if when > self._limit_s:
+            raise TimeLimitPassed(
+                f"the next timer is at {when:.3f} s of virtual time, the limit is "
+                f"{self._limit_s:.3f} s:\n{describe_tasks(self)}"
+            )
+        self._virtual_s = when
+        # After half a year of seconds 1e-9 is lost in rounding, and due timers would not be seen.
+        self._clock_resolution = max(RESOLUTION_S, 2 * math.ulp(when))
+        self.jumps += 1
 
     def shuffle_ready(self) -> None:
         """Permute the runnable steps of different tasks; all other callbacks keep their place."""
@@ -117,10 +133,36 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             ready[i] = handle
 
     def describe_waiters(self) -> str:
-        """One line per unfinished task: its name, its coroutine and the place where it waits."""
-        lines = sorted(_describe_task(task) for task in asyncio.all_tasks(self))
-        listed = "\n".join(lines) or "  (no task at all)"
-        return f"nothing left to wait for at {self._virtual_s:.3f} s of virtual time:\n{listed}"
+        """What `NothingToWaitFor` says: the time, and one line per unfinished task."""
+        head = f"nothing left to wait for at {self._virtual_s:.3f} s of virtual time:"
+        return f"{head}\n{describe_tasks(self)}"
+
+    # -- refused: what the loop cannot see -------------------------------------------------------
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
+        raise _refused(f"{func!r} wants a thread", "call it directly")
+
+    async def subprocess_exec(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused(f"a child process {args[1:]!r} is asked for", "fake what it does")
+
+    async def subprocess_shell(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused(f"a child process {args[1:]!r} is asked for", "fake what it does")
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network connection is asked for", "call the other side in-process")
+
+    async def create_server(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network server is asked for", "call it in-process")
+
+    async def create_datagram_endpoint(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _refused("a network endpoint is asked for", "call the other side in-process")
+
+
+def _refused(what: str, instead: str) -> RuntimeError:
+    return RuntimeError(
+        f"{what}, and virtual time cannot see whether the other side still works; "
+        f"{instead}, or run this on a real loop"
+    )
 
 
 def _is_task_step(handle: events.Handle) -> bool:
@@ -128,32 +170,36 @@ def _is_task_step(handle: events.Handle) -> bool:
     return isinstance(owner, tasks.Task)
 
 
-def _describe_task(task: asyncio.Task[Any]) -> str:
-    coroutine: Any = task.get_coro()
-    name = getattr(coroutine, "__qualname__", repr(coroutine))
-    place = "not started"
-    while coroutine is not None:
-        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
-        if frame is not None:
-            place = f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}"
-        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
-    return f"  {task.get_name()} ({name}) waits at {place}"
-
-
 def run_virtual(
     main: Callable[[], Awaitable[T]],
     *,
     seed: int | None = None,
     start: datetime = DEFAULT_START,
+    limit_s: float | None = None,
 ) -> T:
     """Run `main()` to its end in virtual time and return its result.
 
-    Raises `NothingToWaitFor` when it can never end. Inside, `asyncio.get_running_loop()` is a
-    `VirtualLoop`, and its `clock` is the `Clock` to hand out.
+    Raises `NothingToWaitFor` when it can never end, `TimeLimitPassed` when it goes on for more
+    than `limit_s` seconds of virtual time (None: no limit). Inside, `asyncio.get_running_loop()`
+    is a `VirtualLoop`, and its `clock` is the `Clock` to hand out.
+
+    >>> async def main() -> float:
+    ...     await asyncio.sleep(3600)
+    ...     return asyncio.get_running_loop().time()
+    >>> run_virtual(main)
+    3600.0
     """
+    if asyncio._get_running_loop() is not None:
+        raise RuntimeError(
+            "run_virtual makes a loop of its own and cannot be called inside a running one; "
+            "call it from a plain function"
+        )
 
     async def body() -> T:
         return await main()
 
-    with asyncio.Runner(loop_factory=lambda: VirtualLoop(seed=seed, start=start)) as runner:
+    def new_loop() -> VirtualLoop:
+        return VirtualLoop(seed=seed, start=start, limit_s=limit_s)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(body())

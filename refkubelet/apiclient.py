@@ -4,6 +4,9 @@ lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client c
 the requests themselves are written here, because the kubelet needs two things lightkube's client
 does not offer: preconditions on deletion, and to notice that a watch ended.
 
+Longer than a sitting because it holds the interface and its one implementation side by side: a
+method for a request, each a line or two.
+
 What must never happen here: an exception other than `ApiError` for anything the server or the
 network did; a retry that the caller did not ask for.
 """

@@ -1,6 +1,7 @@
 """What a KubeletConfiguration may say: each rule a row, every violation reported (CFG-005).
 
-Texts after `invalid configuration: ` are those of the kubelet where CFG-005 names them. Upstream:
+Longer than a sitting because the table is: one row a rule. Texts after `invalid configuration: `
+are those of the kubelet where CFG-005 names them. Upstream:
 pkg/kubelet/apis/config/validation/validation.go.
 """
 

@@ -41,18 +41,7 @@ def node_facts(
     runtime_version: str = "Unknown",
 ) -> NodeFacts:
     """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033)."""
-    cores = machine.cpu_count()
-    max_pods = config.max_pods
-    if config.pods_per_core:
-        max_pods = min(max_pods, cores * config.pods_per_core)
-    capacity = {
-        "cpu": cores * NANO,
-        "memory": machine.memory().total_bytes * NANO,
-        "pods": max_pods * NANO,
-    }
-    if config.local_storage_capacity_isolation:
-        with suppress(FileNotFoundError):  # no root directory yet: capacity is missing, NODE-022
-            capacity["ephemeral-storage"] = machine.filesystem(root_dir).capacity_bytes * NANO
+    capacity = _capacity(config, machine, root_dir)
     reserved = (config.kube_reserved, config.system_reserved)
     system = os.uname()
     architecture = _ARCHITECTURES.get(system.machine, system.machine)
@@ -82,6 +71,23 @@ def node_facts(
         },
         kubelet_port=config.port if config.enable_server else 0,
     )
+
+
+def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> dict[str, int]:
+    """NODE-030, in nano units."""
+    cores = machine.cpu_count()
+    max_pods = config.max_pods
+    if config.pods_per_core:
+        max_pods = min(max_pods, cores * config.pods_per_core)
+    capacity = {
+        "cpu": cores * NANO,
+        "memory": machine.memory().total_bytes * NANO,
+        "pods": max_pods * NANO,
+    }
+    if config.local_storage_capacity_isolation:
+        with suppress(FileNotFoundError):  # no root directory yet: capacity is missing, NODE-022
+            capacity["ephemeral-storage"] = machine.filesystem(root_dir).capacity_bytes * NANO
+    return capacity
 
 
 def _first_line(file: str) -> str:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 STOP_OF_UNKNOWN_S: Final = 2
 DELETOR_SLOTS: Final = 50
+MayGo = Callable[[str], bool]
 
 
 class PodQuestions(Protocol):
@@ -111,7 +112,7 @@ def _keep_per_unit(
 def removable_sandboxes(
     sandboxes: Iterable[ListedSandbox],
     containers: Iterable[ListedContainer],
-    content_may_go: Callable[[str], bool],
+    content_may_go: MayGo,
 ) -> list[str]:
     """Ids of inactive sandboxes: all of pods whose content may go, else all but the newest.
 
@@ -145,24 +146,31 @@ class ContainerGC:
     ) -> list[str]:
         """One run: containers, sandboxes, log directories; the errors as texts, [] when all went
         well. `evict_terminated` also takes everything of terminated pods (GC-004)."""
-        self._evict_terminated = evict_terminated
         errors: list[str] = []
+        may_go = self._question(all_sources_ready, evict_terminated)
         for step in (self._containers, self._sandboxes, self._log_dirs):
             try:
-                errors += await step(all_sources_ready)
+                errors += await step(may_go)
             except CriCallError as error:
                 errors.append(error.text)
         return errors
 
-    def _may_go(self, uid: str) -> bool:
-        if self._pods.should_pod_content_be_removed(uid):
-            return True
-        return self._evict_terminated and self._pods.should_pod_runtime_be_removed(uid)
+    def _question(self, all_sources_ready: bool, evict_terminated: bool) -> MayGo:
+        """Which pods' content may go: none before all sources are seen."""
 
-    async def _containers(self, all_sources_ready: bool) -> list[str]:
+        def may_go(uid: str) -> bool:
+            if not all_sources_ready:
+                return False
+            if self._pods.should_pod_content_be_removed(uid):
+                return True
+            return evict_terminated and self._pods.should_pod_runtime_be_removed(uid)
+
+        return may_go
+
+    async def _containers(self, may_go: MayGo) -> list[str]:
         listed = await self._client.list_containers()
         dead = evictable(listed, self._clock.wall_ns(), self._options.gc.min_age_s)
-        gone = [c for c in dead if all_sources_ready and self._may_go(c.uid)]
+        gone = [c for c in dead if may_go(c.uid)]
         rest = [c for c in dead if c not in gone]
         return await self._remove([*gone, *over_limit(rest, self._options.gc)])
 
@@ -178,10 +186,9 @@ class ContainerGC:
                 errors.append(f"cannot remove container {container.name}: {error}")
         return errors
 
-    async def _sandboxes(self, all_sources_ready: bool) -> list[str]:
+    async def _sandboxes(self, may_go: MayGo) -> list[str]:
         containers = await self._client.list_containers()
         sandboxes = await self._client.list_pod_sandboxes()
-        may_go = self._may_go if all_sources_ready else _never
         errors = []
         for sandbox_id in removable_sandboxes(sandboxes, containers, may_go):
             try:
@@ -191,13 +198,11 @@ class ContainerGC:
                 errors.append(f"cannot remove sandbox {sandbox_id}: {error.text}")
         return errors
 
-    async def _log_dirs(self, all_sources_ready: bool) -> list[str]:
+    async def _log_dirs(self, may_go: MayGo) -> list[str]:
         """Log directories of pods that may go, and links that point nowhere (GC-011)."""
-        if not all_sources_ready:
-            return []
         for entry in _entries(self._options.pod_logs_dir):
             names = parse_pod_log_dir(entry.name)
-            if self._may_go(names[2] if names else entry.name):
+            if may_go(names[2] if names else entry.name):
                 shutil.rmtree(entry, ignore_errors=True)
         alive = {c.id for c in await self._client.list_containers(running_only=True)}
         for link in _entries(self._options.container_logs_dir):
@@ -205,10 +210,6 @@ class ContainerGC:
             if link.is_symlink() and not link.exists() and container_id not in alive:
                 link.unlink(missing_ok=True)
         return []
-
-
-def _never(uid: str) -> bool:
-    return False
 
 
 def _entries(directory: Path | None) -> list[Path]:

@@ -119,11 +119,25 @@ class ImageManager:
             notes = pod_annotations(pull.pod)
             ref = await self._client.pull_image(pull.image, pull.sandbox_config, annotations=notes)
         ended_s = self._clock.monotonic_s()
-        record = await self._client.image_status(pull.image, notes)
+        size_bytes = await self._size_bytes(pull.image, notes)
         took, in_all = _milliseconds(ended_s - began_s), _milliseconds(ended_s - asked_s)
-        message = reasons.pulled(pull.name, took, in_all, record.size_bytes if record else 0)
+        message = reasons.pulled(pull.name, took, in_all, size_bytes)
         self._events.normal(pull.pod, pull.container.name, reasons.EVENT_PULLED, message)
         return ref
+
+    async def _size_bytes(self, image: str, notes: dict[str, str]) -> int:
+        """For the event's text only, so a failure is no failure of the pull."""
+        try:
+            record = await self._client.image_status(image, notes)
+        except CriCallError:
+            return 0
+        return record.size_bytes if record else 0
+
+    def forget_old_backoffs(self) -> None:
+        """Housekeeping (BACK-004)."""
+        self.backoff.collect(self._clock.wall_ns())
+        failures = self._last_failures
+        self._last_failures = {k: v for k, v in failures.items() if self.backoff.get(k)}
 
     def _warn(self, pod: Pod, container: Container, reason: str, message: str) -> None:
         self._events.warning(pod, container.name, reason, message)

@@ -88,7 +88,7 @@ class RuntimeManager:
     def forget_old_backoffs(self) -> None:
         """Housekeeping: forget back-off entries that were not used for 600 s (BACK-004)."""
         self._starter.backoff.collect(self._clock.wall_ns())
-        self._starter.images.backoff.collect(self._clock.wall_ns())
+        self._starter.images.forget_old_backoffs()
 
     async def runtime_status(self) -> RuntimeConditions:
         """RuntimeReady and NetworkReady (CRI-130). Raises `CriCallError`."""

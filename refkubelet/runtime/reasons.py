@@ -109,7 +109,9 @@ def invalid_image(image: str, why: str) -> str:
     )
 
 
-MISSING_CLUSTER_DNS: Final = (  # LIFE-135
-    "kubelet does not have ClusterDNS IP configured and cannot create Pod using "
-    '"ClusterFirst" policy. Falling back to "Default" policy.'
-)
+def missing_cluster_dns(pod_ref: str, policy: str) -> str:
+    """LIFE-135."""
+    return (
+        f'pod: "{pod_ref}". kubelet does not have ClusterDNS IP configured and cannot create Pod '
+        f'using "{policy}" policy. Falling back to "Default" policy.'
+    )

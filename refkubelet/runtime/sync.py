@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actions import PodActions
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
-from refkubelet.runtime.dns import needs_missing_cluster_dns_event
+from refkubelet.runtime.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
 from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.reason_cache import ReasonCache
@@ -142,11 +142,9 @@ class PodSync:
     async def _sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
         """The sandbox to start containers in: the kept one, or a new one."""
         if needs_missing_cluster_dns_event(self.pod, self.tools.options.dns):
-            self._event(
-                "Warning",
-                reasons.EVENT_MISSING_CLUSTER_DNS,
-                f"pod: {_quoted(self.pod)}. {reasons.MISSING_CLUSTER_DNS}",
-            )
+            policy = (self.pod.spec.dnsPolicy if self.pod.spec else None) or CLUSTER_FIRST
+            text = reasons.missing_cluster_dns(pod_ref(self.pod), policy)
+            self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
         config = sandbox_config(self.pod, self.actions.attempt, self.tools.options)
         if not self.actions.create_sandbox:
             return PodStart(self.pod, self.status, self.actions.sandbox_id, config, self.status.ips)
@@ -223,11 +221,6 @@ def _removable(
         return records
     dead = (ContainerState.EXITED, ContainerState.UNKNOWN)
     return [record for record in records[1:] if record.state in dead]
-
-
-def _quoted(pod: Pod) -> str:
-    meta = pod.metadata
-    return f'"{meta.name}_{meta.namespace}({meta.uid})"' if meta else '""'
 
 
 def running_pod(status: RuntimePodStatus) -> RuntimePod:

@@ -1,0 +1,331 @@
+"""The kubelet with an API server, in virtual time: mirror pods, statuses, deletion, rejection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from node_world import CONTAINER, PODS, Node, manifest, on_node
+
+from fakecri import exits, ignores
+from refkubelet.model.objects import Pod
+
+
+def phase_of(pod: Pod | None) -> str | None:
+    return pod.status.phase if pod is not None and pod.status is not None else None
+
+
+async def api_phase(node: Node, name: str) -> str | None:
+    return phase_of(await node.find(name))
+
+
+def is_phase(node: Node, name: str, phase: str) -> Any:
+    async def check() -> bool:
+        return await api_phase(node, name) == phase
+
+    return check
+
+
+def is_gone(node: Node, name: str) -> Any:
+    async def check() -> bool:
+        return await node.find(name) is None
+
+    return check
+
+
+def requests(node: Node, method: str, path: str = "") -> list[Any]:
+    assert node.api is not None
+    return node.api.requests(method, path)
+
+
+def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest())
+        await node.until(is_phase(node, "web", "Running"), 5)
+        pod = await node.live("web")
+        assert pod.status is not None
+        assert [(c.type, c.status) for c in pod.status.conditions or ()] == [
+            ("PodReadyToStartContainers", "True"),
+            ("Initialized", "True"),
+            ("Ready", "True"),
+            ("ContainersReady", "True"),
+            ("PodScheduled", "True"),
+        ]
+        patches = len(requests(node, "PATCH", "/pods/"))
+        await node.clock.sleep(300)
+        assert len(requests(node, "PATCH", "/pods/")) == patches
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest(terminationGracePeriodSeconds=20))
+        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.delete("web", grace_s=4)
+        await node.until(is_gone(node, "web"), 30)
+        stop = node.cri.calls("StopContainer")[0]
+        assert stop.request.timeout == 4
+        deletes = requests(node, "DELETE", "/pods/web")
+        assert [d.body.get("gracePeriodSeconds") for d in deletes] == [4, 0]
+        assert deletes[1].body["preconditions"]["uid"]
+        phases = [p.body["status"].get("phase") for p in requests(node, "PATCH", "/pods/web")]
+        assert phases[-1] in ("Succeeded", "Failed")
+        assert stop.ended_s is not None
+        assert requests(node, "PATCH", "/pods/web")[-1].started_s >= stop.ended_s
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_force_deletion_stops_with_the_last_grace_LIFE_201(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest(terminationGracePeriodSeconds=20))
+        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.delete("web", grace_s=0)
+        await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 30)
+        # the watch's last object carries grace 0, so the recorded kubelet stops with 2 (golden s21)
+        assert node.cri.calls("StopContainer")[0].request.timeout == 2
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_finished_pod_is_never_restarted_LIFE_206(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(0, after_s=1))
+        await node.create(manifest(restartPolicy="Never"))
+        await node.until(is_phase(node, "web", "Succeeded"), 15)
+        await node.restart()
+        await node.clock.sleep(130)
+        assert node.cri.count("StartContainer") == 1
+        assert await api_phase(node, "web") == "Succeeded"
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest(activeDeadlineSeconds=10, terminationGracePeriodSeconds=3))
+        await node.until(is_phase(node, "web", "Failed"), 20)
+        pod = await node.live("web")
+        assert pod.status is not None
+        assert pod.status.reason == "DeadlineExceeded"
+        assert pod.status.message == (
+            "Pod was active on the node longer than the specified deadline"
+        )
+        assert node.cri.calls("StopContainer")[0].request.timeout == 3
+        assert node.events("DeadlineExceeded")
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest(os={"name": "windows"}))
+        await node.until(is_phase(node, "web", "Failed"), 15)
+        pod = await node.live("web")
+        assert pod.status is not None
+        assert pod.status.reason == "PodOSNotSupported"
+        assert (pod.status.message or "").startswith("Pod was rejected: ")
+        assert node.events("PodOSNotSupported")
+        assert node.write_names() == []
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest("a"))
+        await node.until(is_phase(node, "a", "Running"), 5)
+        await node.create(manifest("b"))
+        await node.until(is_phase(node, "b", "Failed"), 15)
+        pod = await node.live("b")
+        assert pod.status is not None
+        assert pod.status.reason == "OutOfpods"
+
+    on_node(body, tmp_path, api=True, max_pods=1)
+
+
+def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        mirror = await node.live("web-golden")
+        static = node.kubelet.pods.pods()[0]
+        assert mirror.metadata is not None
+        assert static.metadata is not None
+        assert mirror.metadata.uid != static.metadata.uid
+        marks = mirror.metadata.annotations or {}
+        assert marks["kubernetes.io/config.mirror"] == marks["kubernetes.io/config.hash"]
+        owners = mirror.metadata.ownerReferences or []
+        assert [(o.kind, o.name, o.controller) for o in owners] == [("Node", "golden", True)]
+        created_s = requests(node, "POST", "/pods$")[0].started_s
+        assert created_s <= node.cri.times_s("RunPodSandbox")[0]
+        assert {c.subject.uid for c in node.cri.calls("StartContainer")} == {static.metadata.uid}
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_MIRR_030(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        first = await node.live("web-golden")
+        await node.delete("web-golden", grace_s=30)
+        await node.until(other_uid(node, first), 3)
+        second = await node.live("web-golden")
+        await node.delete("web-golden", grace_s=0)
+        await node.until(other_uid(node, second), 120)
+        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        assert node.write_names() == ["RunPodSandbox", "CreateContainer", "StartContainer"]
+
+    on_node(body, tmp_path, api=True)
+
+
+def other_uid(node: Node, before: Pod) -> Any:
+    async def check() -> bool:
+        now = await node.find("web-golden")
+        assert before.metadata is not None
+        return (
+            now is not None and now.metadata is not None and now.metadata.uid != before.metadata.uid
+        )
+
+    return check
+
+
+def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(ignores("SIGTERM"))
+        node.apply(manifest(terminationGracePeriodSeconds=8))
+        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        node.remove()
+        await node.clock.sleep(7)
+        assert await node.find("web-golden") is not None
+        await node.until(is_gone(node, "web-golden"), 7)
+        stop = node.cri.calls("StopContainer")[0]
+        assert stop.ended_s is not None
+        assert requests(node, "DELETE", "/pods/")[-1].started_s >= stop.ended_s
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_hand_made_mirror_is_deleted_MIRR_033(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        pod = manifest("fake")
+        pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+        await node.create(pod)
+        await node.until(is_gone(node, "fake"), 5)
+        assert node.write_names() == []
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_failing_api_never_delays_a_static_pod_MIRR_021(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        with node.api.fails("POST", "/pods$", status=500):
+            node.apply(manifest())
+            await node.until(lambda: node.phase("web-golden") == "Running", 5)
+        await node.until(is_phase(node, "web-golden", "Running"), 130)
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_with_the_api_down_removals_wait_SRC_072(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        await node.stop()
+        with node.api.fails("GET", "/api/v1/pods", status=500):
+            await node.start()
+            node.apply(manifest())
+            await node.until(lambda: node.phase("web-golden") == "Running", 10)
+            node.remove()
+            await node.clock.sleep(120)
+            assert node.cri.count("StopContainer") == 0
+        await node.until(lambda: node.cri.count("StopContainer") == 1, 60)
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        await node.create(manifest())
+        await node.until(is_phase(node, "web", "Running"), 5)
+        patch = {"spec": {"containers": [{"name": "main", "image": "localhost/busybox:2"}]}}
+        await node.api.request(
+            "PATCH",
+            f"{PODS}/web",
+            body=patch,
+            content_type="application/strategic-merge-patch+json",
+        )
+        await node.until(lambda: node.cri.count("StartContainer") == 2, 10)
+        assert node.cri.count("RunPodSandbox") == 1
+        assert "Container main definition changed, will be restarted" in node.events("Killing")
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.create(manifest("plain"))
+        await node.until(is_phase(node, "web-golden", "Running"), 15)
+        await node.until(is_phase(node, "plain", "Running"), 15)
+        mirror, plain = await node.live("web-golden"), await node.live("plain")
+        writes = node.write_names()
+        await node.restart(down_s=20)
+        await node.clock.sleep(120)
+        again = await node.live("web-golden")
+        assert mirror.metadata is not None
+        assert again.metadata is not None
+        assert again.metadata.uid == mirror.metadata.uid
+        assert phase_of(again) == "Running"
+        after = await node.live("plain")
+        assert plain.status is not None
+        assert after.status is not None
+        assert after.status.startTime == plain.status.startTime  # STAT-002
+        assert node.write_names() == writes
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_deletion_that_was_under_way_goes_on_after_a_restart_LIFE_202(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(ignores("SIGTERM"))
+        await node.create(manifest(terminationGracePeriodSeconds=10))
+        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.delete("web")
+        await node.clock.sleep(3)
+        await node.restart()
+        await node.until(is_gone(node, "web"), 40)
+        assert [c.request.timeout for c in node.cri.calls("StopContainer")] == [10, 10]
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest())
+        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.stop()
+        await node.delete("web", grace_s=0)
+        await node.start()
+        await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
+        assert node.cri.calls("StopContainer")[0].request.timeout == 2
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_two_containers_of_one_pod(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        pair = [CONTAINER | {"name": "a"}, CONTAINER | {"name": "b"}]
+        node.cri.behaves(exits(1, after_s=1), container="b")
+        await node.create(manifest(containers=pair))
+        await node.until(lambda: node.cri.count("StartContainer", container="b") == 3, 40)
+        assert node.cri.count("StartContainer", container="a") == 1
+
+    on_node(body, tmp_path, api=True)

@@ -33,6 +33,15 @@ def not_found(kind: str, object_id: str) -> CriError:
     )
 
 
+def not_played(method: str) -> CriError:
+    """UNIMPLEMENTED for a method that the fake does not play, with what to do about it."""
+    return CriError(
+        grpc.StatusCode.UNIMPLEMENTED,
+        f"fakecri does not play {method} by itself; program an answer with "
+        f'cri.on("{method}").answers(...) or an error with cri.on("{method}").fails(...)',
+    )
+
+
 def deadline_exceeded(details: str = "context deadline exceeded") -> CriError:
     return CriError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import TypeAlias
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.errors import CriError
 from fakecri.messages import container_status, sandbox_status
 from fakecri.runtime import Core
+
+_Item: TypeAlias = pb.ContainerEventResponse | CriError
 
 
 class EventStreams:
@@ -16,17 +20,25 @@ class EventStreams:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._subscribers: list[asyncio.Queue[pb.ContainerEventResponse]] = []
+        self._subscribers: list[asyncio.Queue[_Item]] = []
 
     async def subscribe(self) -> AsyncIterator[pb.ContainerEventResponse]:
-        """The events from now on; ends only when the caller stops."""
-        queue: asyncio.Queue[pb.ContainerEventResponse] = asyncio.Queue()
+        """The events from now on; ends when the caller stops, or with an error."""
+        queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._subscribers.append(queue)
         try:
             while True:
-                yield await queue.get()
+                item = await queue.get()
+                if isinstance(item, CriError):
+                    raise item
+                yield item
         finally:
             self._subscribers.remove(queue)
+
+    def end(self, error: CriError) -> None:
+        """All streams end with `error`."""
+        for queue in self._subscribers:
+            queue.put_nowait(error)
 
     def publish(self) -> None:
         """Tell the core's news; the caller clears them."""

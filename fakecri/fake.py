@@ -8,9 +8,10 @@ disagree, or a call waits for something that nothing will wake.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from pathlib import Path
+import math
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
 
 import grpc
 from criapi.v1 import api_pb2 as pb
@@ -18,19 +19,20 @@ from google.protobuf.message import Message
 
 from fakecri import image_calls, runtime_calls
 from fakecri.behavior import Behavior
-from fakecri.errors import CriError, deadline_exceeded, unknown
+from fakecri.errors import CriError, deadline_exceeded, not_played, status_code, unknown
 from fakecri.events import EventStreams
 from fakecri.faults import Rule
-from fakecri.images import ImageStore, Registry, any_image
+from fakecri.files import HostFiles
+from fakecri.images import ImageStore, Registry, any_image, credentials_of
 from fakecri.instrument import Instrumented
+from fakecri.loop_clock import LoopClock
 from fakecri.matching import Match, Subject
 from fakecri.node import FakeNode
 from fakecri.objects import Container, Sandbox, State
 from fakecri.plan import Plan, next_reply, plan_for
 from fakecri.runtime import LOST, SIGKILLED, Core
-from simtime import Clock, Ids, RealClock, Rng, VirtualLoop
+from simtime import Clock, Ids, Rng
 
-log = logging.getLogger("fakecri")
 DEFAULT_IMAGES = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
 
@@ -64,9 +66,10 @@ class FakeCRI(Instrumented):
         write_logs: bool = False,
         call_limit: int = 100_000,
     ) -> None:
-        super().__init__(clock or _loop_clock(), call_limit=call_limit)
+        super().__init__(clock or LoopClock(), call_limit=call_limit)
         self.node = node or FakeNode()
-        self.write_logs = write_logs
+        self._files = HostFiles(write_logs=write_logs)
+        weakref.finalize(self, self._files.closer())
         self.behaviors: list[Rule] = []
         store = ImageStore(registry)
         for reference in images:
@@ -158,6 +161,7 @@ class FakeCRI(Instrumented):
         """The newest container that fits vanishes from the runtime without a trace."""
         container = self.container(name, pod=pod)
         self.core.drop_container(container)
+        self._wake(container.id)
         self._pump()
         return container
 
@@ -171,9 +175,14 @@ class FakeCRI(Instrumented):
         return found[-1]
 
     def crash(self) -> None:
-        """The runtime goes down: calls fail with UNAVAILABLE; containers run on (CRI-160)."""
+        """The runtime goes down: calls fail with UNAVAILABLE, also those that wait for a container;
+        containers run on, and their exits keep their codes (CRI-160, CRI-161 as 1.6)."""
         text = "connection error: the fake runtime is down"
         self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
+        for future in (f for waiting in self._exits.values() for f in waiting if not f.done()):
+            future.set_exception(self._down)
+        self._exits.clear()
+        self._streams.end(self._down)
 
     def restart(self) -> None:
         """The runtime is up again, with everything it knew (CRI-160)."""
@@ -196,7 +205,7 @@ class FakeCRI(Instrumented):
         if self._down is not None:
             raise self._down
         self._pump()
-        slow = {
+        slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
             "StopContainer": self._stop_container,
             "ExecSync": self._exec_sync,
             "PullImage": self._pull_image,
@@ -206,7 +215,7 @@ class FakeCRI(Instrumented):
                 return await slow[method](request)
             handler = runtime_calls.HANDLERS.get(method) or image_calls.HANDLERS.get(method)
             if handler is None:
-                raise _not_written(method)
+                raise not_played(method)
             return handler(self.core, request)
         finally:
             self._pump()
@@ -217,7 +226,7 @@ class FakeCRI(Instrumented):
         if self._down is not None:
             raise self._down
         if method != "GetContainerEvents":
-            raise _not_written(method)
+            raise not_played(method)
         async for event in self._streams.subscribe():
             yield event
 
@@ -232,7 +241,8 @@ class FakeCRI(Instrumented):
         if container.state is State.RUNNING and request.timeout > 0:
             self.core.signal(container)
             await self._exit_of(container, within_s=float(request.timeout))
-        self.core.kill(container)
+        if container.id in self.core.containers:  # it may have been removed meanwhile
+            self.core.kill(container)
         return pb.StopContainerResponse()
 
     async def _exec_sync(self, request: pb.ExecSyncRequest) -> Message:
@@ -266,12 +276,10 @@ class FakeCRI(Instrumented):
 
     async def _pull_image(self, request: pb.PullImageRequest) -> Message:
         """CRI-092, CRI-096: takes the registry's time, then the image is there."""
-        source = self.images.look_up_in_registry(request.image.image)
+        source = self.images.look_up_in_registry(request.image.image, credentials_of(request.auth))
         if source.pull_s > 0:
             await self.clock.sleep(source.pull_s)
         if source.error:
-            from fakecri.errors import status_code
-
             raise CriError(status_code(source.error_code), source.error)
         return pb.PullImageResponse(image_ref=self.images.add(request.image.image, source).id)
 
@@ -294,27 +302,21 @@ class FakeCRI(Instrumented):
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
         self.core.advance()
         for news in self.core.news:
-            for future in self._exits.pop(news.object_id, ()) if _ends(news.kind) else ():
-                if not future.done():
-                    future.set_result(None)
+            if _ends(news.kind):
+                self._wake(news.object_id)
         self._streams.publish()
         self.core.news.clear()
-        self._write_files()
+        for work in self.core.writes:
+            self._files.do(work)
+        self.core.writes.clear()
         self._set_timer()
         return True
 
-    def _write_files(self) -> None:
-        for write in self.core.writes:
-            if write.append and not self.write_logs:
-                continue
-            path = Path(write.path)
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("a" if write.append else "w", encoding="utf-8") as file:
-                    file.write(write.text)
-            except OSError as error:
-                log.warning("cannot write %s for a container: %s", path, error)
-        self.core.writes.clear()
+    def _wake(self, container_id: str) -> None:
+        """The calls that wait for the end of this container go on."""
+        for future in self._exits.pop(container_id, ()):
+            if not future.done():
+                future.set_result(None)
 
     def _set_timer(self) -> None:
         if self._timer is not None:
@@ -323,24 +325,17 @@ class FakeCRI(Instrumented):
         due_ns = self.core.next_due_ns()
         if due_ns is None:
             return
-        delay_s = max(0.0, (due_ns - self.clock.wall_ns()) / 1e9)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # programmed between two loops; the next call sets it
+        # Never a wait that rounds to none: virtual time would stand still for ever.
+        delay_s = max((due_ns - self.clock.wall_ns()) / 1e9, 2 * math.ulp(loop.time()))
         self._timer = loop.call_later(delay_s, self._pump)
 
 
 def _ends(kind: int) -> bool:
     return kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT)
-
-
-def _loop_clock() -> Clock:
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return RealClock()
-    return loop.clock if isinstance(loop, VirtualLoop) else RealClock()
 
 
 def _subject(container: Container) -> Subject:
@@ -353,11 +348,3 @@ def _subject(container: Container) -> Subject:
 def _sandbox_subject(sandbox: Sandbox) -> Subject:
     meta = sandbox.config.metadata
     return Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
-
-
-def _not_written(method: str) -> CriError:
-    return CriError(
-        grpc.StatusCode.UNIMPLEMENTED,
-        f"fakecri does not play {method} by itself; program an answer with "
-        f'cri.on("{method}").answers(...) or an error with cri.on("{method}").fails(...)',
-    )

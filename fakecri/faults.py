@@ -1,7 +1,8 @@
 """Rules on calls: fail, delay, hang, answer something else. Scoped, counted, removable.
 
 A rule is made by `on(...)` and one verb, and applies from then on; as a context manager it ends
-with its block. The newest rule that fits a call decides it.
+with its block. The newest rule that fits a call acts first; one that lets the
+call go on leaves the rest to the older ones.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias
 
@@ -108,11 +110,19 @@ class FaultRules:
         self.rules: list[Rule] = []
 
     async def apply(self, call: Call, proceed: Proceed) -> Message:
-        """Answer the call: by the newest rule that fits, else by `proceed`."""
-        for rule in reversed(self.rules):
+        """Answer the call: by the newest rule that fits, else by `proceed`.
+
+        A rule that lets the call go on (delay, hang, changed answer) hands it to the next older
+        rule that fits, so a delay and a failure add up.
+        """
+        return await self._apply(list(reversed(self.rules)), call, proceed)
+
+    async def _apply(self, rules: list[Rule], call: Call, proceed: Proceed) -> Message:
+        for number, rule in enumerate(rules):
             if isinstance(rule, CallRule) and rule.condition.fits(call):
                 rule.take()
-                return await rule.effect(rule, call, proceed)
+                go_on = partial(self._apply, rules[number + 1 :], call, proceed)
+                return await rule.effect(rule, call, go_on)
         return await proceed()
 
 

@@ -6,6 +6,7 @@ What must never happen: an image without id or with size 0 (kubelets refuse thos
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import grpc
+from criapi.v1 import api_pb2 as pb
 
 from fakecri.errors import CriError, unknown
 
@@ -96,6 +98,7 @@ class RegistryImage:
     error_code: str = "UNKNOWN"
     uid: int | None = None
     username: str = ""
+    credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
 
 
 Registry: TypeAlias = Callable[[str], RegistryImage | None]
@@ -161,7 +164,9 @@ class ImageStore:
         found = (i for i in self.images.values() if wanted in i.tags or wanted in i.digests)
         return next(found, None)
 
-    def look_up_in_registry(self, reference: str) -> RegistryImage:
+    def look_up_in_registry(
+        self, reference: str, credentials: tuple[str, str] | None = None
+    ) -> RegistryImage:
         """What a pull of `reference` would meet. Raises CriError (CRI-090, CRI-096)."""
         try:
             normal = str(parse_reference(reference))
@@ -174,6 +179,11 @@ class ImageStore:
                 f'failed to pull and unpack image "{normal}": failed to resolve reference '
                 f'"{normal}": {normal}: not found',
             )
+        if source.credentials is not None and source.credentials != credentials:
+            raise unknown(
+                f'failed to pull and unpack image "{normal}": failed to resolve reference '
+                f'"{normal}": unexpected status from HEAD request: 401 Unauthorized'
+            )
         return source
 
     def remove(self, reference: str) -> None:
@@ -184,6 +194,22 @@ class ImageStore:
 
     def total_bytes(self) -> int:
         return sum(image.size_bytes for image in self.images.values())
+
+
+def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
+    """User and password of a pull request; None for an anonymous one. The first that is set
+    counts: username, identity_token (user ""), auth (CRI-097). Raises CriError for bad base64."""
+    if auth.username:
+        return auth.username, auth.password
+    if auth.identity_token:
+        return "", auth.identity_token
+    if not auth.auth:
+        return None
+    try:
+        user, _, password = base64.b64decode(auth.auth, validate=True).decode().partition(":")
+    except ValueError:
+        raise unknown("illegal base64 data in the auth field of the credentials") from None
+    return user, password.rstrip("\0")
 
 
 def _digest(text: str) -> str:

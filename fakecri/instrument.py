@@ -68,14 +68,17 @@ class Instrumented(ABC):
             self._note_error(call, late := deadline_exceeded())
             raise late from None
         except asyncio.CancelledError:
-            ended_s = self.clock.monotonic_s()
-            self.recorder.finish(call, ended_s, error=("CANCELLED", "the caller went away"))
+            self._note_cancelled(call)
             raise
         except grpc.RpcError as error:
             self._note_error(call, error)
             raise
         self.recorder.finish(call, self.clock.monotonic_s(), response)
         return response
+
+    def _note_cancelled(self, call: Call) -> None:
+        ended_s = self.clock.monotonic_s()
+        self.recorder.finish(call, ended_s, error=("CANCELLED", "the caller went away"))
 
     def _note_error(self, call: Call, error: Any) -> None:
         text = (error.code().name, error.details() or "")
@@ -93,9 +96,13 @@ class Instrumented(ABC):
         try:
             await self.faults.apply(call, start)
             async for message in self._answers(method, request, timeout_s):
+                call.messages += 1
                 yield message
         except grpc.RpcError as error:
             self._note_error(call, error)
+            raise
+        except (asyncio.CancelledError, GeneratorExit):
+            self._note_cancelled(call)
             raise
         self.recorder.finish(call, self.clock.monotonic_s())
 

@@ -160,6 +160,8 @@ def cpu_nanoseconds(curve: tuple[tuple[float, int], ...], age_s: float) -> int:
     3000000000
     """
     total = 0.0
+    if not curve:
+        return 0
     for (start_s, millicores), end_s in zip(
         curve, [*(p[0] for p in curve[1:]), age_s], strict=True
     ):

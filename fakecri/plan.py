@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fakecri.behavior import (
     Behavior,
@@ -23,17 +24,20 @@ from fakecri.behavior import (
     at,
 )
 
+_DEFAULT_STOP: Final = Stops()
+_NO_USE: Final = Uses()
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One run. The default runs for ever and ends with 143 as soon as it gets SIGTERM."""
 
     exits: Exits | None = None
-    stops: Stops = Stops()
+    stops: Stops = _DEFAULT_STOP
     ignores: Ignores | None = None
     prints: tuple[Prints, ...] = ()
     replies: tuple[Replies, ...] = ()  # the first that fits answers
-    uses: Uses = Uses()
+    uses: Uses = _NO_USE
     start_fails: StartFails | None = None
     termination_message: str = ""
 

@@ -5,7 +5,7 @@ Nothing heavy is imported before a test asks for a fixture.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 try:
     from pytest_asyncio import fixture as async_fixture
 except ImportError:  # without pytest-asyncio the socket fixture cannot exist
-    async_fixture = None
+    async_fixture = None  # type: ignore[assignment]
 
 
 @pytest.fixture
-def fakecri() -> Iterator[FakeCRI]:
+def fakecri() -> FakeCRI:
     """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`."""
     from fakecri.fake import FakeCRI
 
-    yield FakeCRI()
+    return FakeCRI()
 
 
 if async_fixture is not None:

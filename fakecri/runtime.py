@@ -21,6 +21,7 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.errors import CriError, not_found, unknown
+from fakecri.files import CloseLog, FileWork, OpenLog, WriteLog, WriteMessage
 from fakecri.images import ImageStore
 from fakecri.messages import OOM_KILLED, START_ERROR, exit_reason
 from fakecri.node import FakeNode, Usage
@@ -45,15 +46,6 @@ class News:
     time_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileWrite:
-    """Bytes for a file of the host: a log line, or a termination message (`append` False)."""
-
-    path: str
-    text: str
-    append: bool
-
-
 @dataclass(slots=True)
 class Core:
     """State and operations. `plan_of(container)` says what a run of a container will do."""
@@ -66,7 +58,7 @@ class Core:
     sandboxes: dict[str, Sandbox] = field(default_factory=dict)
     containers: dict[str, Container] = field(default_factory=dict)
     news: list[News] = field(default_factory=list)
-    writes: list[FileWrite] = field(default_factory=list)
+    writes: list[FileWork] = field(default_factory=list)
     network_ready: bool = True
     _names: dict[str, str] = field(default_factory=dict)
     _due: list[tuple[int, int, str]] = field(default_factory=list)
@@ -211,6 +203,7 @@ class Core:
             _log_path(request),
         )
         container.resources.CopyFrom(request.config.linux.resources)
+        _complete(container.resources)
         self._reserve("container", container.name_key, container.id)
         self.containers[container.id] = container
         self._tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
@@ -237,6 +230,7 @@ class Core:
         container.started_at_ns = self.stamp_ns()
         self._counter += 1
         container.pid = 1000 + self._counter
+        self.open_log(container)
         self._plan_run(container)
         self._tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
@@ -290,9 +284,16 @@ class Core:
         container.reason = container.end_reason or exit_reason(container.end_code)
         container.message = container.end_message
         container.end_due_ns = None
+        if container.log_path:
+            self.writes.append(CloseLog(container.log_path))
         if container.plan.termination_message:
             self._leave_message(container)
         self._tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
+
+    def open_log(self, container: Container) -> None:
+        """The log file is made, or made again after a rotation (CRI-104)."""
+        if container.log_path:
+            self.writes.append(OpenLog(container.log_path))
 
     def _leave_message(self, container: Container) -> None:
         annotations = container.config.annotations
@@ -300,7 +301,7 @@ class Core:
         for mount in container.config.mounts:
             if mount.container_path == (path or "/dev/termination-log"):
                 text = container.plan.termination_message
-                self.writes.append(FileWrite(mount.host_path, text, append=False))
+                self.writes.append(WriteMessage(mount.host_path, text))
 
     def remove_container(self, container: Container) -> None:
         """RemoveContainer (CRI-066): kills a running one; the log file stays."""
@@ -326,8 +327,7 @@ class Core:
             entry = LogLine(due_ns, line.stream, line.text)
             container.log.append(entry)
             if container.log_path:
-                text = log_text(entry)
-                self.writes.append(FileWrite(container.log_path, text, append=True))
+                self.writes.append(WriteLog(container.log_path, log_text(entry)))
 
     # -- the node ------------------------------------------------------------------------------
 
@@ -359,6 +359,21 @@ def log_text(line: LogLine) -> str:
     marks = ["P"] * (len(pieces) - 1) + ["F"]
     rows = zip(marks, pieces, strict=True)
     return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
+
+
+def update_resources(container: Container, wanted: pb.LinuxContainerResources) -> None:
+    """UpdateContainerResources: only non-zero fields change (CRI-121)."""
+    if wanted.hugepage_limits:
+        del container.resources.hugepage_limits[:]  # a merge would append
+    container.resources.MergeFrom(wanted)
+    if wanted.memory_limit_in_bytes and not wanted.memory_swap_limit_in_bytes:
+        container.resources.memory_swap_limit_in_bytes = wanted.memory_limit_in_bytes
+
+
+def _complete(resources: pb.LinuxContainerResources) -> None:
+    """Without a swap limit of its own, a memory limit is the swap limit too (CRI-120)."""
+    if resources.memory_limit_in_bytes > 0 and resources.memory_swap_limit_in_bytes == 0:
+        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
 def _log_path(request: pb.CreateContainerRequest) -> str:

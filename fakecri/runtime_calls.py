@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.errors import CriError, unknown
+from fakecri.errors import CriError, not_played, unknown
 from fakecri.messages import (
     container_item,
     container_stats,
@@ -23,7 +24,7 @@ from fakecri.messages import (
     sandbox_status,
 )
 from fakecri.objects import Container, Sandbox, State
-from fakecri.runtime import Core, matching_ids
+from fakecri.runtime import Core, matching_ids, update_resources
 
 RUNTIME_NAME: Final = "fakecri"
 API_VERSION: Final = "v1"
@@ -178,7 +179,7 @@ def _update_container_resources(
     core: Core, request: pb.UpdateContainerResourcesRequest
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id)
-    container.resources.MergeFrom(request.linux)  # only non-zero fields change (CRI-121)
+    update_resources(container, request.linux)
     return pb.UpdateContainerResourcesResponse()
 
 
@@ -188,6 +189,7 @@ def _reopen_container_log(
     container = core.find_container(request.container_id)
     if container.state is not State.RUNNING:
         raise unknown("container is not running")
+    core.open_log(container)
     return pb.ReopenContainerLogResponse()
 
 
@@ -222,6 +224,38 @@ def _stats(core: Core, container: Container) -> pb.ContainerStats:
     return container_stats(container, core.now_ns(), fs_mountpoint=core.node.image_root)
 
 
+# -- streaming ---------------------------------------------------------------------------------
+# The requests are checked as a runtime checks them; there is no streaming server behind.
+
+
+def _refuse_exec(core: Core, request: pb.ExecRequest) -> NoReturn:
+    _check_streams(core, request)
+    raise not_played("Exec")
+
+
+def _refuse_attach(core: Core, request: pb.AttachRequest) -> NoReturn:
+    _check_streams(core, request)
+    raise not_played("Attach")
+
+
+def _refuse_port_forward(core: Core, request: pb.PortForwardRequest) -> NoReturn:
+    core.find_sandbox(request.pod_sandbox_id)
+    raise not_played("PortForward")
+
+
+def _check_streams(core: Core, request: pb.ExecRequest | pb.AttachRequest) -> None:
+    """CRI-116: unknown id, no stream at all, tty with stderr, not RUNNING."""
+    container = core.find_container(request.container_id)
+    if not (request.stdin or request.stdout or request.stderr):
+        text = "one of `stdin`, `stdout`, or `stderr` must be set"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    if request.tty and request.stderr:
+        text = "`tty` and `stderr` cannot both be true"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    if container.state is not State.RUNNING:
+        raise unknown(f"container is in CONTAINER_{container.state.name} state")
+
+
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "Version": _version,
     "Status": _status,
@@ -241,4 +275,7 @@ HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "ReopenContainerLog": _reopen_container_log,
     "ContainerStats": _container_stats,
     "ListContainerStats": _list_container_stats,
+    "Exec": _refuse_exec,
+    "Attach": _refuse_attach,
+    "PortForward": _refuse_port_forward,
 }

@@ -1,0 +1,96 @@
+"""The files containers write: logs, held open as a runtime holds them, and termination messages.
+
+A log is opened at the start of its container and stays that file when somebody renames it, until
+ReopenContainerLog or the end (CRI-104). What must never happen here: a full disk or a bad path
+ends more than a line in our own log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+log = logging.getLogger("fakecri")
+_LOG_MODE: Final = 0o640  # CRI-100
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLog:
+    """Create the log file, or open it again; missing directories are made (CRI-045)."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLog:
+    """Add text to an open log."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseLog:
+    """The container has ended."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMessage:
+    """Replace a file by a termination message."""
+
+    path: str
+    text: str
+
+
+FileWork: TypeAlias = OpenLog | WriteLog | CloseLog | WriteMessage
+
+
+class HostFiles:
+    """Does file work. `write_logs` False: logs are left out, termination messages are written."""
+
+    def __init__(self, *, write_logs: bool) -> None:
+        self.write_logs = write_logs
+        self._open: dict[str, int] = {}
+
+    def do(self, work: FileWork) -> None:
+        """Carry out one piece of work; errors of the file system are logged, not raised."""
+        try:
+            if isinstance(work, WriteMessage):
+                Path(work.path).parent.mkdir(parents=True, exist_ok=True)
+                Path(work.path).write_text(work.text, encoding="utf-8")
+            elif self.write_logs:
+                self._log_work(work)
+        except OSError as error:
+            log.warning("cannot write %s for a container: %s", work.path, error)
+
+    def _log_work(self, work: OpenLog | WriteLog | CloseLog) -> None:
+        if isinstance(work, WriteLog):
+            if work.path in self._open:
+                os.write(self._open[work.path], work.text.encode())
+            return
+        _close(self._open.pop(work.path, None))
+        if isinstance(work, OpenLog):
+            Path(work.path).parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._open[work.path] = os.open(work.path, flags, _LOG_MODE)
+
+    def closer(self) -> Callable[[], None]:
+        """A function that closes all logs and does not keep this object alive."""
+        opened = self._open
+
+        def close_all() -> None:
+            while opened:
+                _close(opened.popitem()[1])
+
+        return close_all
+
+
+def _close(descriptor: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from lightkube.models.core_v1 import ExecAction, HTTPGetAction, TCPSocketAction
+from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.duration import format_duration
@@ -111,7 +111,7 @@ class Prober:
         if probe.tcpSocket is not None:
             return await self._run_tcp(target, probe.tcpSocket, status)
         if probe.grpc is not None:
-            raise ProbeError("grpc probes are not supported by this version of refkubelet")
+            return await self._run_grpc(target, probe.grpc, status)
         raise ProbeError(f"missing probe handler for {target.container.name}")
 
     async def _run_exec(
@@ -166,6 +166,21 @@ class Prober:
             return ProbeAnswer(Outcome.FAILURE, str(error))
         return ProbeAnswer(Outcome.SUCCESS)
 
+    async def _run_grpc(
+        self, target: ProbeTarget, action: GRPCAction, status: PodStatus
+    ) -> ProbeAnswer:
+        """PROBE-072, PROBE-073: whatever is not SERVING is a failure, never an error."""
+        address = host_port(status.podIP or "", action.port)
+        try:
+            health = await self._reach().grpc_health(
+                address, action.service or "", target.timeout_s
+            )
+        except NetworkError as error:
+            return ProbeAnswer(Outcome.FAILURE, str(error))
+        if health == "SERVING":
+            return ProbeAnswer(Outcome.SUCCESS)
+        return ProbeAnswer(Outcome.FAILURE, f'service unhealthy (responded with "{health}")')
+
     def _reach(self) -> Network:
         if self._network is None:
             raise ProbeError("this kubelet has no network to probe over; use an exec probe")
@@ -208,8 +223,16 @@ def http_url(scheme: str, host: str, port: int, path: str) -> str:
     parts = urlsplit(path)
     query = f"?{parts.query}" if parts.query else ""
     shown = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-    address = f"[{host}]" if ":" in host else host
-    return f"{scheme.lower()}://{address}:{port}{shown}{query}"
+    return f"{scheme.lower()}://{host_port(host, port)}{shown}{query}"
+
+
+def host_port(host: str, port: int) -> str:
+    """`host:port`, IPv6 addresses in brackets.
+
+    >>> host_port("10.0.0.1", 80), host_port("fd00::1", 80)
+    ('10.0.0.1:80', '[fd00::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def http_headers(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -324,6 +324,12 @@ class FakeNetwork:
             raise self.answer
         return self.answer  # type: ignore[no-any-return]
 
+    async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
+        self.urls.append(f"{address} {service}")
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[no-any-return]
+
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         self.urls.append(f"{host}:{port}")
         if isinstance(self.answer, Exception):
@@ -364,6 +370,27 @@ def test_network_outcomes_PROBE_068_PROBE_071(
 async def test_a_probe_that_cannot_be_run_says_so_and_changes_nothing_PROBE_018() -> None:
     world = await old_kubelet(0, liveness={"exec": None, "grpc": {"port": 1}})
     await world.at(101)
-    assert "grpc probes are not supported" in world.events[0][1]
+    assert "this kubelet has no network to probe over" in world.events[0][1]
     assert world.manager.liveness.get("id0") is OK
     await world.manager.stop()
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "event"),
+    [
+        ("SERVING", OK, None),
+        ("NOT_SERVING", BAD, 'service unhealthy (responded with "NOT_SERVING")'),
+        (NetworkError("timeout: late"), BAD, "timeout: late"),
+    ],
+)
+def test_grpc_outcomes_PROBE_072_PROBE_073(answer: Any, wanted: Any, event: str | None) -> None:
+    async def body() -> None:
+        network = FakeNetwork(answer)
+        grpc = {"exec": None, "grpc": {"port": 9, "service": "db"}, "failureThreshold": 1}
+        world = await old_kubelet(0, network=network, startup=grpc)
+        assert (await drain(world.manager.startup, 2))[1] == ("id0", wanted)
+        assert network.urls == [":9 db"]  # the pod has no address in this world
+        assert [e[1] for e in world.events] == ([f"Startup probe failed: {event}"] if event else [])
+        await world.manager.stop()
+
+    run_virtual(body)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 import pytest_asyncio
 from aiohttp import web
@@ -83,3 +86,60 @@ async def test_tcp_connects_or_tells_why_PROBE_071(site: Site) -> None:
         await network.tcp_connect("127.0.0.1", 1, 5)
     with pytest.raises(NetworkError, match="Get"):
         await network.http_get("http://127.0.0.1:1/", [], 5)
+
+
+class Health(grpc.GenericRpcHandler):
+    """Answers Health/Check by the name of the service that is asked for."""
+
+    def service(self, details: Any) -> Any:
+        if details.method != "/grpc.health.v1.Health/Check":
+            return None
+        return grpc.unary_unary_rpc_method_handler(self._check)
+
+    async def _check(self, request: bytes, context: Any) -> bytes:
+        name = request[2:].decode()
+        if name == "slow":
+            await asyncio.sleep(1)
+        if name == "missing":
+            await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
+        if name == "old":
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, "unknown method")
+        return b"\x08\x02" if name == "down" else b"\x08\x01"
+
+
+@pytest_asyncio.fixture
+async def health() -> AsyncIterator[str]:
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Health(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    yield f"127.0.0.1:{port}"
+    await server.stop(0)
+
+
+async def test_grpc_health_answers_PROBE_072(health: str) -> None:
+    network = SocketNetwork()
+    assert await network.grpc_health(health, "", 5) == "SERVING"
+    assert await network.grpc_health(health, "down", 5) == "NOT_SERVING"
+
+
+@pytest.mark.parametrize(
+    ("service", "text"),
+    [
+        ("slow", "timeout: health rpc did not complete within 300ms"),
+        ("old", "error: this server does not implement the grpc health protocol (grpc.health.v1"),
+        ("missing", "error: health rpc probe failed: rpc error: code = NotFound desc = unknown"),
+    ],
+)
+async def test_grpc_health_failures_PROBE_073(health: str, service: str, text: str) -> None:
+    with pytest.raises(NetworkError) as error:
+        await SocketNetwork().grpc_health(health, service, 0.3)
+    assert str(error.value).startswith(text)
+
+
+async def test_grpc_nobody_listens_PROBE_073() -> None:
+    with pytest.raises(NetworkError) as error:
+        await SocketNetwork().grpc_health("127.0.0.1:1", "", 0.1)
+    assert str(error.value) == (
+        'timeout: failed to connect service "127.0.0.1:1" within 100ms: context deadline exceeded'
+    )

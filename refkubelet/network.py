@@ -137,7 +137,8 @@ def _health_error(error: Any, took: str) -> str:
         )
     if code == "DEADLINE_EXCEEDED":
         return f"timeout: health rpc did not complete within {took}"
-    return f"error: health rpc probe failed: rpc error: code = {go_code_name(code)} desc = {error.details()}"
+    text = f"rpc error: code = {go_code_name(code)} desc = {error.details()}"
+    return f"error: health rpc probe failed: {text}"
 
 
 async def _get(session: Any, url: str, headers: Any) -> HttpAnswer:

@@ -36,6 +36,7 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.runtime.reset_actions import containers_to_reset
 from refkubelet.runtime.restart_policy import (
     NEVER,
     ON_FAILURE,
@@ -60,9 +61,11 @@ __all__ = [
 def compute_pod_actions(pod: Pod, status: RuntimePodStatus, probes: ProbeView) -> PodActions:
     """What to do next about `pod`, given what the runtime has and what the probes say.
 
-    Rules: LIFE-100..104, LIFE-111..117, LIFE-120..124.
+    Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125.
     """
     spec = _spec(pod)
+    if resets := containers_to_reset(pod, status):  # LIFE-110
+        return PodActions(resets=resets)
     sandbox = sandbox_decision(spec, status.sandboxes)
     if sandbox.create:
         return _actions_for_new_sandbox(pod, spec, status, sandbox)

@@ -66,6 +66,7 @@ class PodActions:
     ephemeral_to_start: tuple[Container, ...] = ()
     init_to_start: tuple[Container, ...] = ()
     containers_to_start: tuple[Container, ...] = ()
+    resets: tuple[ContainerRecord, ...] = ()  # kill and remove these, and nothing else (LIFE-125)
 
 
 def definition_changed(container: Container, record: ContainerRecord) -> bool:

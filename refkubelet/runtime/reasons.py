@@ -47,6 +47,7 @@ CONTAINER_STARTED: Final = "Container started"  # LIFE-240
 SANDBOX_CHANGED: Final = "Pod sandbox changed, it will be killed and re-created."  # LIFE-243
 POST_START_HOOK_FAILED: Final = "PostStartHook failed"  # LIFE-142
 PRE_STOP_HOOK_FAILED: Final = "PreStopHook failed"  # LIFE-143
+KILLING_FOR_RESET: Final = "killing"  # LIFE-125
 
 
 def stopping(container_name: str) -> str:

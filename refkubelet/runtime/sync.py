@@ -70,10 +70,14 @@ class PodSync:
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
-        return PodSyncResult(tuple(self.errors), self.count)
+        reset = bool(self.actions.resets) and not self.errors
+        return PodSyncResult(tuple(self.errors), self.count, containers_reset=reset)
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
         actions = self.actions
+        if actions.resets:
+            await self._reset_containers()
+            return
         if actions.sandbox_changed_event:
             self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
         if actions.kill_pod:
@@ -122,6 +126,20 @@ class PodSync:
                 await self.tools.killer.kill(self.pod, kill)
             except CriCallError as error:
                 self.errors.append(kill_error(wanted.name, error))
+                raise _Stop from None
+
+    async def _reset_containers(self) -> None:
+        """LIFE-125, BACK-110: no grace, no hooks; the logs stay, and count the restarts."""
+        for record in self.actions.resets:
+            self.count += 1
+            try:
+                if record.state is not ContainerState.EXITED:
+                    kill = Kill(record.id, record.name, message=reasons.KILLING_FOR_RESET)
+                    await self.tools.killer.kill(self.pod, kill, grace_override_s=0)
+                links = self.tools.options.container_logs_dir
+                await remove_container(self.tools.client, record.id, links, keep_logs=True)
+            except CriCallError as error:
+                self.errors.append(kill_error(record.name, error))
                 raise _Stop from None
 
     async def _remove_init_records(self, *, keep_newest: bool) -> None:

@@ -289,6 +289,39 @@ def test_liveness_and_hash_of_sidecars_LIFE_121_BACK_019() -> None:
     assert starts(actions) == ([], ["s1", "s2"], [])
 
 
+# -- RestartAllContainers -------------------------------------------------------------------------
+
+ALL = {
+    "restartPolicy": "Never",
+    "restartPolicyRules": [
+        {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    ],
+}
+
+
+def test_reset_takes_every_record_and_the_trigger_last_LIFE_125_BACK_110() -> None:
+    pod = make_pod("a", {"name": "b", **ALL}, "c", init=({"name": "i1", **ALL}, S1))
+    state = status(
+        record(pod, "i1", "exited", 0),
+        record(pod, "s1"),
+        record(pod, "a"),
+        record(pod, "b", "exited", 42, attempt=1),
+        record(pod, "b", "exited", 1, attempt=0),
+        record(pod, "c", "exited", 0),
+    )
+    actions = decide(pod, state)
+    assert [r.id for r in actions.resets] == ["a-0", "c-0", "i1-0", "s1-0", "b-1", "b-0"]
+    assert starts(actions) == ([], [], [])
+    assert not actions.kill_pod
+
+
+@pytest.mark.parametrize(("code", "state"), [(1, "exited"), (42, "running")])
+def test_no_reset_without_a_matching_exit_LIFE_125(code: int, state: str) -> None:
+    pod = make_pod({"name": "b", **ALL}, "c")
+    now = status(record(pod, "b", state, code), record(pod, "c"))
+    assert decide(pod, now).resets == ()
+
+
 # -- laws ----------------------------------------------------------------------------------------
 
 states = st.sampled_from(["created", "running", "exited", "unknown", "absent"])

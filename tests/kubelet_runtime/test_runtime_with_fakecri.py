@@ -74,6 +74,8 @@ class OneWorker:
             result = await self.runtime.sync_pod(pod, status, self.probes)
             self.results.append(result)
             t_s = self.cache.stamp_s()
+            if result.containers_reset:
+                self.wake.set()  # sync again at once
             if result.ok and result.actions:
                 self.pleg.request_relist(UID)
             expiry_s = result.min_backoff_expiry_s()
@@ -229,6 +231,29 @@ def test_lost_sandbox_gives_attempt_1_LIFE_101(virtual: Run) -> None:
         assert "SandboxChanged" in worker.events.reasons()
 
     virtual(make_pod(), body)
+
+
+def test_restart_all_containers_keeps_the_sandbox_LIFE_125_BACK_110_BACK_112(virtual: Run) -> None:
+    """Everything is stopped with 2 s and removed, then starts from the first init container."""
+
+    async def body(worker: OneWorker, cri: FakeCRI) -> None:
+        cri.behaves(exits(0), container="i1")
+        cri.behaves(exits(42, after_s=5), container="trigger", attempt=0)
+        await until(lambda: cri.count("StartContainer") == 6)
+        order = [call for call in writes(cri) if call[0] in ("StopContainer", "RemoveContainer")]
+        assert order == [
+            ("StopContainer", "other"),
+            ("RemoveContainer", "other"),
+            ("RemoveContainer", "i1"),
+            ("RemoveContainer", "trigger"),
+        ]
+        assert cri.calls("StopContainer")[0].request.timeout == 2
+        assert cri.count("RunPodSandbox") == 1
+        assert any(result.containers_reset for result in worker.results)
+
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    trigger = {"name": "trigger", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    virtual(make_pod(trigger, "other", init=({"name": "i1"},)), body)
 
 
 def test_kill_pod_with_hook_and_stubborn_container_as_recorded_in_s08(virtual: Run) -> None:

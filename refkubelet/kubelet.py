@@ -33,6 +33,8 @@ from refkubelet.model.objects import Pod, is_static, uid
 from refkubelet.network import Network
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
+from refkubelet.node.register import NodeRegistrar, NodeSettings
+from refkubelet.node.status import NodeFacts
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.killing import kill_pod_now
@@ -64,6 +66,7 @@ class KubeletDeps:
     name, lower case. `root_dir`: the kubelet's own directory (/var/lib/kubelet). `api` None:
     standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
     first; none standalone. `container_logs_dir` None: no links to container logs are made.
+    `node_facts` None: somebody else keeps the Node object.
     """
 
     target: CriTarget
@@ -77,6 +80,7 @@ class KubeletDeps:
     network: Network | None = None
     host_ips: tuple[str, ...] = ()
     container_logs_dir: Path | None = Path("/var/log/containers")
+    node_facts: NodeFacts | None = None
 
 
 class Kubelet:
@@ -300,7 +304,20 @@ class Kubelet:
         if self.informer is not None:
             parts.append(("node informer", self.informer.run()))
             parts.append(("first mirrors", self._register_static_pods(self.informer)))
+        if self.deps.api is not None and self.deps.node_facts is not None:
+            parts.append(("node", self._registrar(self.deps.api, self.deps.node_facts).run()))
         return parts
+
+    def _registrar(self, api: ApiClient, facts: NodeFacts) -> NodeRegistrar:
+        settings = NodeSettings(
+            facts=facts,
+            register=self.config.register_node,
+            update_s=self.config.node_status_update_frequency_s,
+            report_s=self.config.node_status_report_frequency_s,
+            pressures=self.eviction.node_conditions,
+            not_ready=self.runtime_state.not_ready,
+        )
+        return NodeRegistrar(api, settings, self.recorder, self.deps.clock)
 
     async def _after_runtime(self, part: Coroutine[Any, Any, None]) -> None:
         """NODE-050: what needs the runtime starts when it is ready for the first time."""

@@ -39,6 +39,9 @@ class RuntimeState:
 
     def runtime_errors(self) -> str | None:
         """Why the sync loop must stand still, all reasons in one text; None: it may run."""
+        return "; ".join(self._errors()) or None
+
+    def _errors(self) -> list[str]:
         errors = []
         if self._good_s is None:
             errors.append("container runtime status check may not have completed yet")
@@ -49,7 +52,12 @@ class RuntimeState:
             errors.append(f"PLEG is not healthy: {pleg}")
         if self._runtime_error is not None:
             errors.append(self._runtime_error)
-        return "; ".join(errors) or None
+        return errors
+
+    def not_ready(self) -> list[str]:
+        """Why the node is not ready, the network included (NODE-020)."""
+        network = [self._network_error] if self._network_error is not None else []
+        return [*self._errors(), *network]
 
     def network_error(self) -> str | None:
         """Why pods that need the pod network must wait; None: they need not."""

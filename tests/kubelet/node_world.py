@@ -16,7 +16,9 @@ from fakecri import FakeCRI
 from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.node.facts import node_facts
+from refkubelet.node.status import NodeFacts
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 NODE = "golden"
@@ -78,9 +80,14 @@ class Node:
                 api=self._client,
                 host_ips=("192.0.2.1",) if self.api else (),
                 container_logs_dir=None,
+                node_facts=self._facts(config),
             ),
         )
         self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")
+
+    def _facts(self, config: KubeletConfiguration) -> NodeFacts:
+        root = str(self.directory)
+        return node_facts(config, NODE, self.cri.node, root_dir=root, node_ip="192.0.2.1")
 
     async def _make_node_object(self, api: FakeApi) -> None:
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
@@ -127,8 +134,6 @@ class Node:
         return found
 
     async def find(self, name: str) -> Pod | None:
-        from refkubelet.model.objects import decode_pod
-
         assert self.api is not None
         answer = await self.api.request("GET", f"{PODS}/{name}")
         return decode_pod(answer.body) if answer.status == 200 else None

@@ -329,3 +329,27 @@ def test_two_containers_of_one_pod(tmp_path: Path) -> None:
         assert node.cri.count("StartContainer", container="a") == 1
 
     on_node(body, tmp_path, api=True)
+
+
+def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
+    async def ready(node: Node) -> str | None:
+        assert node.api is not None
+        answer = await node.api.request("GET", "/api/v1/nodes/golden")
+        conditions = (answer.body.get("status") or {}).get("conditions") or []
+        found: list[str] = [c["status"] for c in conditions if c["type"] == "Ready"]
+        return found[0] if found else None
+
+    async def body(node: Node) -> None:
+        async def is_ready() -> bool:
+            return await ready(node) == "True"
+
+        async def is_not_ready() -> bool:
+            return await ready(node) == "False"
+
+        await node.until(is_ready, 25)
+        node.cri.crash()
+        await node.until(is_not_ready, 45)
+        node.cri.restart()
+        await node.until(is_ready, 25)
+
+    on_node(body, tmp_path, api=True)

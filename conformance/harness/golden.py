@@ -1,8 +1,9 @@
 """Recorded runs of the real kubelet, reduced to what a run of ours can be compared with.
 
 Kept: the order of changing calls and image look-ups, with names and attempts; timeouts of stops.
-Dropped: times, ids, periodic calls, status reads. Calls of one kind that a kubelet makes at the
-same time (stops of several containers) are sorted, because their order is chance.
+Dropped: times, ids, periodic calls, status reads. Calls that a kubelet makes at the same time for
+several containers (hooks and stops, removals) are sorted by container, because their order is
+chance; those of one container keep theirs.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from conformance.harness.observe import READS, write_name
 
 KEPT_READS: Final = frozenset({"ImageStatus"})
-PARALLEL: Final = frozenset({"StopContainer", "RemoveContainer", "ExecSync"})
+PARALLEL: Final = {"StopContainer": "stop", "ExecSync": "stop", "RemoveContainer": "remove"}
 
 
 def recorded_order(file: Path) -> list[str]:
@@ -32,14 +33,14 @@ def order_of(calls: Sequence[Any]) -> list[str]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Neighbours of one parallel kind sorted.
+    """Neighbours of one parallel kind sorted by container.
 
-    >>> in_order(["StopContainer b/0", "StopContainer a/0", "StopPodSandbox/0"])
-    ['StopContainer a/0', 'StopContainer b/0', 'StopPodSandbox/0']
+    >>> in_order(["StopContainer b/0", "ExecSync a/0", "StopContainer a/0", "StopPodSandbox/0"])
+    ['ExecSync a/0', 'StopContainer a/0', 'StopContainer b/0', 'StopPodSandbox/0']
     """
     ordered: list[str] = []
-    for method, group in groupby(names, key=lambda name: name.replace("/", " ").split()[0]):
-        ordered += sorted(group) if method in PARALLEL else group
+    for kind, group in groupby(names, key=lambda name: PARALLEL.get(name.split()[0])):
+        ordered += sorted(group, key=lambda name: name.split()[1]) if kind else group
     return ordered
 
 

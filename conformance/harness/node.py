@@ -29,7 +29,8 @@ class Node:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._observed = Observations(parts)
-        self._static: dict[str, str] = {}  # plan name -> file name
+        self._files: dict[str, str] = {}  # static pod -> manifest file
+        self._api_pods: set[str] = set()
         self._start_s = parts.clock.monotonic_s()
 
     # --- the node itself ---------------------------------------------------------------------
@@ -65,13 +66,13 @@ class Node:
 
     async def apply_static(self, plan: PodPlan, *, file: str | None = None) -> None:
         """Write (or overwrite) the manifest of a static pod; `file` defaults to `<name>.yaml`."""
-        self._static[plan.name] = file or f"{plan.name}.yaml"
+        self._files[plan.name] = file or f"{plan.name}.yaml"
         self._parts.runtime.teach(self.runtime_name(plan.name), plan)
-        self._parts.write_manifest(self._static[plan.name], plan.manifest)
+        self._parts.write_manifest(self._files[plan.name], plan.manifest)
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
-        (self._parts.paths.manifests / self._static[name]).unlink()
+        (self._parts.paths.manifests / self._files[name]).unlink()
 
     def write_file(self, file: str, text: str) -> None:
         """Put any text into the manifest directory; `file` may name a sub-directory."""
@@ -79,6 +80,7 @@ class Node:
 
     async def create_pod(self, plan: PodPlan) -> None:
         """Create the pod at the API, bound to this node."""
+        self._api_pods.add(plan.name)
         self._parts.runtime.teach(plan.name, plan)
         spec = {**plan.manifest["spec"], "nodeName": self.name}
         await self._parts.the_api().create({**plan.manifest, "spec": spec})
@@ -92,8 +94,9 @@ class Node:
         await self._parts.the_api().patch(self.runtime_name(name), patch, status=status)
 
     def runtime_name(self, name: str) -> str:
-        """The pod's name in the runtime and in `/pods` (SRC-033)."""
-        return f"{name}-{self.name}" if name in self._static else name
+        """The pod's name in the runtime and in `/pods` (SRC-033): every pod that was not created
+        at the API is taken for a static one."""
+        return name if name in self._api_pods else f"{name}-{self.name}"
 
     # --- the kubelet and the runtime -----------------------------------------------------------
 

@@ -68,9 +68,9 @@ class Observations:
         for name in sorted(self.pods):
             self._note(name, self.pods[name].get("status") or {})
         if self._parts.api is not None:
-            self.api_pods = await self._parts.api.pods()
-            self.events = await self._parts.api.events()
-            self.node = await self._parts.api.node(self._parts.node_name)
+            self.api_pods = self._parts.api.pods()
+            self.events = self._parts.api.events()
+            self.node = self._parts.api.node(self._parts.node_name)
 
     def _note(self, name: str, status: dict[str, Any]) -> None:
         seen = self.statuses.setdefault(name, [])

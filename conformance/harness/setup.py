@@ -67,6 +67,7 @@ def kubelet_config(paths: NodePaths, changes: Mapping[str, Any]) -> dict[str, An
         "failCgroupV1": False,
         "oomScoreAdj": 0,
         "resolvConf": "",
+        "clusterDNS": ["192.0.2.53"],
         "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
         "authorization": {"mode": "AlwaysAllow"},
         "evictionHard": {"memory.available": "1Mi"},

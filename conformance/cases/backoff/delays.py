@@ -153,13 +153,12 @@ async def an_edited_manifest_starts_without_delay_of_the_old_pod(node: Node) -> 
     await starts(node, 3, within_s=25)
     # Now in a back-off of 20 s; the new pod waits for its turn at most 17 s (MIRR-002).
     await node.apply_static(pod("web", container("main"), metadata={"labels": {"v": "2"}}))
-    since = node.now_s
     await node.run_until(
-        lambda: node.running("web"),
+        lambda: node.count("RunPodSandbox") == 2 and node.running("web"),
         within_s=limits.STATIC_SUCCESSOR_S + limits.START_S,
         what="the new pod runs",
     )
-    created = node.calls("CreateContainer", container="main", since_s=since)
+    created = node.calls("CreateContainer", since_s=node.times_s("RunPodSandbox")[1])
     expect_equal(node, [c.attempt for c in created], [0], "attempts of the new pod")
 
 

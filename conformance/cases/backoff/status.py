@@ -21,13 +21,13 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
         return dict(node.container("web", "main").get("state", {}).get("waiting") or {})
 
     await node.run_until(
-        lambda: "1m20s" in waiting().get("message", ""),
-        within_s=400,
-        what="waiting with a back-off of 1m20s",
+        lambda: "2m40s" in waiting().get("message", ""),
+        within_s=700,
+        what="waiting with a back-off of 2m40s",
     )
     uid = (node.pod("web") or {})["metadata"]["uid"]
     name = f"web-{node.name}_default({uid})"
-    message = f"back-off 1m20s restarting failed container=main pod={name}"
+    message = f"back-off 2m40s restarting failed container=main pod={name}"
     expect_equal(node, waiting(), {"reason": "CrashLoopBackOff", "message": message}, "waiting")
     last = node.container("web", "main").get("lastState", {}).get("terminated", {})
     expect_equal(node, last.get("exitCode"), 3, "exit code in lastState")

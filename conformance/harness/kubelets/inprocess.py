@@ -19,6 +19,7 @@ from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.config import load_config
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
+from refkubelet.node.facts import node_facts
 from simtime import Clock, Ids, Rng
 
 FEATURES: Final = frozenset(
@@ -59,6 +60,14 @@ class InProcessKubelet:
         self._paths.config.write_text(json.dumps(config))
         world = self._world
         api = LightkubeApiClient.in_process(world.transport) if world.transport else None
+        loaded = load_config(self._paths.config)
+        facts = node_facts(
+            loaded,
+            world.node_name,
+            world.machine,
+            root_dir=str(self._paths.root),
+            node_ip=HOST_IP,
+        )
         deps = KubeletDeps(
             target=world.target,
             machine=world.machine,
@@ -70,8 +79,9 @@ class InProcessKubelet:
             api=api,
             host_ips=(HOST_IP,),
             container_logs_dir=None,
+            **({'node_facts': facts} if 'node_facts' in KubeletDeps.__slots__ else {}),
         )
-        self._kubelet = Kubelet(load_config(self._paths.config), deps)
+        self._kubelet = Kubelet(loaded, deps)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
 
     async def stop(self) -> None:

@@ -37,7 +37,7 @@ class Program:
 
 
 REFKUBELET: Final = Program(
-    (sys.executable, "-m", "refkubelet", "run"),
+    (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
     frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
 )
 

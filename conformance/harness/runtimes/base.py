@@ -19,8 +19,6 @@ class Runtime(Protocol):
     """The same runtime without record and faults, for the harness's own hands."""
     endpoint: str
     """`unix:///...` for a kubelet in its own process; "" where there is no socket."""
-    machine: Any
-    """The fake node, or None where the machine is a real one."""
 
     def calls(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
         """The recorded calls (fakecri's `Call`) in order of arrival."""

@@ -1,0 +1,71 @@
+"""What all runtimes of the harness share: a recording, faultable proxy in front, and hands behind.
+
+The kubelet calls the proxy. The harness's own hands (killing a container, stopping a sandbox) call
+what is behind it, so they are neither recorded nor disturbed by fault rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness.calls import CallIndex
+from conformance.harness.runtimes.rules import EveryMethod
+from conformance.registry import Feature
+from fakecri.proxy import RecordingProxy
+from simtime import Clock
+
+NAME: Final = "io.kubernetes.pod.name"
+CONTAINER: Final = "io.kubernetes.container.name"
+HANDS_TIMEOUT_S: Final = 60.0
+
+
+class RecordedRuntime:
+    """The common part of every `Runtime`; `behind` is the target that the proxy stands in front
+    of."""
+
+    features = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
+
+    def __init__(self, behind: Any, clock: Clock, endpoint: str) -> None:
+        self.direct = behind
+        self.target = RecordingProxy(behind, clock=clock)
+        self.endpoint = endpoint
+        self._index = CallIndex(self.target.recorder)
+
+    def calls(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
+        """The kubelet's calls that fit, in order of arrival."""
+        return self._index.select(method, pod, container)
+
+    def on(self, method: str, pod: str | None, container: str | None) -> Any:
+        """Start a fault rule; method `*`: on every call."""
+        if method == "*":
+            return EveryMethod(self.target, pod, container)
+        return self.target.on(method, pod=pod, container=container)
+
+    async def kill_container(self, pod: str, container: str) -> None:
+        """StopContainer without grace: the process gets SIGKILL."""
+        running = cri.ContainerStateValue(state=cri.CONTAINER_RUNNING)
+        labels = {NAME: pod, CONTAINER: container}
+        wanted = cri.ContainerFilter(state=running, label_selector=labels)
+        listed: Any = await self._call("ListContainers", cri.ListContainersRequest(filter=wanted))
+        if not listed.containers:
+            raise RuntimeError(f"no running container {container} of pod {pod} to kill")
+        for found in listed.containers:
+            request = cri.StopContainerRequest(container_id=found.id, timeout=0)
+            await self._call("StopContainer", request)
+
+    async def stop_sandbox(self, pod: str) -> None:
+        """StopPodSandbox of the pod's ready sandbox, and with it of its containers."""
+        ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
+        wanted = cri.PodSandboxFilter(state=ready, label_selector={NAME: pod})
+        listed: Any = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
+        if not listed.items:
+            raise RuntimeError(f"no ready sandbox of pod {pod} to stop")
+        for found in listed.items:
+            request = cri.StopPodSandboxRequest(pod_sandbox_id=found.id)
+            await self._call("StopPodSandbox", request)
+
+    async def _call(self, method: str, request: Any) -> Any:
+        return await self.direct.call(method, request, timeout_s=HANDS_TIMEOUT_S)

@@ -27,6 +27,12 @@ ALLOWED = {
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
     "refkubelet.runtime.actions",
+    "refkubelet.runtime.backoff",
+    "refkubelet.runtime.grace",
+    "refkubelet.runtime.init_actions",
+    "refkubelet.runtime.pod_actions",
+    "refkubelet.runtime.reset_actions",
+    "refkubelet.runtime.restart_policy",
     "refkubelet.pleg.compute",
     "refkubelet.pod_workers.transitions",
     "refkubelet.pod_workers.grace",

@@ -238,7 +238,7 @@ def _removable(
     if not keep_newest:
         return records
     dead = (ContainerState.EXITED, ContainerState.UNKNOWN)
-    return [record for record in records[1:] if record.state in dead]
+    return [record for record in records if record.state in dead][1:]
 
 
 def running_pod(status: RuntimePodStatus) -> RuntimePod:

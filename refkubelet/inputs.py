@@ -1,4 +1,9 @@
-"""One event at a time from many queues, chosen at random among those that have one (LIFE-001)."""
+"""One event at a time from many queues, chosen at random among those that have one (LIFE-001).
+
+How it works. Each queue has one task that waits for its next item; the task that gets one says so
+in one future. What must never happen: an item is lost (a task whose item was not taken yet keeps
+it), or a queue is read ahead by more than one item.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +25,18 @@ class Inputs:
         self._queues = dict(queues)
         self._choose = choose
         self._gets: dict[str, asyncio.Task[Any]] = {}
+        self._arrived = asyncio.Event()
 
     async def next(self) -> tuple[str, Any]:
         """The name of a queue and its next item."""
         for name, queue in self._queues.items():
             if name not in self._gets:
-                self._gets[name] = asyncio.create_task(queue.get(), name=f"input {name}")
-        await asyncio.wait(self._gets.values(), return_when=asyncio.FIRST_COMPLETED)
-        ready = [name for name in self._queues if self._gets[name].done()]
+                get = asyncio.create_task(queue.get(), name=f"input {name}")
+                get.add_done_callback(lambda _: self._arrived.set())
+                self._gets[name] = get
+        while not (ready := [name for name in self._queues if self._gets[name].done()]):
+            self._arrived.clear()
+            await self._arrived.wait()
         name = self._choose(ready)
         return name, self._gets.pop(name).result()
 

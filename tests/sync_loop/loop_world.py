@@ -1,0 +1,91 @@
+"""A sync loop over recording handlers, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from refkubelet.handlers import PodHandlers
+from refkubelet.pleg.compute import PodLifecycleEvent
+from refkubelet.pods.updates import PodSource, PodUpdate
+from refkubelet.probes.results import ProbeUpdate
+from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
+from simtime import Rng, VirtualLoop, run_virtual
+
+
+class Recording:
+    """Answers every method call by writing it down; `fails` makes the named one raise."""
+
+    def __init__(self, clock: Any, log: list[tuple[float, str, tuple[Any, ...]]]) -> None:
+        self._clock = clock
+        self._log = log
+        self.fails: set[str] = set()
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def call(*args: Any, **_: Any) -> None:
+            self._log.append((self._clock.monotonic_s(), name, args))
+            if name in self.fails:
+                raise RuntimeError(f"{name} has a bug")
+
+        return call
+
+
+class LoopWorld:
+    """`log` lists (time, what, arguments) of everything the loop did."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.log: list[tuple[float, str, tuple[Any, ...]]] = []
+        self.recording = Recording(self.clock, self.log)
+        self.error: str | None = None
+        self.all_seen = False
+        self.queues = LoopQueues(
+            asyncio.Queue[PodUpdate](),
+            asyncio.Queue[PodLifecycleEvent](),
+            asyncio.Queue[ProbeUpdate](),
+            asyncio.Queue[ProbeUpdate](),
+            asyncio.Queue[ProbeUpdate](),
+        )
+        self.seen: frozenset[PodSource] = frozenset()
+        deps = LoopDeps(
+            self.clock,
+            Rng(1),
+            self.queues,
+            cast(PodHandlers, self.recording),
+            cast(StatusManager, self.recording),
+            self.housekeeping,
+            lambda: self.error,
+        )
+        self.loop = SyncLoop(deps, SeenSources(self._seen))
+
+    def _seen(self, seen: frozenset[PodSource]) -> bool:
+        self.seen = seen
+        return self.all_seen
+
+    async def housekeeping(self) -> None:
+        self.recording.housekeeping()
+
+    def did(self, *ignored: str) -> list[str]:
+        return [what for _, what, _ in self.log if what not in ("sync_due", *ignored)]
+
+    def times_s(self, what: str) -> list[float]:
+        return [at_s for at_s, name, _ in self.log if name == what]
+
+
+def in_loop(body: Callable[[LoopWorld], Awaitable[None]]) -> None:
+    """Run `body` beside a running sync loop in virtual time."""
+
+    async def main() -> None:
+        world = LoopWorld()
+        running = asyncio.create_task(world.loop.run())
+        try:
+            await body(world)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    run_virtual(main)

@@ -1,0 +1,177 @@
+"""The sync loop: one event at a time, standing still in trouble, never stopped by a handler."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+from loop_world import LoopWorld, in_loop
+
+from refkubelet.inputs import Inputs
+from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
+from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
+from refkubelet.probes.results import ProbeResult, ProbeUpdate
+from refkubelet.runtime.records import RuntimeConditions
+from refkubelet.runtime_state import RuntimeState
+from simtime import VirtualLoop, run_virtual
+
+
+@pytest.mark.parametrize(
+    ("operation", "handler"),
+    [
+        (PodOperation.ADD, "additions"),
+        (PodOperation.UPDATE, "updates"),
+        (PodOperation.DELETE, "updates"),
+        (PodOperation.REMOVE, "removes"),
+        (PodOperation.RECONCILE, "reconcile"),
+    ],
+)
+def test_each_operation_has_its_handler_LIFE_001(operation: PodOperation, handler: str) -> None:
+    async def body(w: LoopWorld) -> None:
+        await w.queues.config.put(PodUpdate(operation, PodSource.FILE))
+        await w.clock.sleep(0.1)
+        assert w.did() == [handler]
+        w.loop._seen.ready()
+        assert w.seen == {PodSource.FILE}  # SRC-070
+
+    in_loop(body)
+
+
+def test_ticks_LIFE_004() -> None:
+    async def body(w: LoopWorld) -> None:
+        w.all_seen = True
+        await w.clock.sleep(6.5)
+        assert w.times_s("sync_due") == pytest.approx([1, 2, 3, 4, 5, 6])
+        assert w.times_s("housekeeping") == pytest.approx([2, 4, 6])
+
+    in_loop(body)
+
+
+def test_no_housekeeping_before_all_sources_are_seen_SRC_071() -> None:
+    async def body(w: LoopWorld) -> None:
+        await w.clock.sleep(10)
+        assert w.times_s("housekeeping") == []
+        w.all_seen = True
+        await w.clock.sleep(2)
+        assert len(w.times_s("housekeeping")) == 1
+
+    in_loop(body)
+
+
+def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051() -> None:
+    async def body(w: LoopWorld) -> None:
+        await w.clock.sleep(0.5)
+        w.error = "container runtime is down"
+        await w.clock.sleep(1)
+        before = len(w.log)
+        await w.queues.config.put(PodUpdate(PodOperation.ADD, PodSource.FILE))
+        await w.clock.sleep(60)
+        assert len(w.log) <= before + 1  # the event that was being waited for
+        w.error = None
+        await w.clock.sleep(5.1)
+        assert "additions" in w.did()
+
+    in_loop(body)
+
+
+def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
+    async def main() -> None:
+        world = LoopWorld()
+        asked_s: list[float] = []
+
+        def errors() -> str | None:
+            asked_s.append(world.clock.monotonic_s())
+            return "down"
+
+        object.__setattr__(world.loop._deps, "runtime_errors", errors)
+        running = asyncio.create_task(world.loop.run())
+        await world.clock.sleep(30)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        gaps = [round(b - a, 3) for a, b in pairwise(asked_s)]
+        assert gaps[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+
+    run_virtual(main)
+
+
+def test_a_failing_handler_does_not_stop_the_loop() -> None:
+    async def body(w: LoopWorld) -> None:
+        w.recording.fails = {"additions", "sync_due", "housekeeping", "pleg_event"}
+        w.all_seen = True
+        await w.queues.config.put(PodUpdate(PodOperation.ADD, PodSource.API))
+        await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
+        await w.clock.sleep(4.5)
+        assert {"additions", "pleg_event", "housekeeping"} <= set(w.did())
+        assert len(w.times_s("sync_due")) == 4
+
+    in_loop(body)
+
+
+@pytest.mark.parametrize(
+    ("queue", "result", "expected"),
+    [
+        ("liveness", ProbeResult.FAILURE, ["sync_by_uid"]),
+        ("liveness", ProbeResult.SUCCESS, []),
+        ("readiness", ProbeResult.SUCCESS, ["set_container_readiness", "sync_by_uid"]),
+        ("readiness", ProbeResult.FAILURE, ["set_container_readiness", "sync_by_uid"]),
+        ("startup", ProbeResult.SUCCESS, ["set_container_startup", "sync_by_uid"]),
+    ],
+)
+def test_probe_results_LIFE_005(queue: str, result: ProbeResult, expected: list[str]) -> None:
+    async def body(w: LoopWorld) -> None:
+        await getattr(w.queues, queue).put(ProbeUpdate("c1", result, "u1"))
+        await w.clock.sleep(0.1)
+        assert w.did() == expected
+        if len(expected) == 2:
+            assert w.log[0][2] == ("u1", "c1", result is ProbeResult.SUCCESS)
+
+    in_loop(body)
+
+
+def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001() -> None:
+    async def main() -> None:
+        queues: dict[str, asyncio.Queue[int]] = {name: asyncio.Queue() for name in "abc"}
+        offered: list[list[str]] = []
+
+        def choose(ready: object) -> str:
+            assert isinstance(ready, list)
+            offered.append(list(ready))
+            return str(ready[-1])
+
+        inputs = Inputs(queues, choose)
+        for number, name in enumerate("abcab"):
+            queues[name].put_nowait(number)
+        taken = [await inputs.next() for _ in range(5)]
+        await inputs.close()
+        assert sorted(taken) == [("a", 0), ("a", 3), ("b", 1), ("b", 4), ("c", 2)]
+        assert all(set(names) <= set("abc") for names in offered)
+
+    run_virtual(main)
+
+
+def test_runtime_errors_NODE_050_PLEG_202() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        pleg: list[str | None] = [None]
+        state = RuntimeState(loop.clock, lambda: pleg[0])
+        assert "may not have completed" in str(state.runtime_errors())
+        state.observe(RuntimeConditions(runtime_ready=True, network_ready=False))
+        assert state.runtime_errors() is None  # the network does not stop the loop
+        assert state.network_error() is not None
+        assert state.not_ready()
+        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+        assert state.not_ready() == []
+        await loop.clock.sleep(29.9)
+        assert state.runtime_errors() is None
+        await loop.clock.sleep(0.1)
+        assert state.runtime_errors() == "container runtime is down"
+        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+        pleg[0] = "pleg was last seen active 4m ago"
+        assert str(state.runtime_errors()).startswith("PLEG is not healthy: ")
+        pleg[0] = None
+        state.observe(RuntimeConditions(runtime_ready=False, network_ready=True))
+        assert "not ready" in str(state.runtime_errors())
+
+    run_virtual(main)

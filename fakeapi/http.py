@@ -6,16 +6,21 @@ Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from aiohttp import web
 
 from fakeapi.api import FakeApi
+from fakeapi.discovery import discovery_document
 from fakeapi.dispatch import Response
 from fakeapi.errors import ApiUnreachable
 from fakeapi.jsontools import encode
+from fakeapi.routes import parse_route
+from fakeapi.tables import to_table, wants_table
+from simtime import RealClock
 
 _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
@@ -83,23 +88,40 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
             body=await request.read() or None,
             content_type=request.headers.get("Content-Type", "application/json"),
         )
-        if response.events is None:
-            return web.Response(
-                status=response.status,
-                body=encode(response.body),
-                content_type="application/json",
-            )
-        return await _stream(request, response)
+        shown = _shape(request) if response.ok else _unchanged
+        if response.events is not None:
+            return await _stream(request, response, shown)
+        body = shown(response.body)
+        return web.Response(
+            status=response.status, body=encode(body), content_type="application/json"
+        )
     except ApiUnreachable:
         return _cut(request)
 
 
-async def _stream(request: web.Request, response: Response) -> web.StreamResponse:
+def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """How the client wants to see what a GET finds: as it is, or as a Table (kubectl get)."""
+    wanted = request.method == "GET" and wants_table(request.headers.get("Accept", ""))
+    if not wanted or discovery_document(request.path) is not None:
+        return _unchanged
+    resource = parse_route("GET", request.path).resource
+    return lambda found: to_table(resource, found, RealClock().now())
+
+
+def _unchanged(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+async def _stream(
+    request: web.Request, response: Response, shown: Callable[[dict[str, Any]], dict[str, Any]]
+) -> web.StreamResponse:
     answer = web.StreamResponse(headers={"Content-Type": "application/json"})
     answer.enable_chunked_encoding()
     await answer.prepare(request)
     if response.events is not None:
         async for event in response.events:
+            if event["type"] not in ("ERROR", "BOOKMARK"):
+                event = {**event, "object": shown(event["object"])}
             await answer.write(encode(event) + b"\n")
     return answer
 

@@ -1,5 +1,7 @@
 """The checked-in CRI against the wire table, and v1alpha2 against v1."""
 
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,24 @@ def test_stubs_call_the_right_methods(module: Any, package: str) -> None:
     module.ImageServiceStub(Channel())
     assert f"/{package}.RuntimeService/RunPodSandbox" in asked
     assert f"/{package}.ImageService/PullImage" in asked
+
+
+PROTO = Path(__file__).parent.parent.parent / "protos" / "cri" / "v1" / "api.proto"
+
+
+def test_every_service_call_message_and_enum_says_what_it_is() -> None:
+    lines = [line.strip() for line in PROTO.read_text().splitlines()]
+    opens = ("service ", "rpc ", "message ", "enum ")
+    silent = [
+        line
+        for above, line in itertools.pairwise(lines)
+        if line.startswith(opens) and not above.startswith("//")
+    ]
+    assert silent == []
+
+
+def test_the_comments_cite_rules_that_exist() -> None:
+    rules = (Path(__file__).parent.parent.parent / "docs" / "spec" / "cri.md").read_text()
+    cited = sorted(set(re.findall(r"CRI-\d{3}", PROTO.read_text())))
+    assert len(cited) > 50
+    assert [rule for rule in cited if f"**{rule}**" not in rules] == []

@@ -31,7 +31,7 @@ from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.eviction.thresholds import ThresholdError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.network import SocketNetwork
-from refkubelet.node.facts import NodeNameError, node_name
+from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine
 from refkubelet.runtime.transport import EndpointError, GrpcTarget, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
@@ -60,17 +60,28 @@ async def run(options: argparse.Namespace) -> int:
             api = _api_client(options.kubeconfig)
             if api is not None:
                 stack.push_async_callback(api.aclose)
+            target, runtime_version = await stack.enter_async_context(_target(config))
+            name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
+            ips = host_ips(options.node_ip, standalone=api is None)
             deps = KubeletDeps(
-                target=await stack.enter_async_context(_target(config)),
+                target=target,
                 machine=machine,
                 clock=clock,
                 rng=rng,
                 ids=Ids(rng),
-                node_name=node_name(options.hostname_override),
-                root_dir=_root_dir(options.root_dir),
+                node_name=name,
+                root_dir=root_dir,
                 api=api,
                 network=SocketNetwork(),
-                host_ips=host_ips(options.node_ip, standalone=api is None),
+                host_ips=ips,
+                node_facts=node_facts(
+                    config,
+                    name,
+                    machine,
+                    root_dir=str(root_dir),
+                    node_ip=ips[0] if ips else "",
+                    runtime_version=runtime_version,
+                ),
             )
             return await _serve(config, deps)
     except (ConfigError, EndpointError, MachineError, NodeNameError, ServerError) as e:
@@ -199,18 +210,22 @@ class _SplitTarget:
 
 
 @contextlib.asynccontextmanager
-async def _target(config: KubeletConfiguration) -> AsyncIterator[CriTarget]:
-    """The connected runtime. Raises `EndpointError` when nothing that speaks CRI is there."""
+async def _target(config: KubeletConfiguration) -> AsyncIterator[tuple[CriTarget, str]]:
+    """The connected runtime, and what it calls itself: `<name>://<version>` (NODE-033).
+
+    Raises `EndpointError` when nothing that speaks CRI is there.
+    """
     endpoint = config.container_runtime_endpoint
     _, target, version = await connect(endpoint, config.runtime_request_timeout_s)
-    log.info("runtime at %s: %s %s", endpoint, version.runtime_name, version.runtime_version)
+    shown = f"{version.runtime_name}://{version.runtime_version}"
+    log.info("runtime at %s: %s", endpoint, shown)
     try:
         if config.image_service_endpoint in ("", endpoint):
-            yield target
+            yield target, shown
             return
         images = GrpcTarget(config.image_service_endpoint)
         try:
-            yield _SplitTarget(target, images)
+            yield _SplitTarget(target, images), shown
         finally:
             await images.close()
     finally:

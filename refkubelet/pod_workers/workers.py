@@ -240,9 +240,10 @@ class PodWorkers(WorkerQuestions):
         if options.pod is None:
             raise ValueError(f"worker {record.uid} has neither a pod nor a running pod")
         status = await self._newer_status(record, options.pod)
-        end = await self._pod_step(state, record, options, status)
-        record.last_sync_s = self._cache.stamp_s()
-        return end
+        try:
+            return await self._pod_step(state, record, options, status)
+        finally:  # a failed step may have changed something too
+            record.last_sync_s = self._cache.stamp_s()
 
     async def _pod_step(
         self,

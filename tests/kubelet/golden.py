@@ -61,6 +61,16 @@ def _as_json(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
+def until_stopped(lines: list[str]) -> list[str]:
+    """Without what is removed at the very end: whether the next relist or the garbage collection
+    does that depends on when housekeeping came (s01 and s02 show both)."""
+    acts = ("StopContainer", "CreateContainer", "StartContainer")
+    last = max(number for number, line in enumerate(lines) if line.startswith(acts))
+    while last + 1 < len(lines) and lines[last + 1].startswith("StopPodSandbox"):
+        last += 1
+    return lines[: last + 1]
+
+
 class Row(NamedTuple):
     """One call: start (s), method, request and response in their JSON form."""
 

@@ -48,6 +48,20 @@ def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> N
     in_world(body)
 
 
+def test_a_failed_step_counts_as_a_previous_step_LIFE_038() -> None:
+    """A step that failed may have created containers: the next must not act on the old status."""
+
+    async def body(w: World) -> None:
+        w.syncer.fail["sync"] = [StepError("half done")]
+        w.create(make_pod())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.tell(SyncPodType.SYNC, make_pod())
+        await w.until(lambda: len(w.syncer.steps) == 2)
+        assert w.syncer.steps[1].began_s == pytest.approx(1.0)
+
+    in_world(body)
+
+
 def test_cache_error_gives_an_event_and_a_retry_LIFE_038() -> None:
     async def body(w: World) -> None:
         w.cache.set("u1", RuntimePodStatus("u1"), ValueError("no answer"), w.cache.stamp_s())

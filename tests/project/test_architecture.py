@@ -39,8 +39,19 @@ PURE = (
     "refkubelet.status.phase",
     "refkubelet.status.conditions",
     "refkubelet.status.container_statuses",
-    "refkubelet.eviction.thresholds",
+    "refkubelet.status.generate",
+    "refkubelet.status.normalize",
+    "refkubelet.status.readiness",
+    "refkubelet.status.restart",
+    "refkubelet.probes.decide",
+    "refkubelet.eviction.admission",
+    "refkubelet.eviction.cycle",
+    "refkubelet.eviction.kill",
+    "refkubelet.eviction.local_storage",
+    "refkubelet.eviction.messages",
     "refkubelet.eviction.ranking",
+    "refkubelet.eviction.thresholds",
+    "refkubelet.eviction.usage",
 )
 IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random", "pathlib"}
 

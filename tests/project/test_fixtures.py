@@ -1,0 +1,25 @@
+"""The shipped manifests are pods that refkubelet accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from refkubelet.model.objects import uid
+from refkubelet.pods.manifest import read_manifest
+from refkubelet.pods.updates import PodSource
+
+MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures" / "manifests").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_manifest_is_a_static_pod(path: Path) -> None:
+    pod = read_manifest(path.read_bytes(), source=PodSource.FILE, origin=str(path), node_name="n")
+    assert pod.metadata is not None
+    assert pod.metadata.name == f"{path.stem}-n"
+    assert len(uid(pod)) == 32
+
+
+def test_there_are_manifests() -> None:
+    assert len(MANIFESTS) >= 3

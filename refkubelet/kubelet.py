@@ -16,7 +16,8 @@ from typing import Any
 
 from msgspec.structs import replace as with_fields
 
-from refkubelet.admission.handlers import AdmitHandler, max_pods, operating_system
+from refkubelet.admission.handlers import AdmitHandler, operating_system
+from refkubelet.admission.resources import room_for
 from refkubelet.apiclient import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
@@ -30,6 +31,7 @@ from refkubelet.kubelet_parts import (
     runtime_options,
 )
 from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.model.quantity import NANO
 from refkubelet.network import Network
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
@@ -262,11 +264,12 @@ class Kubelet:
         )
 
     def _admission(self) -> tuple[AdmitHandler, ...]:
-        """In the order of LIFE-221..229."""
+        """In the order of LIFE-221..229. A node without facts knows its number of pods only."""
+        facts = self.deps.node_facts
         return (
             lambda pod, active: self.eviction.admit(pod),
             operating_system,
-            max_pods(self.config.max_pods),
+            room_for(facts.allocatable if facts else {"pods": self.config.max_pods * NANO}),
         )
 
     # Running

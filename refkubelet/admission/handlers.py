@@ -53,19 +53,3 @@ def operating_system(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
     return Rejection(
         "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
     )
-
-
-def max_pods(limit: int) -> AdmitHandler:
-    """LIFE-225 for the number of pods: `limit` is maxPods."""
-
-    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
-        used = len(active)
-        if used < limit:
-            return None
-        return Rejection(
-            "OutOfpods",
-            "Node didn't have enough resource: pods, requested: 1, "
-            f"used: {used}, capacity: {limit}",
-        )
-
-    return handler

@@ -62,9 +62,7 @@ class Node:
         config = KubeletConfiguration(
             static_pod_path=str(self.manifests),
             pod_logs_dir=str(self.directory / "logs"),
-            eviction_hard={},
-            resolv_conf="",
-            **self.settings,
+            **({"eviction_hard": {}, "resolv_conf": ""} | self.settings),
         )
         rng = Rng(self.seed)
         self.kubelet = Kubelet(

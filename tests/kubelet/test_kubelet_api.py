@@ -7,7 +7,7 @@ from typing import Any
 
 from node_world import CONTAINER, PODS, Node, manifest, on_node
 
-from fakecri import exits, ignores
+from fakecri import exits, ignores, uses
 from refkubelet.model.objects import Pod
 
 
@@ -353,3 +353,28 @@ def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
         await node.until(is_ready, 25)
 
     on_node(body, tmp_path, api=True)
+
+
+def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        total = node.cri.node.memory_bytes
+        node.cri.behaves(ignores("SIGTERM"), uses(memory_bytes=[(0, 0), (5, total)]))
+        await node.create(manifest(terminationGracePeriodSeconds=30))
+        await node.until(is_phase(node, "web", "Running"), 5)
+        await node.until(lambda: node.cri.count("StopContainer") == 1, 40)
+        stop = node.cri.calls("StopContainer")[0]
+        assert stop.request.timeout == 2  # hard eviction: grace 1, never below 2
+        assert node.phase("web") == "Failed"
+        assert await api_phase(node, "web") == "Running"
+        await node.until(is_phase(node, "web", "Failed"), 10)
+        assert stop.ended_s is not None
+        pod = await node.live("web")
+        assert pod.status is not None
+        assert pod.status.reason == "Evicted"
+        conditions = {c.type: c for c in pod.status.conditions or ()}
+        assert conditions["DisruptionTarget"].reason == "TerminationByKubelet"
+        await node.until(lambda: node.cri.count("RemoveContainer") == 1, 5)  # LIFE-057
+
+    on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "100Mi"})

@@ -18,7 +18,8 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(file=out, highlight=False, soft_wrap=False)
+    width = None if out.isatty() else 100
+    console = Console(file=out, highlight=False, width=width)
     table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")
     table.add_column("area")
     for heading in ("passed", "failed", "error", "skipped", "disabled"):

@@ -48,7 +48,7 @@ class RealEnvironment:
 
         clock = RealClock()
         endpoint = f"unix://{paths.base}/cri.sock"
-        runtime = self._runtime(clock, endpoint)
+        runtime = self._runtime(clock, endpoint, paths)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(runtime.close)
             await stack.enter_async_context(serve(runtime.target, endpoint))
@@ -69,9 +69,10 @@ class RealEnvironment:
             return REFKUBELET
         return external(Path(self.choice.kubelet))
 
-    def _runtime(self, clock: RealClock, endpoint: str) -> Any:
+    def _runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> Any:
         if self.upstream is None:
-            return FakeRuntime(clock, Ids(Rng.from_system()), endpoint=endpoint)
+            ids = Ids(Rng.from_system())
+            return FakeRuntime(clock, ids, endpoint=endpoint, image_root=str(paths.root))
         from conformance.harness.runtimes.real import RealRuntime
 
         return RealRuntime(self.upstream, clock, endpoint)

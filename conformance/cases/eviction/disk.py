@@ -48,7 +48,12 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     expect(node, event["message"].startswith(wanted), f"message {wanted!r}...", event["message"])
 
 
-@conformance(id="disk-reclaims-first", rules=["EVIC-070", "EVIC-072"], needs=[API, NODE, VIRTUAL], node_config=HARD)  # fmt: skip  # noqa: E501
+@conformance(
+    id="disk-reclaims-first",
+    rules=["EVIC-070", "EVIC-072"],
+    needs=[API, NODE, VIRTUAL, Feature.IMAGE_GC],
+    node_config=HARD,
+)
 async def unused_images_go_before_any_pod(node: Node) -> None:
     """Under disk pressure unused images are removed before a pod is stopped."""
     node.leave_disk(PLENTY)

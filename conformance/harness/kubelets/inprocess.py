@@ -79,7 +79,7 @@ class InProcessKubelet:
             api=api,
             host_ips=(HOST_IP,),
             container_logs_dir=None,
-            **({'node_facts': facts} if 'node_facts' in KubeletDeps.__slots__ else {}),
+            node_facts=facts,
         )
         self._kubelet = Kubelet(loaded, deps)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")

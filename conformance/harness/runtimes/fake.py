@@ -16,11 +16,16 @@ GIB: Final = 1024**3
 class FakeRuntime(RecordedRuntime):
     """`Runtime` over a FakeCRI of its own. `machine` is its node, for a kubelet in this process."""
 
-    def __init__(self, clock: Clock, ids: Ids, *, endpoint: str = "") -> None:
+    def __init__(
+        self, clock: Clock, ids: Ids, *, endpoint: str = "", image_root: str = "/var/lib/containerd"
+    ) -> None:
+        """`image_root`: the directory of the images; a kubelet on the real machine looks at the
+        filesystem that holds it (EVIC-023)."""
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
             clock, ids, self.machine, images=(IMAGE, OTHER_IMAGE), registry=registry_of(())
         )
+        self.machine.image_root = image_root
         self._taught: dict[str, list[Any]] = {}
         super().__init__(self.cri, clock, endpoint)
 

@@ -33,6 +33,8 @@ from fakecri.plan import Plan, next_reply, plan_for
 from fakecri.runtime import LOST, SIGKILLED, Core
 from simtime import Clock, Ids, Rng
 
+HANDLERS = {**runtime_calls.HANDLERS, **image_calls.HANDLERS}
+"""The calls that take no time."""
 DEFAULT_IMAGES = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
 
@@ -77,6 +79,7 @@ class FakeCRI(Instrumented):
         self.core = Core(ids or Ids(Rng(0)), self.node, store, self._plan_of, self.clock.wall_ns)
         self._down: CriError | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
         self._streams = EventStreams(self.core)
 
@@ -201,22 +204,34 @@ class FakeCRI(Instrumented):
 
     # -- answering -----------------------------------------------------------------------------
 
-    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
+    def _at_once(self, method: str, request: Message) -> Message | None:
+        handler = HANDLERS.get(method)
+        if handler is None:
+            return None
         if self._down is not None:
             raise self._down
         self._pump()
+        try:
+            return handler(self.core, request)
+        finally:
+            self._pump()
+
+    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        answer = self._at_once(method, request)
+        if answer is not None:
+            return answer
+        if self._down is not None:
+            raise self._down
         slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
             "StopContainer": self._stop_container,
             "ExecSync": self._exec_sync,
             "PullImage": self._pull_image,
         }
+        if method not in slow:
+            raise not_played(method)
+        self._pump()
         try:
-            if method in slow:
-                return await slow[method](request)
-            handler = runtime_calls.HANDLERS.get(method) or image_calls.HANDLERS.get(method)
-            if handler is None:
-                raise not_played(method)
-            return handler(self.core, request)
+            return await slow[method](request)
         finally:
             self._pump()
 
@@ -301,11 +316,12 @@ class FakeCRI(Instrumented):
     def _pump(self) -> bool:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
         self.core.advance()
-        for news in self.core.news:
-            if _ends(news.kind):
-                self._wake(news.object_id)
-        self._streams.publish()
-        self.core.news.clear()
+        if self.core.news:
+            for news in self.core.news:
+                if _ends(news.kind):
+                    self._wake(news.object_id)
+            self._streams.publish()
+            self.core.news.clear()
         for work in self.core.writes:
             self._files.do(work)
         self.core.writes.clear()
@@ -319,19 +335,27 @@ class FakeCRI(Instrumented):
                 future.set_result(None)
 
     def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Pump again when the core next has something to do, in the loop that runs now."""
         due_ns = self.core.next_due_ns()
-        if due_ns is None:
-            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # programmed between two loops; the next call sets it
-        # Never a wait that rounds to none: virtual time would stand still for ever.
-        delay_s = max((due_ns - self.clock.wall_ns()) / 1e9, 2 * math.ulp(loop.time()))
-        self._timer = loop.call_later(delay_s, self._pump)
+        wanted = None if due_ns is None else (due_ns, loop)
+        if wanted == self._timer_for:
+            return  # nearly every call leaves the plan as it was
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_for = wanted
+        if due_ns is not None:
+            # Never a wait that rounds to none: virtual time would stand still for ever.
+            delay_s = max((due_ns - self.clock.wall_ns()) / 1e9, 2 * math.ulp(loop.time()))
+            self._timer = loop.call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = self._timer_for = None
+        self._pump()
 
 
 def _ends(kind: int) -> bool:

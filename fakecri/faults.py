@@ -109,6 +109,10 @@ class FaultRules:
     def __init__(self) -> None:
         self.rules: list[Rule] = []
 
+    def concern(self, method: str) -> bool:
+        """Whether any rule is about this method."""
+        return any(isinstance(r, CallRule) and r.condition.method == method for r in self.rules)
+
     async def apply(self, call: Call, proceed: Proceed) -> Message:
         """Answer the call: by the newest rule that fits, else by `proceed`.
 

@@ -1,4 +1,7 @@
-"""CRI messages from the fake's objects. One direction only: objects in, fresh messages out."""
+"""CRI messages from the fake's objects. One direction only: objects in, messages out.
+
+Rows of lists are kept with their object, because lists are asked for all the time.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,19 @@ START_ERROR: Final = "StartError"
 
 
 def sandbox_item(sandbox: Sandbox) -> pb.PodSandbox:
-    """A row of ListPodSandbox (CRI-041)."""
-    return pb.PodSandbox(
-        id=sandbox.id,
-        metadata=sandbox.config.metadata,
-        state=_sandbox_state(sandbox),
-        created_at=sandbox.created_at_ns,
-        labels=sandbox.config.labels,
-        annotations=sandbox.config.annotations,
-        runtime_handler=sandbox.runtime_handler,
-    )
+    """A row of ListPodSandbox (CRI-041), made once per state. Do not change it."""
+    state = _sandbox_state(sandbox)
+    if sandbox.row is None or sandbox.row.state != state:
+        sandbox.row = pb.PodSandbox(
+            id=sandbox.id,
+            metadata=sandbox.config.metadata,
+            state=state,
+            created_at=sandbox.created_at_ns,
+            labels=sandbox.config.labels,
+            annotations=sandbox.config.annotations,
+            runtime_handler=sandbox.runtime_handler,
+        )
+    return sandbox.row
 
 
 def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
@@ -52,19 +58,22 @@ def _sandbox_state(sandbox: Sandbox) -> pb.PodSandboxState:
 
 
 def container_item(container: Container) -> pb.Container:
-    """A row of ListContainers: the image as the create request named it (CRI-083)."""
-    return pb.Container(
-        id=container.id,
-        pod_sandbox_id=container.sandbox.id,
-        metadata=container.config.metadata,
-        image=container.config.image,
-        image_ref=container.image_id,
-        state=container.state.value,
-        created_at=container.created_at_ns,
-        labels=container.config.labels,
-        annotations=container.config.annotations,
-        image_id=container.image_id,
-    )
+    """A row of ListContainers: the image as the create request named it (CRI-083). Made once per
+    state. Do not change it."""
+    if container.row is None or container.row.state != container.state.value:
+        container.row = pb.Container(
+            id=container.id,
+            pod_sandbox_id=container.sandbox.id,
+            metadata=container.config.metadata,
+            image=container.config.image,
+            image_ref=container.image_id,
+            state=container.state.value,
+            created_at=container.created_at_ns,
+            labels=container.config.labels,
+            annotations=container.config.annotations,
+            image_id=container.image_id,
+        )
+    return container.row
 
 
 def container_status(container: Container, images: ImageStore) -> pb.ContainerStatus:

@@ -53,6 +53,7 @@ class Sandbox:
     created_at_ns: int
     ip: str = ""
     ready: bool = True
+    row: pb.PodSandbox | None = None  # of ListPodSandbox, see messages.sandbox_item
 
     @property
     def name_key(self) -> str:
@@ -104,6 +105,7 @@ class Container:
     stop_signalled: bool = False
     replies_given: dict[int, int] = field(default_factory=dict)
     log: list[LogLine] = field(default_factory=list)
+    row: pb.Container | None = None  # of ListContainers, see messages.container_item
 
     def change(self, what: Input) -> None:
         """Take the transition of the table. Raises KeyError for a pair that is not in it."""

@@ -18,12 +18,13 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from fakecri.matching import Match, Subject
-from fakecri.subjects import SubjectBook
+from fakecri.subjects import NAMING_CALLS, SubjectBook
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"
 _SECRETS: Final = ("password", "auth", "identity_token", "registry_token")
 _SHOWN_CALLS: Final = 12
+_SHARED_ANSWERS: Final = 256
 
 Slack: TypeAlias = float | Callable[[float], tuple[float, float]]
 """How much later than expected is fine: seconds, or gap -> (smallest, largest) gap."""
@@ -175,7 +176,7 @@ class Recorder:
         self._calls: deque[Call] = deque(maxlen=capacity)
         self._subjects = SubjectBook(from_lists=True)
         self._seq = 0
-        self._last: dict[str, bytes] = {}
+        self._last: dict[tuple[str, bytes], bytes] = {}
 
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
         """Write down that a call has arrived; `finish` ends it."""
@@ -199,10 +200,15 @@ class Recorder:
         call.ended_s, call.error = ended_s, error
         if response is None:
             return
-        self._subjects.learn(call.method, call.request, response)
-        data = response.SerializeToString()
-        data = self._last[call.method] if self._last.get(call.method) == data else data
-        self._last[call.method] = data
+        question, data = (call.method, call._request.data), response.SerializeToString()
+        known = self._last.get(question)
+        if known != data or call.method in NAMING_CALLS:
+            self._subjects.learn(call.method, call.request, response)
+        if known == data:
+            data = known
+        elif len(self._last) >= _SHARED_ANSWERS:
+            self._last.clear()
+        self._last[question] = data
         call._response = _Kept(type(response), data)
 
     def clear(self) -> None:
@@ -211,7 +217,10 @@ class Recorder:
 
     def select(self, wanted: Query) -> list[Call]:
         """The calls that fit, in order of arrival."""
-        return [call for call in self._calls if not wanted.differences(call)]
+        calls: Iterable[Call] = self._calls
+        if wanted.method is not None:  # leaves few of many, and costs least
+            calls = [call for call in calls if call.method == wanted.method]
+        return [call for call in calls if not wanted.differences(call)]
 
     def last(self, number: int = _SHOWN_CALLS) -> list[Call]:
         return list(self._calls)[-number:]

@@ -85,6 +85,8 @@ class Core:
 
     def advance(self) -> None:
         """Apply everything that is due now, in order of its time."""
+        if not self._due:
+            return
         now = self.now_ns()
         while self._due and self._due[0][0] <= now:
             _, _, container_id = heapq.heappop(self._due)

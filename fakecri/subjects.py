@@ -21,6 +21,8 @@ _POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
 
 
 NOTHING: Final = Subject()
+NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
+"""The calls that make ids: each of their answers says something new."""
 
 
 class SubjectBook:
@@ -34,14 +36,8 @@ class SubjectBook:
 
     def subject_of(self, method: str, request: Message) -> Subject:
         """What `request` is about, as far as the passed calls tell."""
-        read = _READERS.get(method)
-        if read is not None:
-            return read(request, self)
-        for field in ("container_id", "pod_sandbox_id"):
-            identity = getattr(request, field, "")
-            if identity:
-                return self.by_id(identity)
-        return self._by_filter(request)
+        read = _READERS.get(method, _of_unknown)
+        return read(request, self)
 
     def by_id(self, identity: str) -> Subject:
         """The subject of an id or an unambiguous prefix of one."""
@@ -50,6 +46,10 @@ class SubjectBook:
             return known or NOTHING
         found = [s for key, s in self._subjects.items() if key.startswith(identity)]
         return found[0] if len(found) == 1 else NOTHING
+
+    def by_uid(self, uid: str) -> Subject:
+        """The pod of a UID, "" for none."""
+        return self._pods.get(uid) or Subject(uid=uid) if uid else NOTHING
 
     def learn(self, method: str, request: Any, response: Any) -> None:
         """Take in what an answered call says about ids."""
@@ -77,21 +77,6 @@ class SubjectBook:
         self._subjects[identity] = subject
         if subject.uid and not subject.container:
             self._pods[subject.uid] = replace(subject, attempt=None)
-
-    def _by_filter(self, request: Any) -> Subject:
-        """Lists: the pod of a label selector or of an id filter."""
-        if not _has_filter(request):
-            return NOTHING
-        chosen = request.filter
-        for field in ("pod_sandbox_id", "id"):
-            if getattr(chosen, field, ""):
-                return self.by_id(getattr(chosen, field))
-        uid = dict(getattr(chosen, "label_selector", {})).get(_POD_UID, "")
-        return self._pods.get(uid, Subject(uid=uid)) if uid else NOTHING
-
-
-def _has_filter(request: Message) -> bool:
-    return "filter" in request.DESCRIPTOR.fields_by_name and request.HasField("filter")
 
 
 def _of_pod(metadata: Any) -> Subject:
@@ -142,10 +127,43 @@ def _of_image(request: Any, _: SubjectBook) -> Subject:
     return Subject(image=request.image.image)
 
 
+def _of_sandboxes(request: Any, book: SubjectBook) -> Subject:
+    """A list of sandboxes: the one of an id filter, or the pod of a label selector."""
+    chosen = request.filter
+    return book.by_id(chosen.id) if chosen.id else book.by_uid(_selected_uid(chosen))
+
+
+def _of_containers(request: Any, book: SubjectBook) -> Subject:
+    chosen = request.filter
+    identity = chosen.pod_sandbox_id or chosen.id
+    return book.by_id(identity) if identity else book.by_uid(_selected_uid(chosen))
+
+
+def _selected_uid(chosen: Any) -> str:
+    uid: str = chosen.label_selector.get(_POD_UID, "")
+    return uid
+
+
+def _of_nothing(request: Any, _: SubjectBook) -> Subject:
+    return NOTHING
+
+
+def _of_unknown(request: Any, book: SubjectBook) -> Subject:
+    """All other methods are about an object, or about nothing."""
+    identity = getattr(request, "container_id", "") or getattr(request, "pod_sandbox_id", "")
+    return book.by_id(identity)
+
+
 _READERS: Final[dict[str, Callable[[Any, SubjectBook], Subject]]] = {
     "RunPodSandbox": _of_run,
     "CreateContainer": _of_create,
     "PullImage": _of_pull,
     "ImageStatus": _of_image,
     "RemoveImage": _of_image,
+    "ListPodSandbox": _of_sandboxes,
+    "ListPodSandboxStats": _of_sandboxes,
+    "ListContainers": _of_containers,
+    "ListContainerStats": _of_containers,
+    "Status": _of_nothing,
+    "ImageFsInfo": _of_nothing,
 }

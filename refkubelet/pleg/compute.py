@@ -81,6 +81,8 @@ def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLi
     `None`: the pod is not in that listing. Rules: PLEG-002..004. Upstream:
     pkg/kubelet/pleg/generic.go: computeEvents.
     """
+    if old is new:
+        return []  # an unchanged list gives the same objects again
     before, after = _states(old), _states(new)
     uid = (old or new or RuntimePod("", "", "")).uid
     ids = [*before, *(i for i in after if i not in before)]

@@ -192,15 +192,15 @@ class GenericPLEG:
 
         Requests older than the last global relist are dropped: it has served them.
         """
-        while (left_s := due_s - self._clock.monotonic_s()) > 0:
+        while self._clock.monotonic_s() < due_s:
             while self._requests:
                 uid, asked_s = self._requests.popleft()
                 if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
                     return uid
             self._wake.clear()
+            timer = asyncio.get_running_loop().call_at(due_s, self._wake.set)
             try:
-                async with asyncio.timeout(left_s):
-                    await self._wake.wait()
-            except TimeoutError:
-                return None
+                await self._wake.wait()
+            finally:
+                timer.cancel()
         return None

@@ -15,7 +15,11 @@ import grpc
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.runtime import convert
-from refkubelet.runtime.labels import POD_UID
+from refkubelet.runtime.listings import (
+    Listings,
+    container_list_request,
+    sandbox_list_request,
+)
 from refkubelet.runtime.records import (
     EMPTY,
     ContainerRecord,
@@ -100,6 +104,8 @@ class CriClient:
     def __init__(self, target: CriTarget, request_timeout_s: float = 120.0) -> None:
         self.target = target
         self.request_timeout_s = request_timeout_s
+        self._sandboxes = Listings(lambda answer: answer.items, convert.listed_sandbox)
+        self._containers = Listings(lambda answer: answer.containers, convert.listed_container)
 
     # -- runtime ------------------------------------------------------------------------------
 
@@ -149,14 +155,12 @@ class CriClient:
     async def list_pod_sandboxes(
         self, *, uid: str = "", ready_only: bool = False
     ) -> tuple[ListedSandbox, ...]:
-        """In the runtime's order. `uid` "" lists the sandboxes of all pods (CRI-082)."""
-        wanted = cri.PodSandboxFilter()
+        """In the runtime's order. `uid` "" lists the sandboxes of all pods (CRI-082); that list is
+        the same object again while nothing changes."""
+        answer = await self._call("ListPodSandbox", sandbox_list_request(uid, ready_only))
         if uid:
-            wanted.label_selector[POD_UID] = uid
-        if ready_only:
-            wanted.state.state = cri.SANDBOX_READY
-        answer = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
-        return tuple(convert.listed_sandbox(item) for item in answer.items)
+            return self._sandboxes.convert(answer)
+        return self._sandboxes.records(answer, alive_only=ready_only)
 
     # -- containers ---------------------------------------------------------------------------
 
@@ -186,14 +190,11 @@ class CriClient:
     async def list_containers(
         self, *, uid: str = "", running_only: bool = False
     ) -> tuple[ListedContainer, ...]:
-        """In the runtime's order. `uid` "" lists the containers of all pods (CRI-082)."""
-        wanted = cri.ContainerFilter()
+        """In the runtime's order; `uid` "" and identity as in `list_pod_sandboxes` (CRI-082)."""
+        answer = await self._call("ListContainers", container_list_request(uid, running_only))
         if uid:
-            wanted.label_selector[POD_UID] = uid
-        if running_only:
-            wanted.state.state = cri.CONTAINER_RUNNING
-        answer = await self._call("ListContainers", cri.ListContainersRequest(filter=wanted))
-        return tuple(convert.listed_container(item) for item in answer.containers)
+            return self._containers.convert(answer)
+        return self._containers.records(answer, alive_only=running_only)
 
     async def container_status(self, container_id: str, sandbox_id: str = "") -> ContainerRecord:
         """`sandbox_id` is copied into the record: the answer does not carry it."""

@@ -7,7 +7,7 @@ fails the whole pod's status (CRI-086).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.labels import POD_NAME, POD_NAMESPACE, POD_UID
@@ -24,19 +24,33 @@ from refkubelet.runtime.termination_message import termination_message
 from simtime import Clock
 
 
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """The last lists and their pods; the client gives unchanged lists as the same objects."""
+
+    sandboxes: tuple[ListedSandbox, ...]
+    containers: tuple[ListedContainer, ...]
+    pods: tuple[RuntimePod, ...]
+
+
 class PodReader:
     """Lists pods and reads their statuses. Raises `CriCallError`."""
 
     def __init__(self, client: CriClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """All pods, oldest first."""
+        """All pods, oldest first; the very same tuple while nothing changes."""
         only_alive = not all_states
         sandboxes = await self._client.list_pod_sandboxes(ready_only=only_alive)
         containers = await self._client.list_containers(running_only=only_alive)
-        return group_pods(sandboxes, containers)
+        last = self._last.get(all_states)
+        if last is None or last.sandboxes is not sandboxes or last.containers is not containers:
+            last = _Grouped(sandboxes, containers, group_pods(sandboxes, containers))
+            self._last[all_states] = last
+        return last.pods
 
     async def pod(self, uid: str) -> RuntimePod | None:
         sandboxes = await self._client.list_pod_sandboxes(uid=uid)

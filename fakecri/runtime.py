@@ -385,7 +385,7 @@ def _log_path(request: pb.CreateContainerRequest) -> str:
 
 def _find(table: dict[str, T], object_id: str, kind: str) -> T:
     if not object_id:
-        raise unknown("prefix can't be empty")
+        raise unknown("Prefix can't be empty")
     if object_id in table:
         return table[object_id]
     found = [value for key, value in table.items() if key.startswith(object_id)]

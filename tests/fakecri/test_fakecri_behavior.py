@@ -1,0 +1,126 @@
+"""Behaviours as plain data, and what a run makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakecri import (
+    Behavior,
+    exits,
+    ignores,
+    prints,
+    replies,
+    start_fails,
+    stops,
+    uses,
+    writes_termination_message,
+)
+from fakecri.behavior import BehaviorError, Reply, at, from_dict, to_dict
+from fakecri.plan import next_reply, plan_for
+
+SECONDS = st.floats(0, 1e6, allow_nan=False)
+BYTES = st.integers(0, 1 << 40)
+CURVES = st.one_of(BYTES, st.lists(st.tuples(SECONDS, BYTES), max_size=4))
+BEHAVIORS: st.SearchStrategy[Behavior] = st.one_of(
+    st.builds(exits, st.integers(0, 255), after_s=SECONDS, reason=st.text(), message=st.text()),
+    st.builds(stops, st.integers(0, 255), after_s=SECONDS),
+    st.builds(ignores, st.sampled_from(["SIGTERM", "SIGINT"]), for_s=SECONDS),
+    st.builds(prints, st.text(), at_s=SECONDS, stream=st.sampled_from(["stdout", "stderr"])),
+    st.builds(replies, st.lists(st.text(min_size=1), max_size=3), st.integers(0, 255), st.text()),
+    st.builds(uses, memory_bytes=CURVES, cpu_millicores=CURVES, disk_bytes=CURVES),
+    st.builds(start_fails, st.text()),
+    st.builds(writes_termination_message, st.text()),
+)
+
+
+@given(BEHAVIORS)
+def test_every_behaviour_travels_as_plain_data(behavior: Behavior) -> None:
+    assert from_dict(to_dict(behavior)) == behavior
+
+
+def test_plain_data_is_short() -> None:
+    assert to_dict(exits(1, after_s=2)) == {"exits": {"code": 1, "after_s": 2}}
+    assert to_dict(stops()) == {"stops": {}}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"exists": {}}, "unknown behaviour 'exists'; wanted one of exits"),
+        ({"exits": {"cod": 1}}, "exits: unknown field 'cod'; wanted one of code"),
+        ({"exits": {"code": "1"}}, "exits.code: wanted a number, got '1'"),
+        ({"exits": {"code": True}}, "exits.code: wanted a number, got True"),
+        ({"exits": 3}, "exits: wanted a mapping of its fields, got 3"),
+        ({"exits": {}, "stops": {}}, "wanted one behaviour, got the keys ['exits', 'stops']"),
+        ({"prints": {}}, "prints: "),
+        ({"prints": {"text": 4}}, "prints.text: wanted a text, got 4"),
+        (
+            {"uses": {"memory": ["x"]}},
+            "uses.memory: wanted a number or a list of [seconds, number]",
+        ),
+        ({"replies": {"answers": [{"cod": 1}]}}, "replies.answers: wanted mappings with exit_code"),
+    ],
+)
+def test_wrong_data_says_what_was_wanted(data: dict[str, Any], text: str) -> None:
+    with pytest.raises(BehaviorError) as failure:
+        from_dict(data)
+    assert text in str(failure.value)
+
+
+def test_python_handlers_have_no_plain_data() -> None:
+    with pytest.raises(BehaviorError, match="no plain-data form"):
+        to_dict(replies(handler=lambda command: Reply()))
+
+
+@given(st.lists(st.tuples(SECONDS, BYTES), max_size=5), SECONDS)
+def test_a_curve_has_the_value_of_its_last_step(points: list[tuple[float, int]], t: float) -> None:
+    curve = uses(memory_bytes=points).memory
+    before = [value for at_s, value in curve if at_s <= t]
+    assert at(curve, t) == (before[-1] if before else 0)
+
+
+def test_later_rules_replace_kind_by_kind() -> None:
+    plan = plan_for([(exits(1), prints("a"), prints("b")), (exits(2),), (stops(9),)])
+    assert plan.exits == exits(2)
+    assert plan.stops == stops(9)
+    assert [line.text for line in plan.prints] == ["a", "b"]
+    assert plan_for([(prints("a"),), (prints("c"),)]).prints == (prints("c"),)
+
+
+def test_without_a_rule_a_container_runs_and_ends_with_143() -> None:
+    plan = plan_for([])
+    assert plan.exits is None
+    assert (plan.stops.code, plan.stop_delay_s(1.0)) == (143, 0.0)
+
+
+def test_a_signal_may_be_ignored_for_a_while() -> None:
+    plan = plan_for([(ignores("SIGTERM", for_s=5),)])
+    assert plan.stop_delay_s(4.9) is None
+    assert plan.stop_delay_s(5.0) == 0.0
+
+
+def test_the_newest_reply_that_fits_answers() -> None:
+    anything = replies(stdout="any")
+    early = replies("ready?", 1, until_s=3)
+    plan = plan_for([(anything,), (early,)])
+    assert plan.reply_rule(["ready?"], 1.0) is early
+    assert plan.reply_rule(["ready?"], 3.0) is anything
+    assert plan.reply_rule(["other"], 1.0) is anything
+    assert plan_for([]).reply_rule(["x"], 0.0) is None
+
+
+def test_answers_come_in_turn_and_the_last_stays() -> None:
+    rule = replies("x", answers=[Reply(1), Reply(0)])
+    assert [next_reply(rule, ["x"], n).exit_code for n in range(4)] == [1, 0, 0, 0]
+    clever = replies(handler=lambda command: Reply(len(command)))
+    assert next_reply(clever, ["a", "b"], 0).exit_code == 2
+
+
+@pytest.mark.parametrize(("limit", "when"), [(0, None), (50, 0.0), (150, 4.0), (500, None)])
+def test_oom_comes_when_the_curve_passes_the_limit(limit: int, when: float | None) -> None:
+    plan = plan_for([(uses(memory_bytes=[(0, 100), (4, 200)]),)])
+    assert plan.oom_after_s(limit) == when

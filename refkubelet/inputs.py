@@ -1,59 +1,96 @@
-"""One event at a time from many queues, chosen at random among those that have one (LIFE-001).
+"""One event at a time from many inputs, chosen at random among those that have one (LIFE-001).
 
 How it works. Each queue has one task that waits for its next item; the task that gets one says so
-in one future. What must never happen: an item is lost (a task whose item was not taken yet keeps
-it), or a queue is read ahead by more than one item.
+in one event. Tickers say so too, from a timer of the loop: they are nearly all the traffic there
+is, and need no task. What must never happen: an item is lost (a task whose item was not taken yet
+keeps it), or a queue is read ahead by more than one item.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
-from simtime import Clock
+_NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
+
+
+class Ticker:
+    """Ticks every `period_s`, first one period after `start`. `waiting` is True from a tick until
+    somebody sets it to False: a tick that nobody took yet is not doubled."""
+
+    def __init__(self, period_s: float) -> None:
+        self.waiting = False
+        self._period_s = period_s
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, on_tick: Callable[[], object]) -> None:
+        loop = asyncio.get_running_loop()
+        self._set_timer(loop, loop.time() + self._period_s, on_tick)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set_timer(
+        self, loop: asyncio.AbstractEventLoop, due_s: float, on_tick: Callable[[], object]
+    ) -> None:
+        def tick() -> None:
+            self._set_timer(loop, due_s + self._period_s, on_tick)
+            self.waiting = True
+            on_tick()
+
+        self._timer = loop.call_at(due_s, tick)
 
 
 class Inputs:
-    """Waits on all queues at once; at most one item per queue is held here, none is lost."""
+    """Waits on all queues and tickers at once; at most one item per queue is held here, none is
+    lost. The item of a ticker is None."""
 
     def __init__(
         self,
         queues: Mapping[str, asyncio.Queue[Any]],
         choose: Callable[[Sequence[str]], str],
+        tickers: Mapping[str, Ticker] = _NONE,
     ) -> None:
         self._queues = dict(queues)
+        self._tickers = dict(tickers)
         self._choose = choose
         self._gets: dict[str, asyncio.Task[Any]] = {}
         self._arrived = asyncio.Event()
 
+    def start_tickers(self) -> None:
+        """The tickers tick from now on, until `close`."""
+        for ticker in self._tickers.values():
+            ticker.start(self._arrived.set)
+
     async def next(self) -> tuple[str, Any]:
-        """The name of a queue and its next item."""
+        """The name of an input and its next item."""
         for name, queue in self._queues.items():
             if name not in self._gets:
                 get = asyncio.create_task(queue.get(), name=f"input {name}")
                 get.add_done_callback(lambda _: self._arrived.set())
                 self._gets[name] = get
-        while not (ready := [name for name in self._queues if self._gets[name].done()]):
+        while not (ready := self._ready()):
             self._arrived.clear()
             await self._arrived.wait()
         name = self._choose(ready)
+        if name in self._tickers:
+            self._tickers[name].waiting = False
+            return name, None
         return name, self._gets.pop(name).result()
+
+    def _ready(self) -> list[str]:
+        ready = [name for name, get in self._gets.items() if get.done()]
+        return ready + [name for name, ticker in self._tickers.items() if ticker.waiting]
 
     async def close(self) -> None:
         """Stop waiting."""
+        for ticker in self._tickers.values():
+            ticker.stop()
         gets = list(self._gets.values())
         for get in gets:
             get.cancel()
         await asyncio.gather(*gets, return_exceptions=True)
         self._gets.clear()
-
-
-async def tick(queue: asyncio.Queue[None], period_s: float, clock: Clock) -> None:
-    """Put one item into `queue` every `period_s`; a tick that nobody took yet is not doubled."""
-    due_s = clock.monotonic_s()
-    while True:
-        due_s += period_s
-        await clock.sleep(due_s - clock.monotonic_s())
-        if queue.empty():
-            queue.put_nowait(None)

@@ -2,7 +2,8 @@
 
 `Kubelet(config, deps)` builds the parts, `run` runs their tasks until `stop` (or cancellation).
 Stopping leaves every container running: the next kubelet finds them by their labels (BACK-007,
-MIRR-008). What must never happen: a task that outlives `stop`; a part that is made twice.
+MIRR-008). What must never happen: a task that outlives `stop`; a part that is made twice. This
+module is longer than others because a reader should find all wires in one place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sync loop: one event at a time, from all sources, for ever.
 
-How it works. Every input is a queue: operations from the config, events of the PLEG, changed probe
-results, and two tickers. The loop takes one item, lets its handler run to the end, and takes the
+How it works. The inputs are queues (operations from the config, events of the PLEG, changed probe
+results) and two tickers. The loop takes one item, lets its handler run to the end, and takes the
 next; only housekeeping waits for anything (the runtime's list). While the runtime is in trouble no
 input is read at all (LIFE-006); workers that are under way go on.
 What must never happen: an exception of a handler ends the loop; two handlers at the same time.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from refkubelet.handlers import PodHandlers
-from refkubelet.inputs import Inputs, tick
+from refkubelet.inputs import Inputs, Ticker
 from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
 from refkubelet.probes.results import ProbeResult, ProbeUpdate
@@ -77,8 +77,6 @@ class SyncLoop:
     def __init__(self, deps: LoopDeps, seen: SeenSources) -> None:
         self._deps = deps
         self._seen = seen
-        self._sync_ticks: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
-        self._housekeeping_ticks: asyncio.Queue[None] = asyncio.Queue(maxsize=1)
         self.entered_s: float | None = None
         queues = deps.queues
         random = deps.rng.stream("sync loop")
@@ -86,26 +84,19 @@ class SyncLoop:
             {
                 "config": queues.config,
                 "pleg": queues.pleg,
-                "sync": self._sync_ticks,
                 "liveness": queues.liveness,
                 "readiness": queues.readiness,
                 "startup": queues.startup,
-                "housekeeping": self._housekeeping_ticks,
             },
             random.choice,
+            {"sync": Ticker(SYNC_PERIOD_S), "housekeeping": Ticker(HOUSEKEEPING_PERIOD_S)},
         )
 
     async def run(self) -> None:
         """Handle events until cancelled."""
         clock = self._deps.clock
         await self._wait_for_runtime()
-        tickers = [
-            asyncio.create_task(tick(queue, period_s, clock), name=name)
-            for queue, period_s, name in (
-                (self._sync_ticks, SYNC_PERIOD_S, "sync ticker"),
-                (self._housekeeping_ticks, HOUSEKEEPING_PERIOD_S, "housekeeping ticker"),
-            )
-        ]
+        self._inputs.start_tickers()
         try:
             while True:
                 await self._wait_for_runtime()
@@ -113,7 +104,6 @@ class SyncLoop:
                 name, item = await self._inputs.next()
                 await self._handle(name, item)
         finally:
-            await _cancel(tickers)
             await self._inputs.close()
 
     async def _wait_for_runtime(self) -> None:
@@ -169,9 +159,3 @@ class SyncLoop:
         elif update.result is not ProbeResult.FAILURE:
             return
         self._deps.handlers.sync_by_uid(update.pod_uid)
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

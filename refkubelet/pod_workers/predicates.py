@@ -7,6 +7,7 @@ on whether housekeeping has compared workers and config once (`synced`).
 from __future__ import annotations
 
 from refkubelet.pod_workers.records import PodSyncStatus
+from refkubelet.pod_workers.start_order import StaticTurns
 
 
 def known_terminated(record: PodSyncStatus | None) -> bool:
@@ -51,7 +52,7 @@ class WorkerQuestions:
 
     def __init__(self) -> None:
         self._records: dict[str, PodSyncStatus] = {}
-        self._started_static: dict[str, str] = {}
+        self._turns = StaticTurns()
         self._synced = False
 
     def record(self, pod_uid: str) -> PodSyncStatus | None:
@@ -82,5 +83,5 @@ class WorkerQuestions:
     def is_terminating_by_full_name(self, full_name: str) -> bool:
         """Whether the static pod of that full name has started and still terminates: its mirror
         stays so long (MIRR-031)."""
-        record = self.record(self._started_static.get(full_name, ""))
+        record = self.record(self._turns.started(full_name) or "")
         return record is not None and record.termination_requested and not record.terminated

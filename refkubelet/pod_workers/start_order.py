@@ -1,4 +1,4 @@
-"""Who may start: static pods with the same full name take turns (LIFE-034, MIRR-002). Pure.
+"""Who may start: static pods with the same full name take turns (LIFE-034, MIRR-002).
 
 An edited manifest is another UID with the same name; it waits until its predecessor is gone for
 good. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.
@@ -40,3 +40,35 @@ def still_waiting(
 ) -> tuple[str, ...]:
     """Who waits on after `started` took its turn; those that can never start are dropped."""
     return tuple(uid for uid in waiting if uid != started and may_still_start(uid))
+
+
+class StaticTurns:
+    """Per full name: which UID has started, and which wait, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[str, ...]] = {}
+        self._started: dict[str, str] = {}
+
+    def arrive(self, full_name: str, uid: str) -> None:
+        """`uid` waits for its turn from now on."""
+        self._waiting[full_name] = (*self._waiting.get(full_name, ()), uid)
+
+    def take(self, full_name: str, uid: str, may_still_start: Callable[[str], bool]) -> bool:
+        """Take the turn, if it is this UID's; True: it may start."""
+        waiting = self._waiting.get(full_name, ())
+        if not may_start(uid, self._started.get(full_name), waiting, may_still_start):
+            return False
+        self._waiting[full_name] = still_waiting(waiting, uid, may_still_start)
+        if not self._waiting[full_name]:
+            del self._waiting[full_name]
+        self._started[full_name] = uid
+        return True
+
+    def leave(self, full_name: str, uid: str) -> None:
+        """`uid` is gone for good; the next may start (MIRR-003)."""
+        if self._started.get(full_name) == uid:
+            del self._started[full_name]
+
+    def started(self, full_name: str) -> str | None:
+        """The UID that has started and is not gone."""
+        return self._started.get(full_name)

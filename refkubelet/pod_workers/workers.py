@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, is_static, uid
-from refkubelet.pod_workers import start_order
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.queue import WorkQueue
 from refkubelet.pod_workers.records import (
@@ -78,7 +77,6 @@ class PodWorkers(WorkerQuestions):
         self._settings = settings
         self._random = settings.rng.stream("pod workers")
         self.work_queue = WorkQueue(settings.clock)
-        self._waiting_static: dict[str, list[str]] = {}
 
     # Updates from outside
 
@@ -95,7 +93,7 @@ class PodWorkers(WorkerQuestions):
             return
         if record.task is None:
             if options.pod is not None and is_static(options.pod):
-                self._waiting_static.setdefault(record.full_name, []).append(record.uid)
+                self._turns.arrive(record.full_name, record.uid)
             record.task = asyncio.create_task(self._work(record), name=f"pod {record.uid}")
         record.wake.set()
 
@@ -164,8 +162,7 @@ class PodWorkers(WorkerQuestions):
         for waiter in record.waiters:
             waiter.set()
         record.waiters.clear()
-        if self._started_static.get(record.full_name) == record.uid:
-            del self._started_static[record.full_name]
+        self._turns.leave(record.full_name, record.uid)
 
     # The task of one UID
 
@@ -187,7 +184,7 @@ class PodWorkers(WorkerQuestions):
                 record.pending = None
                 self._finish(record, WorkInput.NEVER_STARTED)
                 return None
-            if not self._may_start(record):
+            if not self._turns.take(record.full_name, record.uid, self._may_still_start):
                 self.work_queue.enqueue(record.uid, start_retry_s(self._random.random))
                 return None
         record.started = True
@@ -195,16 +192,6 @@ class PodWorkers(WorkerQuestions):
         record.cancelled.clear()
         merge_last_update(record, options)
         return options
-
-    def _may_start(self, record: PodSyncStatus) -> bool:
-        waiting = self._waiting_static.get(record.full_name, [])
-        started = self._started_static.get(record.full_name)
-        if not start_order.may_start(record.uid, started, waiting, self._may_still_start):
-            return False
-        rest = start_order.still_waiting(waiting, record.uid, self._may_still_start)
-        self._waiting_static[record.full_name] = list(rest)
-        self._started_static[record.full_name] = record.uid
-        return True
 
     def _may_still_start(self, pod_uid: str) -> bool:
         record = self._records.get(pod_uid)

@@ -195,9 +195,11 @@ def on_node(
     *,
     api: bool = False,
     seed: int = 1,
+    loop_seed: int | None = None,
     **settings: Any,
 ) -> None:
-    """Run `body` on a fresh node in virtual time, with a kubelet already started."""
+    """Run `body` on a fresh node in virtual time, with a kubelet already started. `loop_seed`
+    permutes what runs at the same instant."""
 
     async def main() -> None:
         node = Node(directory, with_api=api, seed=seed, settings=settings)
@@ -207,4 +209,4 @@ def on_node(
         finally:
             await node.stop()
 
-    run_virtual(main)
+    run_virtual(main, seed=loop_seed)

@@ -11,10 +11,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from fakeapi.errors import bad_request, conflict, not_found
+from fakeapi.errors import conflict, not_found
 from fakeapi.jsontools import copy_json
 from fakeapi.resources import Resource
-from fakeapi.store import Key, Object, Store
+from fakeapi.routes import Route
+from fakeapi.shapes import check_shape
+from fakeapi.store import Object, Store
 from simtime import Clock
 
 
@@ -25,18 +27,17 @@ class Deletion:
         self._store = store
         self._clock = clock
 
-    def delete(
-        self, resource: Resource, namespace: str, name: str, options: Any, *, dry_run: bool
-    ) -> tuple[Object, bool]:
+    def delete(self, route: Route, options: Any, *, dry_run: bool) -> tuple[Object, bool]:
         """The object's last or current state, and whether it is gone.
 
         `options` is a DeleteOptions body (gracePeriodSeconds, preconditions); a pod that has to
         wait for its kubelet stays, with deletionTimestamp. A second delete can only shorten.
         """
-        key = Key(resource.qualified, namespace, name)
+        resource, key = route.resource, route.key
         obj = self._store.get(key)
         if obj is None:
-            raise not_found(resource.qualified, name)
+            raise not_found(resource.qualified, route.name)
+        check_shape(options, "models.meta_v1", "DeleteOptions")
         options = options or {}
         _check_preconditions(resource, obj, options.get("preconditions") or {})
         grace_s = _effective_grace_s(resource, obj, options.get("gracePeriodSeconds"))
@@ -53,7 +54,7 @@ class Deletion:
             return obj, False
         last = self._store.remove(key)
         if resource.qualified == "namespaces":
-            self._empty_namespace(name)
+            self._empty_namespace(route.name)
         return last, True
 
     def _marked(self, resource: Resource, obj: Object, grace_s: int) -> Object:
@@ -78,10 +79,8 @@ class Deletion:
             self._store.remove(key)
 
 
-def _effective_grace_s(resource: Resource, obj: Object, asked: Any) -> int | None:
+def _effective_grace_s(resource: Resource, obj: Object, asked: int | None) -> int | None:
     """The grace a delete means; None: a repeated delete that asks for nothing new."""
-    if asked is not None and (not isinstance(asked, int) or isinstance(asked, bool)):
-        raise bad_request(f"gracePeriodSeconds must be a whole number, got {asked!r}")
     if asked is None and "deletionTimestamp" in obj["metadata"]:
         return None
     return resource.strategy.delete_grace_s(obj, asked)

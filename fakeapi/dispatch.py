@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fakeapi.discovery import discovery_document
@@ -13,7 +13,8 @@ from fakeapi.jsontools import copy_json
 from fakeapi.operations import Operations
 from fakeapi.routes import Route, parse_route
 from fakeapi.selectors import Predicate, field_selector, label_selector
-from fakeapi.store import Key, Store
+from fakeapi.shapes import check_shape
+from fakeapi.store import Store
 from fakeapi.watch import WatchOptions, watch_events
 from simtime import Clock, Ids, RealClock
 
@@ -65,55 +66,48 @@ class Dispatcher:
         self, method: str, route: Route, params: dict[str, str], body: Any, content_type: str
     ) -> tuple[int, dict[str, Any]]:
         do, dry_run = self._verbs(), _dry_run(params)
-        resource, namespace, name = route.resource, route.namespace or "", route.name
-        if method == "GET" and name:
-            return 200, do.get(resource, namespace, name)
+        if method == "GET" and route.name:
+            return 200, do.get(route)
         if method == "GET":
-            limit = _whole_number(params, "limit")
-            matches = _predicate(route, params)
-            start = params.get("continue", "")
-            return 200, do.list(resource, route.namespace, matches, limit=limit, start=start)
+            limit, start = _whole_number(params, "limit"), params.get("continue", "")
+            return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
         if method == "POST":
             return self._post(route, body, dry_run=dry_run)
         if method == "PUT":
-            obj, created = do.update(
-                resource, namespace, name, body, subresource=route.subresource, dry_run=dry_run
-            )
+            obj, created = do.update(route, body, dry_run=dry_run)
             return (201 if created else 200), obj
         if method == "PATCH":
-            return 200, do.patch(
-                resource, namespace, name, body, content_type,
-                subresource=route.subresource, dry_run=dry_run,
-            )  # fmt: skip
+            return 200, do.patch(route, body, content_type, dry_run=dry_run)
         return self._delete(route, params, body, dry_run=dry_run)
 
     def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
-        do, namespace = self._verbs(), route.namespace or ""
+        do = self._verbs()
         if route.subresource == "binding":
-            do.bind(route.resource, namespace, route.name, body)
+            do.bind(route, body)
             return 201, _success(route, None)
         if route.subresource == "eviction":
-            options = (body or {}).get("deleteOptions")
-            do.deletion.delete(route.resource, namespace, route.name, options, dry_run=dry_run)
+            check_shape(body, "models.policy_v1", "Eviction")
+            do.deletion.delete(route, (body or {}).get("deleteOptions"), dry_run=dry_run)
             return 201, _success(route, None)
-        return 201, do.create(route.resource, namespace, body, dry_run=dry_run)
+        return 201, do.create(route, body, dry_run=dry_run)
 
     def _delete(
         self, route: Route, params: dict[str, str], body: Any, *, dry_run: bool
     ) -> tuple[int, dict[str, Any]]:
-        do, options = self._verbs(), dict(body or {})
+        do = self._verbs()
+        check_shape(body, "models.meta_v1", "DeleteOptions")
+        options = dict(body or {})
         if "gracePeriodSeconds" in params:
             grace = _whole_number(params, "gracePeriodSeconds", signed=True)
             options.setdefault("gracePeriodSeconds", grace)
         if not route.name:
-            listed = do.list(route.resource, route.namespace, _predicate(route, params))
+            listed = do.list(route, _predicate(route, params))
             for item in listed["items"]:
-                where, name = item["metadata"].get("namespace", ""), item["metadata"]["name"]
-                do.deletion.delete(route.resource, where, name, options, dry_run=dry_run)
+                where, name = item["metadata"].get("namespace"), item["metadata"]["name"]
+                one = replace(route, namespace=where, name=name)
+                do.deletion.delete(one, options, dry_run=dry_run)
             return 200, listed
-        obj, gone = do.deletion.delete(
-            route.resource, route.namespace or "", route.name, options, dry_run=dry_run
-        )
+        obj, gone = do.deletion.delete(route, options, dry_run=dry_run)
         if route.resource.strategy.returns_deleted or not gone:
             return 200, obj
         return 200, _success(route, obj["metadata"]["uid"])
@@ -147,11 +141,10 @@ class Dispatcher:
             loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
             clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
             self._operations = Operations(self._store, clock, self._ids)
-            namespaces = parse_route("POST", "/api/v1/namespaces").resource
+            namespaces = parse_route("POST", "/api/v1/namespaces")
             for name in SYSTEM_NAMESPACES:
-                if self._store.get(Key("namespaces", "", name)) is None:
-                    body = {"metadata": {"name": name}}
-                    self._operations.create(namespaces, "", body, dry_run=False)
+                body = {"metadata": {"name": name}}
+                self._operations.create(namespaces, body, dry_run=False)
         return self._operations
 
 

@@ -25,8 +25,9 @@ from fakeapi.errors import (
 )
 from fakeapi.jsontools import without_null
 from fakeapi.patch import apply_patch
-from fakeapi.resources import Resource
+from fakeapi.routes import Route
 from fakeapi.selectors import Predicate
+from fakeapi.shapes import check_shape
 from fakeapi.store import Key, Object, Store
 from simtime import Clock, Ids, format_rfc3339
 
@@ -55,8 +56,9 @@ class Operations:
         self._ids = ids
         self.deletion = Deletion(store, clock)
 
-    def create(self, resource: Resource, namespace: str, body: Any, *, dry_run: bool) -> Object:
-        obj = self._checked(resource, namespace, body)
+    def create(self, route: Route, body: Any, *, dry_run: bool) -> Object:
+        resource, namespace = route.resource, route.namespace or ""
+        obj = self._checked(route, body)
         metadata = obj["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = metadata["generateName"] + self._ids.hex(5)
@@ -80,23 +82,15 @@ class Operations:
             raise already_exists(resource.qualified, name)
         return obj if dry_run else self._store.put(key, obj)
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Object:
-        found = self._store.get(Key(resource.qualified, namespace, name))
+    def get(self, route: Route) -> Object:
+        found = self._store.get(route.key)
         if found is None:
-            raise not_found(resource.qualified, name)
+            raise not_found(route.resource.qualified, route.name)
         return found
 
-    def list(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        matches: Predicate,
-        *,
-        limit: int = 0,
-        start: str = "",
-    ) -> Object:
+    def list(self, route: Route, matches: Predicate, *, limit: int = 0, start: str = "") -> Object:
         """A list object; `limit` > 0 cuts it and gives `metadata.continue` for the next part."""
-        keys = self._store.keys(resource.qualified, namespace)
+        keys = self._store.keys(route.resource.qualified, route.namespace)
         if start:
             last = _decode_continue(start)
             keys = [key for key in keys if (key.namespace, key.name) > last]
@@ -110,67 +104,48 @@ class Operations:
                 metadata["continue"] = _encode_continue(key)
                 break
         return {
-            "kind": f"{resource.kind}List",
-            "apiVersion": resource.api_version,
+            "kind": f"{route.resource.kind}List",
+            "apiVersion": route.resource.api_version,
             "metadata": metadata,
             "items": items,
         }
 
-    def update(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        body: Any,
-        *,
-        subresource: str = "",
-        dry_run: bool,
-    ) -> tuple[Object, bool]:
+    def update(self, route: Route, body: Any, *, dry_run: bool) -> tuple[Object, bool]:
         """The stored object, and whether it was created by this PUT."""
-        new = self._checked(resource, namespace, body)
+        resource, name = route.resource, route.name
+        new = self._checked(route, body)
         given = new["metadata"].setdefault("name", name)
         if given != name:
             raise bad_request(
                 f"the name of the object ({given}) does not match the name on the URL ({name})"
             )
-        old = self._store.get(Key(resource.qualified, namespace, name))
-        if old is None and resource.strategy.allow_create_on_update and not subresource:
-            return self.create(resource, namespace, body, dry_run=dry_run), True
+        old = self._store.get(route.key)
+        if old is None and resource.strategy.allow_create_on_update and not route.subresource:
+            return self.create(route, body, dry_run=dry_run), True
         if old is None:
             raise not_found(resource.qualified, name)
         if resource.strategy.needs_resource_version and not new["metadata"].get("resourceVersion"):
             cause = invalid_value("metadata.resourceVersion", "", "must be specified for an update")
             raise invalid(resource.kind, resource.group, name, [cause])
-        return self._replace(resource, old, new, subresource, dry_run=dry_run), False
+        return self._replace(route, old, new, dry_run=dry_run), False
 
-    def patch(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        body: Any,
-        content_type: str,
-        *,
-        subresource: str = "",
-        dry_run: bool,
-    ) -> Object:
-        old = self.get(resource, namespace, name)
-        patched = apply_patch(content_type, old, body, resource.kind)
+    def patch(self, route: Route, body: Any, content_type: str, *, dry_run: bool) -> Object:
+        old = self.get(route)
+        patched = apply_patch(content_type, old, body, route.resource.kind)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
-            raise bad_request(f"the patch leaves no {resource.kind} with metadata")
-        new = self._checked(resource, namespace, patched)
-        if new["metadata"].get("name") != name:
-            cause = invalid_value(
-                "metadata.name", new["metadata"].get("name"), "field is immutable"
-            )
-            raise invalid(resource.kind, resource.group, name, [cause])
-        return self._replace(resource, old, new, subresource, dry_run=dry_run)
+            raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
+        new = self._checked(route, patched)
+        given = new["metadata"].get("name")
+        if given != route.name:
+            cause = invalid_value("metadata.name", given, "field is immutable")
+            raise invalid(route.resource.kind, route.resource.group, route.name, [cause])
+        return self._replace(route, old, new, dry_run=dry_run)
 
-    def bind(self, resource: Resource, namespace: str, name: str, body: Any) -> None:
+    def bind(self, route: Route, body: Any) -> None:
         """pods/binding: give an unbound pod its node, as a scheduler does."""
-        pod = self.get(resource, namespace, name)
-        target = (body or {}).get("target") or {} if isinstance(body, dict) else {}
-        node = target.get("name")
+        pod, name = self.get(route), route.name
+        check_shape(body, "models.core_v1", "Binding")
+        node = ((body or {}).get("target") or {}).get("name")
         if not node:
             raise invalid("Binding", "", name, [required("target.name")])
         current = pod["spec"].get("nodeName")
@@ -190,15 +165,16 @@ class Operations:
             "spec": {**pod["spec"], "nodeName": node},
             "status": {**status, "conditions": [*others, condition]},
         }
-        self._store.put(Key(resource.qualified, namespace, name), changed)
+        self._store.put(route.key, changed)
 
     # -- parts ---------------------------------------------------------------------------------
 
     def _now_text(self) -> str:
         return format_rfc3339(self._clock.wall_ns())
 
-    def _checked(self, resource: Resource, namespace: str, body: Any) -> Object:
+    def _checked(self, route: Route, body: Any) -> Object:
         """A private copy of a posted object, with kind, apiVersion and namespace set."""
+        resource = route.resource
         if not isinstance(body, dict):
             raise bad_request(f"the request body must be a {resource.kind} object, got {body!r}")
         for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
@@ -206,26 +182,24 @@ class Operations:
                 raise bad_request(
                     f"{body.get(field)} in {field} does not fit this URL: it takes {wanted}"
                 )
+        check_shape(body, resource.module, resource.kind)
         obj: Object = {"kind": resource.kind, "apiVersion": resource.api_version}
         obj.update(without_null({k: v for k, v in body.items() if k not in obj}))
         metadata = obj.setdefault("metadata", {})
-        if not isinstance(metadata, dict):
-            raise bad_request(f"metadata must be an object, got {metadata!r}")
-        if resource.namespaced:
-            given = metadata.setdefault("namespace", namespace)
-            if given != namespace:
-                raise bad_request(
-                    "the namespace of the provided object does not match the namespace sent on "
-                    f"the request: {given} in the object, {namespace} in the URL"
-                )
-        else:
+        if not resource.namespaced:
             metadata.pop("namespace", None)
+            return obj
+        given = metadata.setdefault("namespace", route.namespace)
+        if given != route.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the "
+                f"request: {given} in the object, {route.namespace} in the URL"
+            )
         return obj
 
-    def _replace(
-        self, resource: Resource, old: Object, new: Object, subresource: str, *, dry_run: bool
-    ) -> Object:
-        name, was, now = old["metadata"]["name"], old["metadata"], new["metadata"]
+    def _replace(self, route: Route, old: Object, new: Object, *, dry_run: bool) -> Object:
+        resource, name = route.resource, route.name
+        was, now = old["metadata"], new["metadata"]
         uid, version = now.get("uid"), now.get("resourceVersion")
         if uid and uid != was["uid"]:
             raise conflict(
@@ -241,25 +215,24 @@ class Operations:
             if field in was:
                 now[field] = was[field]
         now.pop("managedFields", None)
-        resource.strategy.prepare_update(new, old, subresource)
+        resource.strategy.prepare_update(new, old, route.subresource)
         new = without_null(new)
-        causes = resource.strategy.validate_update(new, old, subresource)
+        causes = resource.strategy.validate_update(new, old, route.subresource)
         if causes:
             raise invalid(resource.kind, resource.group, name, causes)
         if resource.strategy.has_generation and new.get("spec") != old.get("spec"):
             new["metadata"]["generation"] = was.get("generation", 0) + 1
-        return old if new == old else self._commit(resource, new, dry_run=dry_run)
+        return old if new == old else self._commit(route, new, dry_run=dry_run)
 
-    def _commit(self, resource: Resource, new: Object, *, dry_run: bool) -> Object:
+    def _commit(self, route: Route, new: Object, *, dry_run: bool) -> Object:
         """Store a changed object; one that only waited for its finalizers goes now."""
         if dry_run:
             return new
         metadata = new["metadata"]
-        key = Key(resource.qualified, metadata.get("namespace", ""), metadata["name"])
-        stored = self._store.put(key, new)
+        stored = self._store.put(route.key, new)
         leaving = "deletionTimestamp" in metadata and not metadata.get("finalizers")
         if leaving and not metadata.get("deletionGracePeriodSeconds"):
-            return self._store.remove(key)
+            return self._store.remove(route.key)
         return stored
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from fakeapi.errors import StatusError
 from fakeapi.resources import Resource, find_resource
+from fakeapi.store import Key
 
 _ON_COLLECTION: Final = ("GET", "POST", "DELETE")
 _ON_OBJECT: Final = ("GET", "PUT", "PATCH", "DELETE")
@@ -26,6 +27,11 @@ class Route:
     namespace: str | None
     name: str
     subresource: str
+
+    @property
+    def key(self) -> Key:
+        """Where the object lives."""
+        return Key(self.resource.qualified, self.namespace or "", self.name)
 
 
 def parse_route(method: str, path: str) -> Route:

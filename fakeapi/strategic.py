@@ -7,6 +7,7 @@ element, `$retainKeys`, `$setElementOrder/<field>`, `$deleteFromPrimitiveList/<f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fakeapi.errors import StatusError, bad_request
@@ -45,7 +46,7 @@ def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> di
             result.pop(key, None)
         else:
             result[key] = _merge_value(result.get(key), patch, key, fields.get(key), path)
-    _apply_list_directives(result, patch, fields)
+    _apply_list_directives(result, patch, fields, path)
     return result
 
 
@@ -100,31 +101,43 @@ def _union(old: list[Any], patch: list[Any]) -> list[Any]:
 def _retained(result: dict[str, Any], patch: dict[str, Any], path: str) -> dict[str, Any]:
     if _RETAIN_KEYS not in patch:
         return result
-    keep = patch[_RETAIN_KEYS]
-    if not isinstance(keep, list):
-        raise bad_request(f"{path}: {_RETAIN_KEYS} is a list of field names, got {keep!r}")
+    keep = _listed(patch, _RETAIN_KEYS, path)
     return {key: value for key, value in result.items() if key in keep}
 
 
-def _apply_list_directives(result: dict[str, Any], patch: dict[str, Any], fields: Any) -> None:
-    for key, value in patch.items():
-        if key.startswith(_DELETE_PRIMITIVE):
-            name = key.removeprefix(_DELETE_PRIMITIVE)
-            result[name] = [item for item in result.get(name, []) if item not in value]
-        if key.startswith(_ORDER):
-            name = key.removeprefix(_ORDER)
-            field = fields.get(name)
-            if isinstance(field, Merged) and isinstance(result.get(name), list):
-                result[name] = _ordered(result[name], value, field.key)
+def _apply_list_directives(
+    result: dict[str, Any], patch: dict[str, Any], fields: Mapping[str, Field], path: str
+) -> None:
+    for key in patch:
+        for directive in (_DELETE_PRIMITIVE, _ORDER):
+            name = key.removeprefix(directive)
+            field, present = fields.get(name), result.get(name)
+            if name == key or not isinstance(field, Merged) or not isinstance(present, list):
+                continue
+            named = _listed(patch, key, path)
+            if directive == _DELETE_PRIMITIVE:
+                result[name] = [item for item in present if item not in named]
+            else:
+                result[name] = _ordered(present, named, field.key)
+
+
+def _listed(patch: dict[str, Any], directive: str, path: str) -> list[Any]:
+    value = patch[directive]
+    if not isinstance(value, list):
+        raise bad_request(f"{path or 'the patch'}: {directive} is a list, got {value!r}")
+    return value
 
 
 def _ordered(items: list[Any], order: list[Any], key: str) -> list[Any]:
     """The elements named in `order` in that order, over the places they had; others stay."""
-    ranks = [item.get(key) if key else item for item in order]
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    ranks = [identity(item) for item in order]
 
     def rank(item: Any) -> int:
-        identity = item.get(key) if key else item
-        return ranks.index(identity) if identity in ranks else -1
+        return ranks.index(identity(item)) if identity(item) in ranks else -1
 
     places = [i for i, item in enumerate(items) if rank(item) >= 0]
     result = list(items)

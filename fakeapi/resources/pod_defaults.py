@@ -68,7 +68,11 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
         container.setdefault(key, value)
     container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image", ""))))
     resources = container.setdefault("resources", {})
-    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
+    for group in ("limits", "requests"):
+        if group in resources:
+            # A plain number is a quantity too; it is stored as text.
+            resources[group] = {name: _text(amount) for name, amount in resources[group].items()}
+    if "limits" in resources:
         resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
     for port in _dicts(container.get("ports")):
         port.setdefault("protocol", "TCP")
@@ -85,6 +89,10 @@ def _default_container(container: dict[str, Any], *, host_network: bool) -> None
         source = (variable.get("valueFrom") or {}).get("fieldRef")
         if isinstance(source, dict):
             source.setdefault("apiVersion", "v1")
+
+
+def _text(amount: Any) -> Any:
+    return str(amount) if isinstance(amount, int | float) else amount
 
 
 def _default_handler(handler: dict[str, Any]) -> None:

@@ -34,6 +34,11 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def module(self) -> str:
+        """Where lightkube has the type of these objects."""
+        return f"resources.{self.group.partition('.')[0] or 'core'}_{self.version}"
+
+    @property
     def qualified(self) -> str:
         """`pods`, `leases.coordination.k8s.io`: the name in messages and storage keys."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -13,8 +13,9 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import aiohttp
@@ -27,13 +28,26 @@ STOP_WITHIN_S: Final = 15.0
 LAST_WORDS_LINES: Final = 15
 
 
+# Kubelets that run side by side must not share what upstream keeps in fixed places: the cgroup
+# /kubepods, where each kills what it does not know (LIFE-015), and the directories of plug-ins and
+# certificates. No case looks at cgroups.
+SIDE_BY_SIDE: Final = MappingProxyType(
+    {"cgroupsPerQOS": False, "enforceNodeAllocatable": [], "cgroupDriver": "cgroupfs"}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to start a kubelet: the words before the common flags, and what it can do."""
+    """How to start a kubelet: the words before the common flags, and what it can do.
+
+    `own_flags`: further flags that take a directory below the case's own, by flag name.
+    `config`: configuration fields that the cases do not choose.
+    """
 
     command: tuple[str, ...]
     features: frozenset[Feature]
-    root_flag: str = "--root-dir"
+    own_flags: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 REFKUBELET: Final = Program(
@@ -44,7 +58,12 @@ REFKUBELET: Final = Program(
 
 def external(path: Path) -> Program:
     """A kubelet binary that takes the upstream flags; static pods only."""
-    return Program((str(path),), frozenset({Feature.STATUS, Feature.PRESSURE, Feature.RESTART}))
+    return Program(
+        (str(path),),
+        frozenset({Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
+        own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
+        config=SIDE_BY_SIDE,
+    )
 
 
 class ProcessKubelet:
@@ -74,7 +93,7 @@ class ProcessKubelet:
         return self._paths.base / "kubelet.log"
 
     async def start(self, config: Mapping[str, Any]) -> None:
-        """Start it; returns when healthz answers. Raises KubeletDied with its last words."""
+        """Start it; returns when healthz and /pods answer. Raises KubeletDied."""
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
         self._read_only_port, healthz, main = _free_ports(3)
@@ -84,7 +103,8 @@ class ProcessKubelet:
             "readOnlyPort": self._read_only_port,
             "healthzPort": healthz,
         }
-        whole = {**config, **ports, "containerRuntimeEndpoint": self._endpoint}
+        fixed = {**self._program.config, **ports, "containerRuntimeEndpoint": self._endpoint}
+        whole = {**config, **fixed}
         self._paths.config.write_text(json.dumps(whole, indent=1))
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -96,10 +116,12 @@ class ProcessKubelet:
         command = [
             *self._program.command,
             f"--config={self._paths.config}",
-            f"{self._program.root_flag}={self._paths.root}",
+            f"--root-dir={self._paths.root}",
             f"--container-runtime-endpoint={self._endpoint}",
             f"--hostname-override={self._node_name}",
         ]
+        for flag, directory in self._program.own_flags.items():
+            command.append(f"{flag}={self._paths.base / directory}")
         if self._kubeconfig is not None:
             command.append(f"--kubeconfig={self._kubeconfig}")
         return command
@@ -107,19 +129,21 @@ class ProcessKubelet:
     async def _wait_healthy(self, port: int) -> None:
         try:
             async with asyncio.timeout(START_WITHIN_S):
-                while not await self._answers(port):
-                    self._check_alive()
-                    await asyncio.sleep(0.1)
+                for url in (f":{port}/healthz", f":{self._read_only_port}/pods"):
+                    while not await self._answers(url):
+                        self._check_alive()
+                        await asyncio.sleep(0.1)
         except TimeoutError:
             await self.kill()
             raise KubeletDied(
-                f"the kubelet did not answer on its healthz port within {START_WITHIN_S:g} s:\n"
+                "the kubelet did not answer on its healthz and its read-only port within "
+                f"{START_WITHIN_S:g} s:\n"
                 f"{self._last_words()}"
             ) from None
 
-    async def _answers(self, port: int) -> bool:
+    async def _answers(self, place: str) -> bool:
         try:
-            async with self._session().get(f"http://127.0.0.1:{port}/healthz") as answer:
+            async with self._session().get(f"http://127.0.0.1{place}") as answer:
                 return answer.status == 200
         except aiohttp.ClientError:
             return False

@@ -23,7 +23,13 @@ class FakeRuntime(RecordedRuntime):
         filesystem that holds it (EVIC-023)."""
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
-            clock, ids, self.machine, images=(IMAGE, OTHER_IMAGE), registry=registry_of(())
+            clock,
+            ids,
+            self.machine,
+            images=(IMAGE, OTHER_IMAGE),
+            registry=registry_of(()),
+            # A kubelet asks to reopen a log file that it cannot find (CRI-104).
+            write_logs=bool(endpoint),
         )
         self.machine.image_root = image_root
         self._taught: dict[str, list[Any]] = {}

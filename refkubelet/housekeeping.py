@@ -9,6 +9,7 @@ for an empty one. Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class Housekeeping:
 
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
+        self._pods_dir = str(deps.root_dir / "pods")
 
     async def run(self) -> None:
         """One round of LIFE-015; an error of the runtime's list ends it early."""
@@ -142,12 +144,14 @@ class Housekeeping:
     ) -> None:
         """Directories of pods that are neither wanted, nor running, nor at work."""
         keep = {uid(pod) for pod in wanted} | {pod.uid for pod in running}
-        directory = self._deps.root_dir / "pods"
-        if not directory.is_dir():
+        try:
+            names = sorted(os.listdir(self._pods_dir))
+        except (FileNotFoundError, NotADirectoryError):
             return
-        for path in sorted(directory.iterdir()):
-            if path.name in keep or not self._deps.workers.should_pod_be_finished(path.name):
+        for name in names:
+            if name in keep or not self._deps.workers.should_pod_be_finished(name):
                 continue
+            path = os.path.join(self._pods_dir, name)
             try:
                 shutil.rmtree(path)
             except OSError as error:

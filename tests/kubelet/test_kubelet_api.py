@@ -378,3 +378,18 @@ def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
         await node.until(lambda: node.cri.count("RemoveContainer") == 1, 5)  # LIFE-057
 
     on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "100Mi"})
+
+
+def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        await node.stop()
+        with node.api.fails("GET", "/api/v1/nodes$", status=500):
+            await node.start()
+            node.apply(manifest())
+            await node.until(lambda: node.phase("web-golden") == "Running", 5)
+            await node.clock.sleep(2)
+            assert await node.find("web-golden") is None
+        await node.until(is_phase(node, "web-golden", "Running"), 20)
+
+    on_node(body, tmp_path, api=True)

@@ -285,3 +285,17 @@ def test_a_seed_gives_one_trace(tmp_path: Path) -> None:
 def _without_uid(line: str) -> str:
     """The UID of a static pod depends on the manifest's path, which differs between the runs."""
     return line.split("uid=")[0]
+
+
+def test_health_is_the_loop_coming_round_NODE_053(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.kubelet.healthy() is None
+        await node.clock.sleep(10)
+        assert node.kubelet.healthy() is None
+        node.cri.crash()
+        await node.clock.sleep(400)
+        assert "sync loop took longer than expected" in str(node.kubelet.healthy())
+        node.cri.restart()
+        await node.until(lambda: node.kubelet.healthy() is None, 15)
+
+    on_node(body, tmp_path)

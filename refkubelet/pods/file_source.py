@@ -19,7 +19,6 @@ import logging
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
 
 from refkubelet.model.objects import Pod, full_name
@@ -61,6 +60,7 @@ class FileSource:
         self._period_s = period_s
         self._clock = clock
         self._pods: dict[str, Pod] = {}  # by file name, in the order of their reading
+        self._read: dict[str, tuple[bytes, Pod]] = {}  # by path: what was in it, and its pod
         self._watch: DirectoryWatch | None = None
         self._retry_s = RETRY_S
 
@@ -178,6 +178,7 @@ class FileSource:
             if pod is not None:
                 pods[name] = pod
         self._pods = pods
+        self._read = {file: known for file, known in self._read.items() if file in looked_at}
         self.errors = {file: why for file, why in self.errors.items() if file in looked_at}
 
     def _read_file(self, file: str) -> Pod | None:
@@ -190,8 +191,8 @@ class FileSource:
                 return None
             if status.st_size > MAX_BYTES:
                 raise ManifestError(f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB")
-            data = Path(file).read_bytes()
-            pod = read_manifest(data, source=PodSource.FILE, origin=file, node_name=self._node_name)
+            with open(file, "rb") as manifest:
+                pod = self._pod_of(file, manifest.read())
         except OSError as e:
             self._complain(file, (e.strerror or str(e)).lower())
             return None
@@ -199,6 +200,15 @@ class FileSource:
             self._complain(file, str(e))
             return None
         self.errors.pop(file, None)
+        return pod
+
+    def _pod_of(self, file: str, data: bytes) -> Pod:
+        """Parse a manifest; the same bytes give the same pod again without parsing."""
+        known = self._read.get(file)
+        if known is not None and known[0] == data:
+            return known[1]
+        pod = read_manifest(data, source=PodSource.FILE, origin=file, node_name=self._node_name)
+        self._read[file] = (data, pod)
         return pod
 
     def _complain(self, file: str, why: str) -> None:

@@ -63,6 +63,12 @@ class CaseItem(pytest.Item):
         if self.result.outcome in (Outcome.SKIPPED, Outcome.DISABLED):
             raise pytest.skip.Exception(self.result.detail, _use_item_location=True)
 
+    def _repr_failure_py(self, excinfo: Any, style: Any = None) -> Any:
+        """The same text for errors, which pytest meets during set-up."""
+        if isinstance(excinfo.value, CaseFailed):
+            return self.repr_failure(excinfo, style)
+        return super()._repr_failure_py(excinfo, style)
+
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed):
             run: Run = self.config.stash[RUN]

@@ -40,7 +40,8 @@ def in_order(names: Iterable[str]) -> list[str]:
     """
     ordered: list[str] = []
     for kind, group in groupby(names, key=lambda name: PARALLEL.get(name.split()[0])):
-        ordered += sorted(group, key=lambda name: name.split()[1]) if kind else group
+        together = list(group)
+        ordered += sorted(together, key=lambda name: name.split()[1]) if kind else together
     return ordered
 
 

@@ -20,6 +20,10 @@ KEPT_BACK: Final = frozenset({"RemoveImage"})
 """Calls answered here: what they would remove belongs to every case."""
 
 
+CLEAN_UP_TRIES: Final = 20
+CLEAN_UP_PAUSE_S: Final = 0.5
+
+
 class Scope:
     """A `CriTarget` over `upstream` that shows only what was made through it."""
 
@@ -64,14 +68,21 @@ class Scope:
         self._sandboxes.clear()
 
     async def _remove(self, sandbox: str) -> None:
+        """Stop and remove one sandbox. A call of the dead kubelet may still be under way in the
+        runtime (`container is in starting state, can't be removed`), so this is tried again."""
         stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
         remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
-        for method, request in (("StopPodSandbox", stop), ("RemovePodSandbox", remove)):
+        for tries_left in reversed(range(CLEAN_UP_TRIES)):
             try:
-                await self._upstream.call(method, request, timeout_s=30)
+                await self._upstream.call("StopPodSandbox", stop, timeout_s=30)
+                await self._upstream.call("RemovePodSandbox", remove, timeout_s=30)
+                return
             except grpc.RpcError as error:
-                if error.code() is not grpc.StatusCode.NOT_FOUND:
+                if error.code() is grpc.StatusCode.NOT_FOUND:
+                    return
+                if not tries_left:
                     raise
+                await asyncio.sleep(CLEAN_UP_PAUSE_S)
 
 
 def _keep(items: Any, wanted: Any) -> None:

@@ -1,5 +1,7 @@
 """How a back-off shows: states, counts, events, and the policies that decide about a restart."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
@@ -94,7 +96,7 @@ async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
 async def restart_rules_pick_exit_codes(node: Node) -> None:
     """A rule for exit code 42 restarts that container only; others keep to policy Never."""
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
-    fields = {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+    fields: dict[str, Any] = {"restartPolicy": "Never", "restartPolicyRules": [rule]}
     hit = container("hit", exits(42, after_s=1), **fields)
     miss = container("miss", exits(1, after_s=1), **fields)
     await node.apply_static(pod("job", hit, miss, container("stays"), restartPolicy="Never"))

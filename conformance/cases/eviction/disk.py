@@ -1,5 +1,7 @@
 """Disk pressure on a node whose disk can be set."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -13,10 +15,10 @@ HARD = {"evictionHard": {"nodefs.available": "1Gi"}}
 PLENTY, LITTLE = 5000 * MI, 500 * MI
 
 
-def writer(name: str, written_mi: int, **spec: object) -> PodPlan:
+def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
     """A pod that has written so much into its root filesystem."""
     work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
-    fields = {"resources": {"requests": {"memory": "8Mi"}}}
+    fields: dict[str, Any] = {"resources": {"requests": {"memory": "8Mi"}}}
     return pod(name, container("main", work, **fields), **spec)
 
 
@@ -82,7 +84,9 @@ async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
         within_s=2 * limits.EVICTION_CYCLE_S + 2,
         what="DiskPressure",
     )
-    sized = {"resources": {"requests": {"memory": "8Mi"}, "limits": {"memory": "8Mi"}}}
+    sized: dict[str, Any] = {
+        "resources": {"requests": {"memory": "8Mi"}, "limits": {"memory": "8Mi"}}
+    }
     await node.create_pod(pod("web", container("main", **sized)))
     await node.run_until(
         lambda: node.api_phase("web") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S

@@ -1,5 +1,7 @@
 """Memory pressure on a node whose memory can be set: who dies, when, and what is said."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -13,9 +15,9 @@ HARD = {"evictionHard": {"memory.available": "200Mi"}}
 CYCLE_S = limits.EVICTION_CYCLE_S + limits.STOP_S
 
 
-def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: object) -> PodPlan:
+def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodPlan:
     """A pod that holds memory and does not end well when it is stopped."""
-    fields = {}
+    fields: dict[str, Any] = {}
     if requests_mi:
         fields["resources"] = {"requests": {"memory": f"{requests_mi}Mi"}}
     work = runs(memory_bytes=uses_mi * MI, stop_exit_code=1)

@@ -1,5 +1,7 @@
 """A node under memory pressure, made by a threshold far above what is available: portable."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import PodPlan, container, hook, pod
@@ -13,9 +15,9 @@ MEMORY = "memory.available"
 EVICTED_S = limits.START_S + 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 
 
-def burstable(name: str, **spec: object) -> PodPlan:
+def burstable(name: str, **spec: Any) -> PodPlan:
     """A pod with a request, which memory pressure does not keep from starting (EVIC-110)."""
-    fields = {"resources": {"requests": {"memory": "8Mi", "cpu": "1m"}}}
+    fields: dict[str, Any] = {"resources": {"requests": {"memory": "8Mi", "cpu": "1m"}}}
     return pod(name, container("main", runs(stop_exit_code=1), **fields), **spec)
 
 
@@ -30,10 +32,10 @@ async def running(node: Node, *plans: PodPlan) -> None:
     )
 
 
-async def evicted(node: Node, name: str) -> None:
+async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None:
     """Run until the API shows the pod as Failed."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Failed", within_s=EVICTED_S, what=f"{name} evicted"
+        lambda: node.api_phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
     )
 
 
@@ -109,7 +111,7 @@ async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
 @conformance(id="evict-prestop", rules=["EVIC-088", "LIFE-143"], needs=[API, PRESSURE])
 async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
     """An evicted pod's preStop hook runs, within the minimum grace."""
-    fields = {"resources": {"requests": {"memory": "8Mi"}}}
+    fields: dict[str, Any] = {"resources": {"requests": {"memory": "8Mi"}}}
     hooks = {"preStop": hook(takes_s=0)}
     web = pod("web", container("main", runs(stop_exit_code=1), hooks=hooks, **fields))
     await running(node, web)
@@ -171,10 +173,6 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
     await running(node, burstable("one"), burstable("two"))
     async with node.pressure(MEMORY):
         for name in ("one", "two"):
-            await node.run_until(
-                lambda name=name: node.api_phase(name) == "Failed",
-                within_s=EVICTED_S + 35,
-                what=f"{name} evicted",
-            )
+            await evicted(node, name, within_s=EVICTED_S + 35)
         one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
         expect(node, abs(one - two) >= 0.5, "one eviction after the other", f"{one:.2f}, {two:.2f}")

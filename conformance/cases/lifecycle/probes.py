@@ -115,5 +115,5 @@ async def probes_begin_after_the_initial_delay(node: Node) -> None:
     )
     started = node.ended_s(node.calls("StartContainer", container="main")[0])
     probed = node.times_s("ExecSync", container="main")[0]
-    # The rule counts whole seconds since startedAt.
-    expect(node, probed - started >= 2.9, "3 s after the start", f"{probed - started:.2f} s")
+    # startedAt is cut to whole seconds in the status (STAT-006), so the delay may seem shorter.
+    expect(node, probed - started >= 1.9, "3 s after the start", f"{probed - started:.2f} s")

@@ -27,7 +27,7 @@ KUBELET_FEATURES: Final = {
     PROCESS: frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
 }
 EXTERNAL_FEATURES: Final = frozenset(
-    {Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC}
+    {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC}
 )
 RUNTIME_FEATURES: Final = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
 

@@ -57,6 +57,13 @@ class NamespaceStrategy(Strategy):
         return causes
 
 
+class ServiceStrategy(Strategy):
+    """Services: stored as they come; no addresses are given out. A kubelet lists those that have
+    one (`spec.clusterIP!=None`)."""
+
+    field_labels: ClassVar[tuple[str, ...]] = ("spec.clusterIP", "spec.type")
+
+
 class LeaseStrategy(Strategy):
     """Leases: PUT creates, and an update has to name the version it changes (NODE-041)."""
 

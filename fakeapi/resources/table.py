@@ -11,6 +11,7 @@ from fakeapi.resources.core import (
     NamespaceStrategy,
     NodeStrategy,
     SecretStrategy,
+    ServiceStrategy,
 )
 from fakeapi.resources.pods import PodStrategy
 from fakeapi.resources.strategy import ImmutableAware, Strategy
@@ -56,7 +57,7 @@ RESOURCES: Final = (
     Resource("", "v1", "events", "Event", True, EventStrategy(), (), ("ev",)),
     Resource("", "v1", "configmaps", "ConfigMap", True, _FROZEN, (), ("cm",)),
     Resource("", "v1", "secrets", "Secret", True, SecretStrategy()),
-    Resource("", "v1", "services", "Service", True, _PLAIN, _STATUS, ("svc",)),
+    Resource("", "v1", "services", "Service", True, ServiceStrategy(), _STATUS, ("svc",)),
     Resource("", "v1", "serviceaccounts", "ServiceAccount", True, _PLAIN, (), ("sa",)),
     Resource("", "v1", "persistentvolumes", "PersistentVolume", False, _PLAIN, _STATUS),
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, _PLAIN, _STATUS),

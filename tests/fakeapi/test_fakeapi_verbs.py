@@ -212,6 +212,20 @@ def test_wrong_parameters_are_refused() -> None:
     run_virtual(main)
 
 
+def test_services_without_an_address_are_left_out_for_a_kubelet() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        path = "/api/v1/namespaces/default/services"
+        for name, address in (("web", "192.0.2.8"), ("headless", "None")):
+            body = {"metadata": {"name": name}, "spec": {"clusterIP": address}}
+            assert (await api.request("POST", path, body=body)).status == 201
+        params = {"fieldSelector": "spec.clusterIP!=None"}
+        listed = await api.request("GET", "/api/v1/services", params=params)
+        assert [item["metadata"]["name"] for item in listed.body["items"]] == ["web"]
+
+    run_virtual(main)
+
+
 def test_update_needs_the_newest_version_if_it_names_one() -> None:
     async def main() -> None:
         api = FakeApi()

@@ -32,7 +32,12 @@ LAST_WORDS_LINES: Final = 15
 # /kubepods, where each kills what it does not know (LIFE-015), and the directories of plug-ins and
 # certificates. No case looks at cgroups.
 SIDE_BY_SIDE: Final = MappingProxyType(
-    {"cgroupsPerQOS": False, "enforceNodeAllocatable": [], "cgroupDriver": "cgroupfs"}
+    {
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": [],
+        "cgroupDriver": "cgroupfs",
+        "contentType": "application/json",  # the fake API server speaks nothing else
+    }
 )
 
 
@@ -57,10 +62,10 @@ REFKUBELET: Final = Program(
 
 
 def external(path: Path) -> Program:
-    """A kubelet binary that takes the upstream flags; static pods only."""
+    """A kubelet binary that takes the upstream flags."""
     return Program(
         (str(path),),
-        frozenset({Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
+        frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
         own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
     )
@@ -212,10 +217,19 @@ class ProcessKubelet:
         return list(listed.get("items") or [])
 
 
+_GIVEN_PORTS: set[int] = set()
+"""Given to kubelets of this run; one may not listen on its own yet, so none is given twice."""
+
+
 def _free_ports(count: int) -> list[int]:
-    """Ports nobody uses now; held open together so that they differ."""
+    """Ports nobody uses now and that no kubelet of this run was given."""
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for held in sockets:
+        while len(found) < count:
+            held = stack.enter_context(socket.socket())
             held.bind(("127.0.0.1", 0))
-        return [int(held.getsockname()[1]) for held in sockets]
+            port = int(held.getsockname()[1])
+            if port not in _GIVEN_PORTS:
+                found.append(port)
+                _GIVEN_PORTS.add(port)
+    return found

@@ -121,6 +121,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run")
+    group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
     group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
     group.addoption("--rule", action="append", default=[], help="only cases of this rule (BACK-009) or family (BACK)")  # fmt: skip  # noqa: E501
@@ -131,7 +132,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     option = config.option
     choice = Choice(
-        kubelet=option.kubelet, runtime=option.runtime, seed=option.seed, jobs=option.jobs
+        kubelet=option.kubelet,
+        runtime=option.runtime,
+        seed=option.seed,
+        jobs=option.jobs,
+        long=option.long,
     )
     selection = Selection(
         ids=tuple(option.case_id),

@@ -42,7 +42,7 @@ class Feature(Enum):
     FAULTS = "a runtime whose calls can be made to fail"
     NODE_RESOURCES = "a node whose memory and disks can be set"
     PRESSURE = "a node that can be put under pressure by configuration"
-    VIRTUAL_TIME = "virtual time (the case lasts minutes)"
+    VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
     IMAGE_GC = "a kubelet that removes unused images"
     RESTART = "a kubelet that can be stopped and started"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"

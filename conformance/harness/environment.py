@@ -38,12 +38,14 @@ class EnvironmentProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The options of a run. `seed` fixes every random choice of a virtual run."""
+    """The options of a run. `seed` fixes every random choice of a virtual run; `long` lets a real
+    run take the minutes that some cases last."""
 
     kubelet: str = IN_PROCESS
     runtime: str = FAKE
     seed: int = 1
     jobs: int = 8
+    long: bool = False
 
     @property
     def virtual(self) -> bool:
@@ -54,7 +56,8 @@ class Choice:
         """What this pair offers to cases."""
         kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
         own_machine = {Feature.NODE_RESOURCES} if self.virtual else set()
-        return kubelet | RUNTIME_FEATURES | own_machine
+        patience = {Feature.VIRTUAL_TIME} if self.long else set()
+        return kubelet | RUNTIME_FEATURES | own_machine | patience
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""
@@ -102,7 +105,9 @@ class Choice:
             line += f" --kubelet {self.kubelet}"
         if self.runtime != FAKE:
             line += f" --runtime {self.runtime}"
-        return f"{line} --seed {self.seed}" if self.virtual else line
+        if self.virtual:
+            return f"{line} --seed {self.seed}"
+        return f"{line} --long" if self.long else line
 
 
 def fresh_directory(base: Path, name: str) -> Path:

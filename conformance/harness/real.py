@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,13 @@ from simtime import Ids, RealClock, Rng
 @dataclass(frozen=True, slots=True)
 class RealEnvironment:
     """What the cases of one real run share. `shared`: the directory below which everything must
-    lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own."""
+    lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
+    `config`: what every kubelet's configuration gets."""
 
     choice: Choice
     shared: Path
     upstream: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
@@ -61,8 +63,9 @@ class RealEnvironment:
                 kubeconfig=kubeconfig,
             )
             stack.push_async_callback(kubelet.close)
-            config = kubelet_config(paths, case.node_config)
-            yield Parts(kubelet, runtime, api, clock, limits.REAL, paths, config)
+            config = kubelet_config(paths, {**self.config, **case.node_config})
+            pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
+            yield Parts(kubelet, runtime, api, clock, pace, paths, config)
 
     def _program(self) -> Program:
         if self.choice.kubelet == PROCESS:
@@ -133,7 +136,9 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
     except NodeError as error:
         raise EnvironmentProblem(str(error)) from None
     upstream = await _upstream(node.endpoint, stack)
-    return RealEnvironment(choice, node.kubelet_root, upstream)
+    # Away from /kubepods, where another kubelet of this host would kill what it does not know.
+    config = {"cgroupRoot": f"/{base.name}"} if choice.kubelet == PROCESS else {}
+    return RealEnvironment(choice, node.kubelet_root, upstream, config)
 
 
 async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:

@@ -337,6 +337,8 @@ class FakeCRI(Instrumented):
     def _set_timer(self) -> None:
         """Pump again when the core next has something to do, in the loop that runs now."""
         due_ns = self.core.next_due_ns()
+        if due_ns is None and self._timer_for is None:
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

@@ -18,10 +18,10 @@ class LoopClock(Clock):
         self._chosen: Clock | None = None
 
     def monotonic_s(self) -> float:
-        return self._clock().monotonic_s()
+        return (self._chosen or self._clock()).monotonic_s()
 
     def wall_ns(self) -> int:
-        return self._clock().wall_ns()
+        return (self._chosen or self._clock()).wall_ns()
 
     def _clock(self) -> Clock:
         if self._chosen is not None:

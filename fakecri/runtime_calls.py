@@ -1,7 +1,7 @@
 """RuntimeService over the core: one function a method, each from request to answer.
 
 The functions are synchronous: what takes time (StopContainer, ExecSync) is in `slow_calls.py`.
-Nil-safe lookups and codes are CRI-020..136.
+Nil-safe lookups and codes are CRI-020..135.
 """
 
 from __future__ import annotations
@@ -119,13 +119,14 @@ def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListP
     wanted = request.filter
     ids = matching_ids(core.sandboxes, wanted.id)
     state = wanted.state.state if wanted.HasField("state") else None
+    labels = wanted.label_selector
     return pb.ListPodSandboxResponse(
         items=[
             sandbox_item(s)
             for s in core.sandboxes.values()
             if (ids is None or s.id in ids)
             and (state is None or s.ready == (state == pb.SANDBOX_READY))
-            and labels_fit(s.config.labels, wanted.label_selector)
+            and (not labels or labels_fit(s.config.labels, labels))
         ]
     )
 
@@ -163,6 +164,7 @@ def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListCo
     ids = matching_ids(core.containers, wanted.id)
     sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
     state = wanted.state.state if wanted.HasField("state") else None
+    labels = wanted.label_selector
     return pb.ListContainersResponse(
         containers=[
             container_item(c)
@@ -170,7 +172,7 @@ def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListCo
             if (ids is None or c.id in ids)
             and (sandboxes is None or c.sandbox.id in sandboxes)
             and (state is None or c.state.value == state)
-            and labels_fit(c.config.labels, wanted.label_selector)
+            and (not labels or labels_fit(c.config.labels, labels))
         ]
     )
 

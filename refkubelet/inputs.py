@@ -2,14 +2,16 @@
 
 How it works. Each queue has one task that waits for its next item; the task that gets one says so
 in one event. Tickers say so too, from a timer of the loop: they are nearly all the traffic there
-is, and need no task. What must never happen: an item is lost (a task whose item was not taken yet
-keeps it), or a queue is read ahead by more than one item.
+is, and need no task. `_ready` names the inputs that have an item, in order of arrival. What must
+never happen: an item is lost (a task whose item was not taken yet keeps it), or a queue is read
+ahead by more than one item.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -17,11 +19,9 @@ _NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
 
 
 class Ticker:
-    """Ticks every `period_s`, first one period after `start`. `waiting` is True from a tick until
-    somebody sets it to False: a tick that nobody took yet is not doubled."""
+    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`."""
 
     def __init__(self, period_s: float) -> None:
-        self.waiting = False
         self._period_s = period_s
         self._timer: asyncio.TimerHandle | None = None
 
@@ -38,7 +38,6 @@ class Ticker:
     ) -> None:
         def tick() -> None:
             self._set_timer(loop, due_s + self._period_s, on_tick)
-            self.waiting = True
             on_tick()
 
         self._timer = loop.call_at(due_s, tick)
@@ -46,7 +45,7 @@ class Ticker:
 
 class Inputs:
     """Waits on all queues and tickers at once; at most one item per queue is held here, none is
-    lost. The item of a ticker is None."""
+    lost. The item of a ticker is None; a tick that nobody took yet is not doubled."""
 
     def __init__(
         self,
@@ -58,32 +57,38 @@ class Inputs:
         self._tickers = dict(tickers)
         self._choose = choose
         self._gets: dict[str, asyncio.Task[Any]] = {}
+        self._unwatched = list(self._queues)
+        self._ready: dict[str, None] = {}
         self._arrived = asyncio.Event()
 
     def start_tickers(self) -> None:
         """The tickers tick from now on, until `close`."""
-        for ticker in self._tickers.values():
-            ticker.start(self._arrived.set)
+        for name, ticker in self._tickers.items():
+            ticker.start(partial(self._arrive, name))
 
     async def next(self) -> tuple[str, Any]:
         """The name of an input and its next item."""
-        for name, queue in self._queues.items():
-            if name not in self._gets:
-                get = asyncio.create_task(queue.get(), name=f"input {name}")
-                get.add_done_callback(lambda _: self._arrived.set())
-                self._gets[name] = get
-        while not (ready := self._ready()):
+        while self._unwatched:
+            self._watch(self._unwatched.pop())
+        while not self._ready:
             self._arrived.clear()
             await self._arrived.wait()
-        name = self._choose(ready)
+        ready = list(self._ready)
+        name = self._choose(ready) if len(ready) > 1 else ready[0]
+        del self._ready[name]
         if name in self._tickers:
-            self._tickers[name].waiting = False
             return name, None
+        self._unwatched.append(name)
         return name, self._gets.pop(name).result()
 
-    def _ready(self) -> list[str]:
-        ready = [name for name, get in self._gets.items() if get.done()]
-        return ready + [name for name, ticker in self._tickers.items() if ticker.waiting]
+    def _watch(self, name: str) -> None:
+        get = asyncio.create_task(self._queues[name].get(), name=f"input {name}")
+        get.add_done_callback(lambda _: self._arrive(name))
+        self._gets[name] = get
+
+    def _arrive(self, name: str) -> None:
+        self._ready[name] = None
+        self._arrived.set()
 
     async def close(self) -> None:
         """Stop waiting."""

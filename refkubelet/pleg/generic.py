@@ -140,6 +140,8 @@ class GenericPLEG:
         events = compute_events(self._records.get(uid), pod)
         reinspect = uid in self._reinspect
         if not events and not reinspect:
+            if pod is not None:  # the same states; the next unchanged list shows this very object
+                self._records[uid] = pod
             return
         if not await self._update_cache(uid, pod, stamp_s):
             self._reinspect[uid] = None

@@ -38,14 +38,11 @@ class PodConfig:
     def __init__(self, sources: Sequence[Source], recorder: EventRecorder, clock: Clock) -> None:
         self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
         self._sources = tuple(sources)
+        self.sources = frozenset(s.source for s in sources)
+        """The configured sources: those that `seen_all_sources` waits for."""
         self._recorder = recorder
         self._clock = clock
         self._pods: dict[PodSource, Mapping[str, Pod]] = {}
-
-    @property
-    def sources(self) -> frozenset[PodSource]:
-        """The configured sources: those that `seen_all_sources` waits for."""
-        return frozenset(s.source for s in self._sources)
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
         """Whether every configured source delivered, and the sync loop took a batch of it (`seen`).

@@ -57,6 +57,14 @@ def _parser() -> argparse.ArgumentParser:
     proxy.add_argument(
         "--upstream", required=True, metavar="unix:///PATH", help="socket of the real runtime"
     )
+    serve.add_argument(
+        "--image-root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
+        help="directory that the images are said to be in; a kubelet on this machine looks at the "
+        "filesystem below it, so it must exist (default: %(default)s)",
+    )
     for command in (serve, proxy):
         command.add_argument(
             "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
@@ -71,14 +79,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    from fakecri.fake import FakeCRI
+    from fakecri.fake import DEFAULT_IMAGES, FakeCRI
+    from fakecri.node import FakeNode
     from fakecri.script import apply_script, load_script
     from fakecri.yaml_reader import ScriptError
 
+    if not arguments.image_root.is_dir():
+        raise CommandError(f"--image-root {arguments.image_root}: no such directory")
     try:
         script = load_script(arguments.script) if arguments.script else None
-        cri = (
-            FakeCRI() if script is None or script.images is None else FakeCRI(images=script.images)
+        listed = None if script is None else script.images
+        # A kubelet on this machine stats the image directory and reads the log files.
+        cri = FakeCRI(
+            node=FakeNode(image_root=str(arguments.image_root)),
+            images=DEFAULT_IMAGES if listed is None else listed,
+            write_logs=True,
         )
         if script is not None:
             apply_script(script, cri)

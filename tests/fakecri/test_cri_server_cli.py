@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -60,6 +61,17 @@ async def test_serve_answers_plays_its_script_and_removes_its_socket(tmp_path: P
         assert failure.value.details() == "away"
         await client.call("ListImages", cri.ListImagesRequest(), timeout_s=5)
     assert not (tmp_path / "cri.sock").exists()
+
+
+async def test_serve_names_an_image_directory_that_a_kubelet_can_look_at(tmp_path: Path) -> None:
+    """CRI-098, EVIC-023: the kubelet asks the machine for the filesystem of that directory."""
+    listen = f"unix://{tmp_path}/cri.sock"
+    async with (
+        running("serve", "--listen", listen, "--image-root", str(tmp_path)),
+        GrpcUpstream(listen) as client,
+    ):
+        answer: Any = await client.call("ImageFsInfo", cri.ImageFsInfoRequest(), timeout_s=5)
+        assert answer.image_filesystems[0].fs_id.mountpoint == str(tmp_path)
 
 
 async def test_proxy_passes_calls_records_them_and_outlives_its_upstream(tmp_path: Path) -> None:
@@ -164,6 +176,15 @@ def test_wrong_files_are_one_line_and_code_2(
     code, error = run(capsys, "serve", "--listen", listen, option, str(tmp_path / "file"))
     assert (code, error.count("\n")) == (2, 1)
     assert message in error
+
+
+def test_an_image_directory_that_does_not_exist_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listen, missing = f"unix://{tmp_path}/cri.sock", str(tmp_path / "no")
+    code, error = run(capsys, "serve", "--listen", listen, "--image-root", missing)
+    wanted = f"fakecri: error: --image-root {missing}: no such directory\n"
+    assert (code, error) == (2, wanted)
 
 
 def test_a_record_that_cannot_be_written_is_an_error(

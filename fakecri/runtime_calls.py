@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.errors import CriError, not_played, unknown
+from fakecri.errors import CriError, unknown
 from fakecri.messages import (
     container_item,
     container_stats,
@@ -227,26 +227,15 @@ def _stats(core: Core, container: Container) -> pb.ContainerStats:
 
 
 # -- streaming ---------------------------------------------------------------------------------
-# The requests are checked as a runtime checks them; there is no streaming server behind.
 
 
-def _refuse_exec(core: Core, request: pb.ExecRequest) -> NoReturn:
-    _check_streams(core, request)
-    raise not_played("Exec")
-
-
-def _refuse_attach(core: Core, request: pb.AttachRequest) -> NoReturn:
-    _check_streams(core, request)
-    raise not_played("Attach")
-
-
-def _refuse_port_forward(core: Core, request: pb.PortForwardRequest) -> NoReturn:
-    core.find_sandbox(request.pod_sandbox_id)
-    raise not_played("PortForward")
-
-
-def _check_streams(core: Core, request: pb.ExecRequest | pb.AttachRequest) -> None:
-    """CRI-116: unknown id, no stream at all, tty with stderr, not RUNNING."""
+def check_streams(
+    core: Core, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
+) -> None:
+    """CRI-116: unknown id, no stream at all, tty with stderr, not RUNNING. Raises: CriError."""
+    if isinstance(request, pb.PortForwardRequest):
+        core.find_sandbox(request.pod_sandbox_id)
+        return
     container = core.find_container(request.container_id)
     if not (request.stdin or request.stdout or request.stderr):
         text = "one of `stdin`, `stdout`, or `stderr` must be set"
@@ -256,6 +245,8 @@ def _check_streams(core: Core, request: pb.ExecRequest | pb.AttachRequest) -> No
         raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
     if container.state is not State.RUNNING:
         raise unknown(f"container is in CONTAINER_{container.state.name} state")
+    if isinstance(request, pb.ExecRequest) and not request.cmd:
+        raise unknown("failed to exec in container: failed to start exec: no command")
 
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
@@ -277,7 +268,4 @@ HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "ReopenContainerLog": _reopen_container_log,
     "ContainerStats": _container_stats,
     "ListContainerStats": _list_container_stats,
-    "Exec": _refuse_exec,
-    "Attach": _refuse_attach,
-    "PortForward": _refuse_port_forward,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import sys
@@ -218,18 +219,33 @@ class ProcessKubelet:
 
 
 _GIVEN_PORTS: set[int] = set()
+_FIRST_PORT: Final = 10_300
+_PORTS: Final = 20_000
 """Given to kubelets of this run; one may not listen on its own yet, so none is given twice."""
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports nobody uses now and that no kubelet of this run was given."""
+    """Ports nobody uses now and that no kubelet of this run was given.
+
+    They lie below the range from which the system takes ports for outgoing connections, and runs
+    of different processes begin at different places.
+    """
     found: list[int] = []
-    with contextlib.ExitStack() as stack:
-        while len(found) < count:
-            held = stack.enter_context(socket.socket())
-            held.bind(("127.0.0.1", 0))
-            port = int(held.getsockname()[1])
-            if port not in _GIVEN_PORTS:
-                found.append(port)
-                _GIVEN_PORTS.add(port)
-    return found
+    start = os.getpid() * 97 % _PORTS
+    for step in range(_PORTS):
+        port = _FIRST_PORT + (start + step) % _PORTS
+        if port not in _GIVEN_PORTS and _is_free(port):
+            found.append(port)
+            _GIVEN_PORTS.add(port)
+            if len(found) == count:
+                return found
+    raise RuntimeError(f"no {count} free ports from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as held:
+        try:
+            held.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

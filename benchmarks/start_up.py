@@ -1,0 +1,45 @@
+"""How long one waits for the first line: imports and `--help` in fresh interpreters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+from measure import Row
+
+IMPORT_MS = 150
+HELP_MS = 100
+PROJECT = ("refkubelet", "fakecri", "fakeapi", "kubelet-conformance")
+
+
+def best_ms(command: Sequence[str], runs: int) -> float:
+    """The best wall time of a child process that must succeed."""
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - began)
+    return min(times) * 1000
+
+
+def rows(runs: int = 5) -> list[Row]:
+    """An import costs what it adds to an empty program; `--help` counts whole."""
+    empty_ms = best_ms([sys.executable, "-c", "pass"], runs)
+    import_ms = best_ms([sys.executable, "-c", "import fakecri"], runs) - empty_ms
+    found = [Row("import fakecri", import_ms, "ms", IMPORT_MS, f"python alone {empty_ms:.0f} ms")]
+    for script in entry_points(group="console_scripts"):
+        if script.name not in PROJECT:
+            continue
+        module, function = script.value.split(":")
+        code = f"import sys, {module} as m; sys.exit(m.{function}(['--help']))"
+        help_ms = best_ms([sys.executable, "-c", code], runs)
+        found.append(Row(f"{script.name} --help", help_ms, "ms", HELP_MS))
+    return found
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

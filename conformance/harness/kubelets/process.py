@@ -22,6 +22,7 @@ from typing import Any, Final
 import aiohttp
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.kubelets.mounts import unmount_below
 from conformance.registry import Feature
 
 START_WITHIN_S: Final = 30.0
@@ -198,10 +199,11 @@ class ProcessKubelet:
             self._http = None
 
     async def close(self) -> None:
-        """End whatever still runs."""
+        """End whatever still runs, and undo its mounts."""
         if self._process is not None:
             await self.kill()
         await self._close_session()
+        await unmount_below(self._paths.base)
 
     async def pods(self) -> Sequence[dict[str, Any]]:
         """`GET /pods` on the read-only port; nothing while the kubelet is stopped."""

@@ -1,0 +1,24 @@
+"""What a kubelet mounted is found again, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.harness.kubelets.mounts import mounts_below
+
+TABLE = """\
+21 1 253:0 / / rw,relatime - ext4 /dev/vda rw
+30 21 253:0 /tmp/kc-1/case-a/kubelet /tmp/kc-1/case-a/kubelet rw - ext4 /dev/vda rw
+31 30 0:40 / /tmp/kc-1/case-a/kubelet/pods/u/volumes/secret\\040one rw - tmpfs tmpfs rw
+32 21 253:0 /tmp/kc-1/case-ab/kubelet /tmp/kc-1/case-ab/kubelet rw - ext4 /dev/vda rw
+"""
+
+
+def test_mounts_below_a_directory_come_innermost_first_and_alone() -> None:
+    found = mounts_below(TABLE.splitlines(), Path("/tmp/kc-1/case-a"))
+    root = Path("/tmp/kc-1/case-a/kubelet")
+    assert found == [root / "pods/u/volumes/secret one", root]
+
+
+def test_a_kubelet_that_mounted_nothing_leaves_nothing() -> None:
+    assert mounts_below(TABLE.splitlines(), Path("/tmp/kc-2")) == []

@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import math
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from criapi.v1 import api_pb2 as pb
@@ -29,9 +31,12 @@ from fakecri.loop_clock import LoopClock
 from fakecri.matching import Match, Subject
 from fakecri.node import FakeNode
 from fakecri.objects import Container, Sandbox, State
-from fakecri.plan import Plan, next_reply, plan_for
+from fakecri.plan import Plan, plan_for
 from fakecri.runtime import LOST, SIGKILLED, Core
 from simtime import Clock, Ids, Rng
+
+if TYPE_CHECKING:
+    from fakecri.streaming.host import Streaming
 
 HANDLERS = {**runtime_calls.HANDLERS, **image_calls.HANDLERS}
 """The calls that take no time."""
@@ -82,6 +87,7 @@ class FakeCRI(Instrumented):
         self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
         self._streams = EventStreams(self.core)
+        self._watchers: list[asyncio.Event] = []
 
     # -- programming ---------------------------------------------------------------------------
 
@@ -115,6 +121,18 @@ class FakeCRI(Instrumented):
     def images(self) -> ImageStore:
         """The image store: `cri.images.add("name:tag")`, `.remove(...)`, `.registry = ...`."""
         return self.core.images
+
+    @cached_property
+    def streaming(self) -> Streaming:
+        """What Exec, Attach and PortForward reach: `cri.streaming.command("ls", ...)`, ..."""
+        from fakecri.streaming.host import Streaming
+
+        return Streaming(self, self.clock)
+
+    async def stop_streaming(self) -> None:
+        """End the streams and their server, if there is one."""
+        if "streaming" in self.__dict__:
+            await self.streaming.stop()
 
     # -- inspection ----------------------------------------------------------------------------
 
@@ -226,6 +244,9 @@ class FakeCRI(Instrumented):
             "StopContainer": self._stop_container,
             "ExecSync": self._exec_sync,
             "PullImage": self._pull_image,
+            "Exec": self._stream_url,
+            "Attach": self._stream_url,
+            "PortForward": self._stream_url,
         }
         if method not in slow:
             raise not_played(method)
@@ -268,14 +289,9 @@ class FakeCRI(Instrumented):
         command = list(request.cmd)
         if not command:
             raise unknown("failed to exec in container: failed to start exec: no command")
-        age_s = container.age_s(self.clock.wall_ns())
-        rule = container.plan.reply_rule(command, age_s)
-        if rule is None:
+        reply = container.reply_to(command, container.age_s(self.clock.wall_ns()))
+        if reply is None:
             return pb.ExecSyncResponse()
-        index = container.plan.replies.index(rule)
-        given = container.replies_given.get(index, 0)
-        container.replies_given[index] = given + 1
-        reply = next_reply(rule, command, given)
         limit_s = float(request.timeout) if request.timeout > 0 else None
         takes_s = reply.delay_s if limit_s is None else min(reply.delay_s, limit_s)
         if takes_s > 0 and await self._exit_of(container, within_s=takes_s):
@@ -288,6 +304,14 @@ class FakeCRI(Instrumented):
         return pb.ExecSyncResponse(
             exit_code=reply.exit_code, stdout=reply.stdout.encode(), stderr=reply.stderr.encode()
         )
+
+    async def _stream_url(
+        self, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
+    ) -> Message:
+        """CRI-115, CRI-116: where the caller gets its streams."""
+        runtime_calls.check_streams(self.core, request)
+        response: Message = await self.streaming.answer(request)
+        return response
 
     async def _pull_image(self, request: pb.PullImageRequest) -> Message:
         """CRI-092, CRI-096: takes the registry's time, then the image is there."""
@@ -311,6 +335,22 @@ class FakeCRI(Instrumented):
             return False
         return True
 
+    # -- for the streams -----------------------------------------------------------------------
+
+    @contextmanager
+    def changes(self) -> Iterator[asyncio.Event]:
+        """An event that is set whenever something in the core may have changed."""
+        changed = asyncio.Event()
+        self._watchers.append(changed)
+        try:
+            yield changed
+        finally:
+            self._watchers.remove(changed)
+
+    def subject_of(self, container: Container) -> Subject:
+        """What rules match a container by."""
+        return _subject(container)
+
     # -- time and news -------------------------------------------------------------------------
 
     def _pump(self) -> bool:
@@ -325,6 +365,8 @@ class FakeCRI(Instrumented):
         for work in self.core.writes:
             self._files.do(work)
         self.core.writes.clear()
+        for changed in self._watchers:
+            changed.set()
         self._set_timer()
         return True
 

@@ -6,13 +6,15 @@ at most once; EXITED and NOTREADY are final. Times are nanoseconds since 1970.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.plan import Plan
+from fakecri.behavior import Reply
+from fakecri.plan import Plan, next_reply
 
 
 class State(Enum):
@@ -124,6 +126,16 @@ class Container:
         """What no other container may be called (CRI-024); the pod as the create request had it."""
         pod = self.pod
         return f"{self.name}_{pod.name}_{pod.namespace}_{pod.uid}_{self.attempt}"
+
+    def reply_to(self, command: Sequence[str], age_s: float) -> Reply | None:
+        """Its next answer to `command` at that age, counted as given; None: no rule answers."""
+        rule = self.plan.reply_rule(command, age_s)
+        if rule is None:
+            return None
+        index = self.plan.replies.index(rule)
+        given = self.replies_given.get(index, 0)
+        self.replies_given[index] = given + 1
+        return next_reply(rule, command, given)
 
     def age_s(self, now_ns: int) -> float:
         """Seconds since its start; 0 before it."""

@@ -1,0 +1,144 @@
+"""The programs that are in every fake container, and what a program is.
+
+A program is an async function of one `Invocation`; it reads and writes while it runs, and returns
+its exit code (None: 0). These are the small ones; `sh` is in `shell.py`. What must never happen
+here: a program touches the machine it really runs on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from fakecri.streaming.pipes import Discard, Output, Terminal, ended
+
+NOT_FOUND: Final = 127
+USAGE: Final = 2
+PIECE_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One run of one program.
+
+    `stdin` is at its end at once when the caller gave none. With `tty`, `stderr` is `stdout` and
+    lines end with CR LF, as on a terminal. `container` is the fake's (its name, pod, ...).
+    """
+
+    command: tuple[str, ...]
+    container: Any = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: asyncio.StreamReader = field(default_factory=ended)
+    stdout: Output = field(default_factory=Discard)
+    stderr: Output = field(default_factory=Discard)
+    tty: bool = False
+    terminal: Terminal = field(default_factory=Terminal)
+    programs: Mapping[str, Program] = field(default_factory=dict)
+
+    async def out(self, text: str) -> None:
+        """Write text to stdout."""
+        await self.stdout.write(text.encode())
+
+    async def err(self, text: str) -> None:
+        """Write text to stderr."""
+        await self.stderr.write(text.encode())
+
+    def find(self) -> Program | None:
+        """The program that `command` names, by its last path component; None if there is none."""
+        name = self.command[0].rsplit("/", 1)[-1]
+        return self.programs.get(self.command[0]) or self.programs.get(name)
+
+    async def run(self, *command: str, **changes: Any) -> int:
+        """Run another program with the same streams; its exit code, 127 if there is none."""
+        inner = replace(self, command=command, **changes)
+        program = inner.find()
+        if program is None:
+            await self.err(f"sh: {command[0]}: not found\n")
+            return NOT_FOUND
+        return await exit_code_of(program, inner)
+
+
+Program: TypeAlias = Callable[[Invocation], "Awaitable[int | None] | int | None"]
+
+
+async def exit_code_of(program: Program, invocation: Invocation) -> int:
+    """Run a program, written as an async function or a plain one; its exit code."""
+    result = program(invocation)
+    if inspect.isawaitable(result):
+        result = await result
+    return result or 0
+
+
+async def _echo(run: Invocation) -> int:
+    words = run.command[1:]
+    newline = "" if words[:1] == ("-n",) else "\n"
+    await run.out(" ".join(words[0 if newline else 1 :]) + newline)
+    return 0
+
+
+async def _cat(run: Invocation) -> int:
+    code = 0
+    for name in run.command[1:] or ("-",):
+        if name != "-":
+            await run.err(f"cat: can't open '{name}': No such file or directory\n")
+            code = 1
+            continue
+        while data := await run.stdin.read(PIECE_BYTES):
+            await run.stdout.write(data)
+    return code
+
+
+async def _sleep(run: Invocation) -> int:
+    try:
+        wait_s = sum(map(float, run.command[1:]))
+    except ValueError:
+        wait_s = -1.0
+    if len(run.command) < 2 or not 0 <= wait_s < float("inf"):
+        await run.err(f"sleep: invalid number '{' '.join(run.command[1:])}'\n")
+        return 1
+    await asyncio.sleep(wait_s)
+    return 0
+
+
+async def _env(run: Invocation) -> int:
+    await run.out("".join(f"{name}={value}\n" for name, value in run.env.items()))
+    return 0
+
+
+async def _stty(run: Invocation) -> int:
+    if run.command[1:] != ("size",):
+        await run.err("stty: the fake knows only: stty size\n")
+        return USAGE
+    if not run.tty:
+        await run.err("stty: standard input: Not a tty\n")
+        return 1
+    await run.out(f"{run.terminal.rows} {run.terminal.columns}\n")
+    return 0
+
+
+async def _hostname(run: Invocation) -> int:
+    await run.out(run.env.get("HOSTNAME", "") + "\n")
+    return 0
+
+
+def _true(run: Invocation) -> int:
+    return 0
+
+
+def _false(run: Invocation) -> int:
+    return 1
+
+
+BUILT_IN: Final[Mapping[str, Program]] = {
+    "cat": _cat,
+    "echo": _echo,
+    "env": _env,
+    "false": _false,
+    "hostname": _hostname,
+    "sleep": _sleep,
+    "stty": _stty,
+    "true": _true,
+}

@@ -1,0 +1,321 @@
+"""What Exec, Attach and PortForward do, whatever carries their streams.
+
+The container's `replies(...)` answer first, then the programs; a container that ends takes its
+commands with it (exit code 137). What must never happen here: a program outlives its caller's
+connection, or an error of a program ends the server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.errors import CriError, unknown
+from fakecri.matching import Subject
+from fakecri.objects import Container, State
+from fakecri.runtime import SIGKILLED, Core
+from fakecri.streaming.commands import Invocation, Program, exit_code_of
+from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
+from fakecri.streaming.programs import Programs, Target, address, run_handler
+from fakecri.streaming.status import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+log = logging.getLogger(__name__)
+FIRST_SIZE_WAIT_S: Final = 0.2
+"""A terminal's first size comes right after the start; programs see it unless it is later."""
+PIECE_BYTES: Final = 64 * 1024
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Runtime(Protocol):
+    """What the streams need of a fake runtime."""
+
+    core: Core
+
+    def changes(self) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever something in the core may have changed."""
+
+    def subject_of(self, container: Container) -> Subject:
+        """What rules match a container by."""
+
+
+@dataclass(slots=True)
+class Channels:
+    """The streams one caller asked for; None: not asked for."""
+
+    stdin: asyncio.StreamReader | None = None
+    stdout: Output | None = None
+    stderr: Output | None = None
+    resize: asyncio.StreamReader | None = None
+
+
+class Duplex(Protocol):
+    """One forwarded connection, the caller's end."""
+
+    reader: asyncio.StreamReader
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the caller."""
+
+
+async def execute(
+    runtime: Runtime, programs: Programs, request: pb.ExecRequest, channels: Channels
+) -> Outcome:
+    """Run one command (CRI-111, CRI-115)."""
+    try:
+        container = running_container(runtime.core, request.container_id)
+        command = tuple(request.cmd)
+        subject = runtime.subject_of(container)
+        invocation_of = _invocations(container, programs, subject, command, request.tty)
+        async with _console(channels, request.tty) as console:
+            invocation = invocation_of(console)
+            program = _answer_of(runtime, container, command) or invocation.find()
+            if program is None:
+                raise unknown(
+                    f'failed to start exec: exec: "{command[0]}": executable file not found in '
+                    "$PATH (the fake has echo, cat, sh, sleep, ...; "
+                    "cri.streaming.command(...) adds more)"
+                )
+            code = await _while_running(runtime, container, exit_code_of(program, invocation))
+            return Outcome(SIGKILLED if code is None else code)
+    except CriError as error:
+        return Outcome(failure=f"error executing command in container: {error.details()}")
+    except (ConnectionError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        log.exception("a command of the test failed")
+        text = f"error executing command in container: {type(error).__name__}: {error}"
+        return Outcome(failure=text)
+
+
+async def attach(
+    runtime: Runtime, programs: Programs, request: pb.AttachRequest, channels: Channels
+) -> Outcome:
+    """Follow one container until it ends, from now on; or talk to the test's handler."""
+    try:
+        container = running_container(runtime.core, request.container_id)
+        subject = runtime.subject_of(container)
+        tty = bool(container.config.tty)
+        invocation_of = _invocations(container, programs, subject, (), tty)
+        async with _console(channels, tty) as console:
+            invocation = invocation_of(console)
+            program = programs.attach_of(subject)
+            if program is None:
+                await _follow_log(runtime, container, invocation)
+            else:
+                await _while_running(runtime, container, exit_code_of(program, invocation))
+        return Outcome()
+    except CriError as error:
+        return Outcome(failure=f"error attaching to container: {error.details()}")
+
+
+async def forward(
+    runtime: Runtime, programs: Programs, sandbox_id: str, port: int, stream: Duplex
+) -> str:
+    """Carry one connection to a port of a pod; the text of what went wrong, "" if nothing."""
+    try:
+        sandbox = runtime.core.find_sandbox(sandbox_id)
+    except CriError as error:
+        return str(error.details())
+    if not sandbox.ready:
+        return f"sandbox {sandbox.id} is not running"
+    meta = sandbox.config.metadata
+    subject = Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
+    target = programs.port_of(subject, port)
+    if target is None:
+        return (
+            f"failed to connect to localhost:{port} inside the pod: connection refused "
+            f"(nothing listens there: cri.streaming.forward({port}, to=...))"
+        )
+    try:
+        await _carry(target, stream)
+    except OSError as error:
+        return f"failed to connect to localhost:{port} inside the pod: {error}"
+    except Exception as error:
+        log.exception("a port handler of the test failed")
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def running_container(core: Core, container_id: str) -> Container:
+    """Raises: CriError if there is no such container or it does not run (CRI-116)."""
+    container = core.find_container(container_id)
+    if container.state is not State.RUNNING:
+        raise unknown(f"container is in CONTAINER_{container.state.name} state")
+    return container
+
+
+# -- the parts -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Console:
+    stdin: asyncio.StreamReader
+    stdout: Output
+    stderr: Output
+    terminal: Terminal
+
+
+@asynccontextmanager
+async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
+    """The streams as the program sees them; helpers for a terminal run beside it."""
+    terminal, stdin = Terminal(), channels.stdin or ended()
+    stdout = channels.stdout or Discard()
+    if not tty:
+        yield _Console(stdin, stdout, channels.stderr or Discard(), terminal)
+        return
+    screen = TerminalOutput(stdout)
+    async with AsyncExitStack() as stack:
+        if channels.resize is not None:
+            stack.push_async_callback(_stop, asyncio.create_task(terminal.follow(channels.resize)))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_SIZE_WAIT_S):
+                    await terminal.changed()
+        if channels.stdin is not None:
+            room = asyncio.Event()
+            room.set()
+            stdin = Valve(room.clear, room.set).reader()
+            work = cook(channels.stdin, screen, stdin, room)
+            stack.push_async_callback(_stop, asyncio.create_task(work))
+        yield _Console(stdin, screen, screen, terminal)
+
+
+def _invocations(
+    container: Container, programs: Programs, subject: Subject, command: tuple[str, ...], tty: bool
+) -> Callable[[_Console], Invocation]:
+    env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
+    env |= {"TERM": "xterm"} if tty else {}
+    env |= {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
+
+    def make(console: _Console) -> Invocation:
+        return Invocation(
+            command=command,
+            container=container,
+            env=env,
+            stdin=console.stdin,
+            stdout=console.stdout,
+            stderr=console.stderr,
+            tty=tty,
+            terminal=console.terminal,
+            programs=programs.commands_of(subject),
+        )
+
+    return make
+
+
+def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...]) -> Program | None:
+    """The program that gives the answer of the container's `replies(...)`; None: none fits."""
+    reply = container.reply_to(command, container.age_s(runtime.core.now_ns()))
+    if reply is None:
+        return None
+
+    async def answer(run: Invocation) -> int:
+        await asyncio.sleep(reply.delay_s)
+        for text, output in ((reply.stdout, run.stdout), (reply.stderr, run.stderr)):
+            if text:
+                await output.write(text.encode())
+        return reply.exit_code
+
+    return answer
+
+
+async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
+    """Print what the container writes from now on; what the caller types goes nowhere."""
+    seen = len(container.log)
+    swallow = asyncio.create_task(_swallow(run.stdin))
+    try:
+        with runtime.changes() as changed:
+            while True:
+                for line in container.log[seen:]:
+                    output = run.stderr if line.stream == "stderr" else run.stdout
+                    await output.write(line.text.encode() + b"\n")
+                    seen += 1
+                if not _lives(runtime, container):
+                    return
+                if seen == len(container.log):
+                    await changed.wait()
+                    changed.clear()
+    finally:
+        await _stop(swallow)
+
+
+def _lives(runtime: Runtime, container: Container) -> bool:
+    return container.state is State.RUNNING and container.id in runtime.core.containers
+
+
+async def _swallow(reader: asyncio.StreamReader) -> None:
+    while await reader.read(PIECE_BYTES):
+        pass
+
+
+async def _while_running(
+    runtime: Runtime, container: Container, work: Coroutine[Any, Any, int]
+) -> int | None:
+    """The result of `work`; None if the container ended first."""
+    task = asyncio.create_task(work)
+    try:
+        with runtime.changes() as changed:
+            while not task.done() and _lives(runtime, container):
+                change = asyncio.create_task(changed.wait())
+                try:
+                    await asyncio.wait((task, change), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    change.cancel()
+                changed.clear()
+        if not task.done():
+            # What it was about to write when its container ended may still go out.
+            await asyncio.wait((task,), timeout=0.05)
+        return task.result() if task.done() else None
+    finally:
+        await _stop(task)
+
+
+async def _carry(target: Target, stream: Duplex) -> None:
+    """Bytes both ways until the pod's side has said everything."""
+    async with AsyncExitStack() as stack:
+        if callable(target):
+            ours, theirs = socket.socketpair()
+            reader, writer = await asyncio.open_connection(sock=ours)
+            inner = await asyncio.open_connection(sock=theirs)
+            handler = asyncio.create_task(run_handler(target, *inner))
+            stack.push_async_callback(_stop, handler)
+        else:
+            host, port = address(target)
+            reader, writer = await asyncio.open_connection(host, port)
+            handler = None
+        stack.callback(writer.close)
+        upward = asyncio.create_task(_pour(stream.reader, writer))
+        stack.push_async_callback(_stop, upward)
+        while data := await reader.read(PIECE_BYTES):
+            await stream.write(data)
+        if handler is not None:
+            await handler
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(PIECE_BYTES):
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()
+
+
+async def _stop(task: asyncio.Task[Any]) -> None:
+    """Cancel a helper and wait for its end; its own errors were nobody's business."""
+    task.cancel()
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()
+
+
+Work = Callable[[Channels], Awaitable[Outcome]]
+"""`execute` or `attach` with everything but the streams."""

@@ -1,0 +1,73 @@
+"""What a `FakeCRI` has as `streaming`: the programs to stream with, and the server behind the URLs.
+
+The server starts at the first Exec, Attach or PortForward and lives until `stop` or the end of its
+loop. What must never happen: a socket is opened in virtual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.errors import CriError
+from fakecri.streaming.programs import Programs
+from fakecri.streaming.tokens import Tokens
+from simtime import Clock, VirtualLoop
+
+if TYPE_CHECKING:
+    from fakecri.streaming.execution import Runtime
+    from fakecri.streaming.server import StreamingServer
+
+RESPONSES: Final[dict[type[Any], type[Any]]] = {
+    pb.ExecRequest: pb.ExecResponse,
+    pb.AttachRequest: pb.AttachResponse,
+    pb.PortForwardRequest: pb.PortForwardResponse,
+}
+
+
+class Streaming(Programs):
+    """The streams of one fake runtime; `command`, `attach` and `forward` program them."""
+
+    def __init__(self, runtime: Runtime, clock: Clock) -> None:
+        super().__init__()
+        self._runtime = runtime
+        self._tokens = Tokens(clock)
+        self._server: StreamingServer | None = None
+        self._starting = asyncio.Lock()
+        self.host = "127.0.0.1"
+        """Where the server listens; set it before the first request."""
+        self.port = 0
+        """0: a free one."""
+
+    async def answer(self, request: Message) -> Any:
+        """The response with the URL for a request that was checked already.
+
+        Raises: CriError UNIMPLEMENTED in virtual time, RESOURCE_EXHAUSTED for too many requests.
+        """
+        if isinstance(asyncio.get_running_loop(), VirtualLoop):
+            raise CriError(
+                grpc.StatusCode.UNIMPLEMENTED,
+                "streams need real time and sockets: run the fake on an ordinary loop or with "
+                "fakecri.server.serve; in virtual time use ExecSync",
+            )
+        async with self._starting:
+            if self._server is None:
+                from fakecri.streaming.server import StreamingServer
+
+                server = StreamingServer(self._runtime, self, self._tokens)
+                await server.start(self.host, self.port)
+                self._server = server
+        copy = type(request)()
+        copy.CopyFrom(request)
+        return RESPONSES[type(request)](url=self._server.url(self._tokens.put(copy), copy))
+
+    async def stop(self) -> None:
+        """End every stream and the server; the next request starts a new one."""
+        async with self._starting:
+            server, self._server = self._server, None
+            if server is not None:
+                await server.stop()

@@ -1,0 +1,149 @@
+"""The ends of streams that programs hold: readers, writers, a terminal's size.
+
+A program reads `asyncio.StreamReader`s and writes to `Output`s; what carries the bytes is below.
+`Valve` stops the carrier while some reader holds too much. What must never happen here: a reader
+that is gone keeps the carrier stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+READER_LIMIT_BYTES: Final = 256 * 1024
+
+
+class Output(Protocol):
+    """Where a program writes."""
+
+    async def write(self, data: bytes) -> None:
+        """Send `data`; returns when there is room for more. Raises: ConnectionError."""
+
+
+class Discard:
+    """An output that nobody asked for."""
+
+    async def write(self, data: bytes) -> None:
+        return None
+
+
+class TerminalOutput:
+    """What a terminal does with output: every line feed gets its carriage return."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    async def write(self, data: bytes) -> None:
+        await self._output.write(data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+
+
+async def cook(
+    raw: asyncio.StreamReader, echo: Output, cooked: asyncio.StreamReader, room: asyncio.Event
+) -> None:
+    """What a terminal does with input: echo it, end lines with LF, end the input at Ctrl-D.
+
+    Goes on only while `room` is set.
+    """
+    ended_here = False
+    while not ended_here and (piece := await raw.read(4096)):
+        lines = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text, control_d, _ = lines.partition(b"\x04")
+        ended_here = bool(control_d)
+        if text:
+            await echo.write(text)
+            cooked.feed_data(text)
+        await room.wait()
+    cooked.feed_eof()
+
+
+class Valve:
+    """Open while no reader is full. Stands in as the transport that `StreamReader` pauses."""
+
+    def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        self._pause = pause
+        self._resume = resume
+        self._full: list[asyncio.StreamReader] = []
+
+    def reader(self) -> asyncio.StreamReader:
+        """A reader that closes the valve while it holds more than twice its limit."""
+        reader = asyncio.StreamReader(limit=READER_LIMIT_BYTES)
+        reader.set_transport(_Lever(self, reader))
+        return reader
+
+    def close_for(self, reader: asyncio.StreamReader) -> None:
+        """That reader is full."""
+        self._full.append(reader)
+        if len(self._full) == 1:
+            self._pause()
+
+    def open_for(self, reader: asyncio.StreamReader) -> None:
+        """That reader has room, or is gone."""
+        if reader in self._full:
+            self._full.remove(reader)
+            if not self._full:
+                self._resume()
+
+
+class _Lever(asyncio.Transport):
+    """What one reader moves."""
+
+    def __init__(self, valve: Valve, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._valve = valve
+        self._reader = reader
+
+    def pause_reading(self) -> None:
+        self._valve.close_for(self._reader)
+
+    def resume_reading(self) -> None:
+        self._valve.open_for(self._reader)
+
+
+class Terminal:
+    """The size of the caller's terminal, as its resize messages say."""
+
+    def __init__(self) -> None:
+        self.columns = 0
+        self.rows = 0
+        self._changed = asyncio.Event()
+
+    async def changed(self) -> None:
+        """Wait for the next message, or return at once if one came since the last call."""
+        await self._changed.wait()
+        self._changed.clear()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Take a new size."""
+        self.columns, self.rows = columns, rows
+        self._changed.set()
+
+    async def follow(self, messages: asyncio.StreamReader) -> None:
+        """Apply resize messages (`{"Width":80,"Height":24}`, one after another) until they end."""
+        decoder = json.JSONDecoder()
+        text = ""
+        while piece := await messages.read(4096):
+            text = (text + piece.decode("utf-8", "replace")).lstrip()
+            while text:
+                try:
+                    size, end = decoder.raw_decode(text)
+                except ValueError:
+                    break  # the rest comes with the next piece
+                text = text[end:].lstrip()
+                self._take(size)
+            if len(text) > 4096:
+                return  # no resize messages at all
+
+    def _take(self, size: Any) -> None:
+        if isinstance(size, dict):
+            width, height = size.get("Width"), size.get("Height")
+            if isinstance(width, int) and isinstance(height, int):
+                self.resize(width, height)
+
+
+def ended() -> asyncio.StreamReader:
+    """A reader that is at its end: the input of a program that was given none."""
+    reader = asyncio.StreamReader()
+    reader.feed_eof()
+    return reader

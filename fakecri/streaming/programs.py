@@ -1,0 +1,159 @@
+"""What a test programs for the streams: commands, attach handlers, ports. The newest rule wins."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from fakecri.faults import Rule
+from fakecri.matching import Match, Subject
+from fakecri.streaming.commands import Program
+from fakecri.streaming.shell import PROGRAMS
+
+TcpHandler: TypeAlias = Callable[
+    [asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None
+]
+"""What `asyncio.start_server` takes, too."""
+Target: TypeAlias = int | str | TcpHandler
+
+
+class _StreamRule(Rule):
+    def __init__(self, rules: list[Rule], what: str, match: Match) -> None:
+        super().__init__(rules, what)
+        self.match = match
+
+
+class CommandRule(_StreamRule):
+    """A program under a name."""
+
+    def __init__(self, rules: list[Rule], name: str, program: Program, match: Match) -> None:
+        super().__init__(rules, f"the command {name!r} in containers ({match})", match)
+        self.name = name
+        self.program = program
+
+
+class AttachRule(_StreamRule):
+    """What an attached client talks to."""
+
+    def __init__(self, rules: list[Rule], program: Program, match: Match) -> None:
+        super().__init__(rules, f"attach to containers ({match})", match)
+        self.program = program
+
+
+class PortRule(_StreamRule):
+    """What listens on a port of a pod."""
+
+    def __init__(self, rules: list[Rule], port: int, target: Target, match: Match) -> None:
+        super().__init__(rules, f"port {port} of pods ({match})", match)
+        self.port = port
+        self.target = target
+
+
+class Programs:
+    """All of them, oldest first."""
+
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+
+    def command(
+        self,
+        name: str,
+        program: Program,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+    ) -> Rule:
+        """Containers that fit have this program: `program(Invocation) -> exit code`, may be async.
+
+        Names may be patterns (`web*`). Exec runs it for every command whose first word is `name`
+        or ends with `/name`, unless a `replies(...)` behaviour of the container answers.
+        """
+        return CommandRule(self.rules, name, program, Match(pod, container, image))
+
+    def attach(
+        self,
+        program: Program,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+    ) -> Rule:
+        """Clients that attach to containers that fit talk to `program(Invocation)`, not the log."""
+        return AttachRule(self.rules, program, Match(pod, container, image))
+
+    def forward(self, port: int, *, to: Target, pod: str | None = None) -> Rule:
+        """Port `port` (0: every port) of pods that fit leads `to` something.
+
+        A number is a port of this machine, a text `host:port`, and a function a handler as
+        `asyncio.start_server` takes it: `async def handler(reader, writer)`.
+        Raises: ValueError for a port that is none.
+        """
+        if not 0 <= port <= 65535:
+            raise ValueError(f"port: wanted 0 to 65535, got {port}")
+        if not callable(to):
+            address(to)
+        return PortRule(self.rules, port, to, Match(pod))
+
+    def commands_of(self, subject: Subject) -> dict[str, Program]:
+        """The programs of one container by name, the built-in ones among them."""
+        found = dict(PROGRAMS)
+        for rule in self.rules:
+            if isinstance(rule, CommandRule) and rule.match.fits(subject):
+                found[rule.name] = _counted(rule, rule.program)
+        return found
+
+    def attach_of(self, subject: Subject) -> Program | None:
+        """The handler for one container; None: it has none."""
+        for rule in reversed(self.rules):
+            if isinstance(rule, AttachRule) and rule.match.fits(subject):
+                return _counted(rule, rule.program)
+        return None
+
+    def port_of(self, subject: Subject, port: int) -> Target | None:
+        """Where a port of a pod leads; None: nothing listens."""
+        for rule in reversed(self.rules):
+            if isinstance(rule, PortRule) and rule.port in (0, port) and rule.match.fits(subject):
+                rule.take()
+                return rule.target
+        return None
+
+
+def _counted(rule: Rule, program: Program) -> Program:
+    def run(invocation: object) -> Awaitable[int | None] | int | None:
+        rule.take()
+        return program(invocation)  # type: ignore[arg-type]
+
+    return run
+
+
+def address(to: int | str) -> tuple[str, int]:
+    """Host and port of a target. Raises: ValueError.
+
+    >>> address(80), address("[::1]:80")
+    (('127.0.0.1', 80), ('::1', 80))
+    """
+    if isinstance(to, int):
+        host, port = "127.0.0.1", to
+    else:
+        host, _, text = to.rpartition(":")
+        if not host or not text.isdigit():
+            raise ValueError(f"to: wanted a port, 'host:port' or a handler, got {to!r}")
+        port = int(text)
+    if not 1 <= port <= 65535:
+        raise ValueError(f"to: wanted a port from 1 to 65535, got {port}")
+    return host.strip("[]"), port
+
+
+async def run_handler(
+    handler: TcpHandler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Run a TCP handler to its end, then close its side."""
+    try:
+        result = handler(reader, writer)
+        if inspect.isawaitable(result):
+            await result
+    finally:
+        writer.close()

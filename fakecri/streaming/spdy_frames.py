@@ -1,0 +1,311 @@
+"""SPDY/3.1 frames as values, their bytes, and back. No I/O and no state but the two zlib streams.
+
+A frame is 8 bytes of head and a payload (SPDY draft 3.1, 2.2). Header blocks of one direction
+share one zlib stream, so every control frame with headers must pass through the same `FrameReader`
+in order, also those nobody wants. What must never happen here: a frame is read beyond its length,
+or a small frame unpacks to more than `MAX_HEADERS_BYTES`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, TypeAlias
+
+from fakecri.streaming.spdy_dictionary import DICTIONARY
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+"""Lower-case names with their values, in order; a name may come more than once."""
+
+MAX_CONTROL_BYTES: Final = 1 << 20
+MAX_HEADERS_BYTES: Final = 1 << 18
+MAX_DATA_BYTES: Final = (1 << 24) - 1
+VERSION: Final = 3
+
+_HEAD: Final = Struct("!II")
+_U32: Final = Struct("!I")
+_CONTROL_BIT: Final = 1 << 31
+_ID_MASK: Final = _CONTROL_BIT - 1
+_FIN: Final = 1
+_UNIDIRECTIONAL: Final = 2
+
+SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS = 1, 2, 3, 4
+PING, GOAWAY, HEADERS, WINDOW_UPDATE = 6, 7, 8, 9
+
+PROTOCOL_ERROR: Final = 1
+INVALID_STREAM: Final = 2
+REFUSED_STREAM: Final = 3
+CANCEL: Final = 5
+STREAM_ALREADY_CLOSED: Final = 9
+
+
+class FrameError(ValueError):
+    """The bytes are no SPDY/3.1 frames; the session cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynStream:
+    """Opens a stream; `fin`: its opener will send nothing on it."""
+
+    stream_id: int
+    headers: Headers = ()
+    fin: bool = False
+    unidirectional: bool = False
+    associated_id: int = 0
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SynReply:
+    """Accepts a stream."""
+
+    stream_id: int
+    headers: Headers = ()
+    fin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoreHeaders:
+    """A HEADERS frame: more headers for an open stream."""
+
+    stream_id: int
+    headers: Headers = ()
+    fin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RstStream:
+    """Ends a stream at once, in both directions."""
+
+    stream_id: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """(flags, id, value) each."""
+
+    values: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Sent back as it is by the other side; odd ids are the client's."""
+
+    ping_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoAway:
+    """No new streams any more; those up to `last_stream_id` were handled."""
+
+    last_stream_id: int
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUpdate:
+    """`delta` more bytes may be sent on the stream (0: on the session)."""
+
+    stream_id: int
+    delta: int
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes of a stream."""
+
+    stream_id: int
+    data: bytes
+    fin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownControl:
+    """A control frame of a type that SPDY/3.1 does not have; receivers ignore it."""
+
+    kind: int
+
+
+Frame: TypeAlias = (
+    SynStream
+    | SynReply
+    | MoreHeaders
+    | RstStream
+    | Settings
+    | Ping
+    | GoAway
+    | WindowUpdate
+    | Data
+    | UnknownControl
+)
+
+
+class FrameWriter:
+    """Turns frames into bytes; one per direction of a session."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.compressobj(level=9, zdict=DICTIONARY)
+
+    def encode(self, frame: Frame) -> bytes:
+        """The bytes of `frame`. Raises: FrameError for data longer than a frame can be."""
+        match frame:
+            case Data(stream_id, data, fin):
+                if len(data) > MAX_DATA_BYTES:
+                    raise FrameError(f"{len(data)} bytes do not fit into one DATA frame")
+                return _HEAD.pack(stream_id & _ID_MASK, fin << 24 | len(data)) + data
+            case SynStream():
+                flags = frame.fin * _FIN | frame.unidirectional * _UNIDIRECTIONAL
+                ids = _HEAD.pack(frame.stream_id, frame.associated_id)
+                slot = bytes((frame.priority << 5, 0))
+                return _control(SYN_STREAM, flags, ids + slot + self._pack(frame.headers))
+            case SynReply(stream_id, headers, fin):
+                return _control(SYN_REPLY, int(fin), _U32.pack(stream_id) + self._pack(headers))
+            case MoreHeaders(stream_id, headers, fin):
+                return _control(HEADERS, int(fin), _U32.pack(stream_id) + self._pack(headers))
+            case RstStream(stream_id, status):
+                return _control(RST_STREAM, 0, _HEAD.pack(stream_id, status))
+            case Settings(values):
+                rows = (_HEAD.pack(flags << 24 | key, value) for flags, key, value in values)
+                return _control(SETTINGS, 0, _U32.pack(len(values)) + b"".join(rows))
+            case Ping(ping_id):
+                return _control(PING, 0, _U32.pack(ping_id))
+            case GoAway(last_stream_id, status):
+                return _control(GOAWAY, 0, _HEAD.pack(last_stream_id, status))
+            case WindowUpdate(stream_id, delta):
+                return _control(WINDOW_UPDATE, 0, _HEAD.pack(stream_id, delta))
+        raise FrameError(f"cannot send {frame}")
+
+    def _pack(self, headers: Headers) -> bytes:
+        block = pack_headers(headers)
+        return self._zlib.compress(block) + self._zlib.flush(zlib.Z_SYNC_FLUSH)
+
+
+class FrameReader:
+    """Turns bytes, in whatever pieces they come, into frames; one per direction of a session."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(zdict=DICTIONARY)
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are complete now. Raises: FrameError; then the session is over."""
+        self._bytes += data
+        while len(self._bytes) >= _HEAD.size:
+            first, second = _HEAD.unpack_from(self._bytes)
+            length = second & 0xFFFFFF
+            if first & _CONTROL_BIT and length > MAX_CONTROL_BYTES:
+                raise FrameError(f"a control frame of {length} bytes")
+            end = _HEAD.size + length
+            if len(self._bytes) < end:
+                return
+            payload = bytes(self._bytes[_HEAD.size : end])
+            del self._bytes[:end]
+            if first & _CONTROL_BIT:
+                yield self._control(first, second >> 24, payload)
+            else:
+                yield Data(first, payload, bool(second >> 24 & _FIN))
+
+    def _control(self, first: int, flags: int, payload: bytes) -> Frame:
+        version, kind = first >> 16 & 0x7FFF, first & 0xFFFF
+        if version != VERSION:
+            raise FrameError(f"a control frame of SPDY version {version}; wanted 3")
+        try:
+            return self._decode(kind, flags, payload)
+        except (IndexError, ValueError, zlib.error) as error:
+            raise FrameError(f"a malformed control frame of type {kind}: {error}") from None
+
+    def _decode(self, kind: int, flags: int, payload: bytes) -> Frame:
+        fin = bool(flags & _FIN)
+        match kind:
+            case _ if kind == SYN_STREAM:
+                return SynStream(
+                    _word(payload, 0) & _ID_MASK,
+                    self._unpack(payload[10:]),
+                    fin,
+                    bool(flags & _UNIDIRECTIONAL),
+                    _word(payload, 4) & _ID_MASK,
+                    payload[8] >> 5,
+                )
+            case _ if kind == SYN_REPLY:
+                return SynReply(_word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
+            case _ if kind == HEADERS:
+                return MoreHeaders(_word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
+            case _ if kind == SETTINGS:
+                return Settings(tuple(_settings(payload)))
+            case _ if kind == PING:
+                return Ping(_word(payload, 0))
+            case _ if kind == RST_STREAM:
+                return RstStream(_word(payload, 0) & _ID_MASK, _word(payload, 4))
+            case _ if kind == GOAWAY:
+                return GoAway(_word(payload, 0) & _ID_MASK, _word(payload, 4))
+            case _ if kind == WINDOW_UPDATE:
+                return WindowUpdate(_word(payload, 0) & _ID_MASK, _word(payload, 4) & _ID_MASK)
+        return UnknownControl(kind)
+
+    def _unpack(self, packed: bytes) -> Headers:
+        block = self._zlib.decompress(packed, MAX_HEADERS_BYTES)
+        if self._zlib.unconsumed_tail:
+            raise ValueError(f"more than {MAX_HEADERS_BYTES} bytes of headers")
+        return unpack_headers(block)
+
+
+def pack_headers(headers: Headers) -> bytes:
+    """The name/value block before compression; values of one name are joined with NUL."""
+    values: dict[str, list[str]] = {}
+    for name, value in headers:
+        values.setdefault(name.lower(), []).append(value)
+    block = [_U32.pack(len(values))]
+    for name, texts in values.items():
+        for part in (name.encode(), "\0".join(texts).encode()):
+            block += (_U32.pack(len(part)), part)
+    return b"".join(block)
+
+
+def unpack_headers(block: bytes) -> Headers:
+    """The headers of a name/value block. Raises: ValueError if it is cut or has a name twice."""
+    at = _U32.size
+
+    def text() -> str:
+        nonlocal at
+        start = at + _U32.size
+        at = start + _word(block, at)
+        if at > len(block):
+            raise ValueError("the header block is cut")
+        return block[start:at].decode()
+
+    headers: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for _ in range(_word(block, 0)):
+        name = text()
+        if not name or name != name.lower() or name in seen:
+            raise ValueError(f"header name {name!r} is empty, not in lower case, or there twice")
+        seen.add(name)
+        headers += ((name, value) for value in text().split("\0"))
+    return tuple(headers)
+
+
+def header(headers: Iterable[tuple[str, str]], name: str) -> str:
+    """The first value of `name` in any case; "" if it is not there."""
+    return next((value for key, value in headers if key == name.lower()), "")
+
+
+def _control(kind: int, flags: int, payload: bytes) -> bytes:
+    return _HEAD.pack(_CONTROL_BIT | VERSION << 16 | kind, flags << 24 | len(payload)) + payload
+
+
+def _word(payload: bytes, at: int) -> int:
+    if len(payload) < at + 4:
+        raise ValueError(f"wanted at least {at + 4} bytes, got {len(payload)}")
+    return int(_U32.unpack_from(payload, at)[0])
+
+
+def _settings(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    count = _word(payload, 0)
+    if len(payload) < 4 + 8 * count:
+        raise ValueError(f"{count} settings in {len(payload)} bytes")
+    for at in range(4, 4 + 8 * count, 8):
+        key = _word(payload, at)
+        yield key >> 24, key & 0xFFFFFF, _word(payload, at + 4)

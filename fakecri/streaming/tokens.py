@@ -1,0 +1,56 @@
+"""The requests that wait for their connection: a token each, used once, for a minute (CRI-115)."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Final
+
+import grpc
+from google.protobuf.message import Message
+
+from fakecri.errors import CriError
+from simtime import Clock, Rng
+
+LIFE_S: Final = 60.0
+MAX_WAITING: Final = 1000
+TOKEN_BYTES: Final = 6
+"""8 characters of URL-safe base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    request: Message
+    until_s: float
+
+
+class Tokens:
+    """Gives a token for a request, and the request for its token, once."""
+
+    def __init__(self, clock: Clock, rng: Rng | None = None) -> None:
+        self._clock = clock
+        self._random = (rng or Rng.from_system()).stream("streaming tokens")
+        self._waiting: dict[str, _Waiting] = {}  # oldest first
+
+    def put(self, request: Message) -> str:
+        """A new token for `request`. Raises: CriError RESOURCE_EXHAUSTED when too many wait."""
+        now_s = self._clock.monotonic_s()
+        for token in [t for t, w in self._waiting.items() if w.until_s < now_s]:
+            del self._waiting[token]
+        if len(self._waiting) >= MAX_WAITING:
+            text = "maximum number of in-flight requests exceeded"
+            raise CriError(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+        while (token := self._draw()) in self._waiting:
+            pass
+        self._waiting[token] = _Waiting(request, now_s + LIFE_S)
+        return token
+
+    def take(self, token: str) -> Message | None:
+        """The request of `token`, which is then used up; None if there is none or it is too old."""
+        waiting = self._waiting.pop(token, None)
+        if waiting is None or waiting.until_s < self._clock.monotonic_s():
+            return None
+        return waiting.request
+
+    def _draw(self) -> str:
+        return base64.urlsafe_b64encode(self._random.randbytes(TOKEN_BYTES)).decode()

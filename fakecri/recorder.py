@@ -182,7 +182,8 @@ class Recorder:
         """Write down that a call has arrived; `finish` ends it."""
         self._seq += 1
         subject = self._subjects.subject_of(method, request)
-        kept = _Kept(type(request), _masked(method, request).SerializeToString())
+        shown = _masked(request) if method == "PullImage" else request
+        kept = _Kept(type(request), shown.SerializeToString())
         call = Call(self._seq, method, subject, now_s, deadline_s, _request=kept)
         self._calls.append(call)
         return call
@@ -351,8 +352,8 @@ def _rank(wanted: Query, call: Call, differences: list[str]) -> int:
     return len(differences) + (len(fields(Match)) if other_method else 0)
 
 
-def _masked(method: str, request: Message) -> Message:
-    if method != "PullImage" or not request.HasField("auth"):
+def _masked(request: Message) -> Message:
+    if not request.HasField("auth"):
         return request
     copy = type(request)()
     copy.CopyFrom(request)

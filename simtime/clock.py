@@ -49,14 +49,14 @@ class VirtualClock(Clock):
     """The clock of one `VirtualLoop`: wall time is `start` plus the loop's time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
-        self._loop = loop
+        self._loop_time = loop.time
         self._start_ns = (start - _EPOCH) // timedelta(microseconds=1) * 1000
 
     def monotonic_s(self) -> float:
-        return self._loop.time()
+        return self._loop_time()
 
     def wall_ns(self) -> int:
-        return self._start_ns + round(self._loop.time() * NANOSECONDS)
+        return self._start_ns + round(self._loop_time() * NANOSECONDS)
 
 
 def format_rfc3339(wall_ns: int, *, digits: int = 0) -> str:

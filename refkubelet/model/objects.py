@@ -97,7 +97,8 @@ def _metadata(pod: Pod) -> ObjectMeta:
 
 def uid(pod: Pod) -> str:
     """metadata.uid; "" before it has one."""
-    return _metadata(pod).uid or ""
+    meta = pod.metadata or _metadata(pod)
+    return meta.uid or ""
 
 
 def full_name(pod: Pod) -> str:

@@ -8,7 +8,7 @@ leaves this module, a retry (retries are the callers' rules).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import grpc
@@ -270,11 +270,11 @@ class CriClient:
 
     # -- one way out ---------------------------------------------------------------------------
 
-    async def _call(
+    def _call(
         self, method: str, request: Message, deadline_s: float | None = None
-    ) -> Message:
+    ) -> Awaitable[Message]:
         """With the given deadline, or the request timeout."""
-        return await self._call_until(method, request, deadline_s or self.request_timeout_s)
+        return self._call_until(method, request, deadline_s or self.request_timeout_s)
 
     async def _call_until(self, method: str, request: Message, deadline_s: float | None) -> Message:
         try:

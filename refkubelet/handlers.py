@@ -120,12 +120,13 @@ class PodHandlers:
         """LIFE-004: pods whose queue time has come or whose active deadline has passed."""
         deps = self._deps
         due = frozenset(deps.workers.work_queue.take_due())
-        now = deps.clock.now()
-        self.syncs(
-            pod
-            for pod in deps.pods.pods()
-            if uid(pod) in due or past_active_deadline(pod, deps.statuses.get(uid(pod)), now)
-        )
+        self.syncs(pod for pod in deps.pods.pods() if uid(pod) in due or self._is_overdue(pod))
+
+    def _is_overdue(self, pod: Pod) -> bool:
+        if pod.spec is None or pod.spec.activeDeadlineSeconds is None:
+            return False  # nearly all pods, every second
+        deps = self._deps
+        return past_active_deadline(pod, deps.statuses.get(uid(pod)), deps.clock.now())
 
     def pleg_event(self, event: PodLifecycleEvent) -> None:
         """LIFE-003, PLEG-012."""

@@ -46,9 +46,13 @@ class Result:
     seen: str
 
 
-def configuration(manifests: Path) -> KubeletConfiguration:
-    """A kubelet with that manifest directory; all else as usual."""
-    return replace(parse_config(CONFIG, "kubelet.yaml"), static_pod_path=str(manifests))
+def configuration(directory: Path) -> KubeletConfiguration:
+    """A kubelet that reads and writes below `directory` only; all else as usual."""
+    return replace(
+        parse_config(CONFIG, "kubelet.yaml"),
+        static_pod_path=str(directory / "manifests"),
+        pod_logs_dir=str(directory / "logs"),
+    )
 
 
 async def measured(
@@ -66,8 +70,9 @@ async def measured(
         ids=Ids(rng),
         node_name="bench",
         root_dir=directory / "root",
+        container_logs_dir=directory / "links",
     )
-    kubelet = Kubelet(configuration(directory / "manifests"), deps)
+    kubelet = Kubelet(configuration(directory), deps)
     began, cpu_began = time.perf_counter(), time.process_time()
     task = asyncio.create_task(kubelet.run())
     seen = await until(kubelet)

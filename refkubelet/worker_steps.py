@@ -243,7 +243,8 @@ class PodSteps:
         directory = self._deps.root_dir / "pods" / uid(pod)
         try:
             for path in (directory, directory / "volumes", directory / "plugins"):
-                path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+                if not path.is_dir():  # nearly always they are there
+                    path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         except OSError as error:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)

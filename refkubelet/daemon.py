@@ -17,7 +17,7 @@ import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.cli import UsageError
@@ -33,7 +33,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine
-from refkubelet.runtime.transport import EndpointError, GrpcTarget, connect
+from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
 from simtime import Ids, RealClock, Rng
 
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-IMAGE_METHODS: Final = frozenset(
-    {"ListImages", "StreamImages", "ImageStatus", "PullImage", "RemoveImage", "ImageFsInfo"}
-)
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -190,25 +187,6 @@ def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
         return (str(probe.getsockname()[0]),)
 
 
-class _SplitTarget:
-    """Two runtimes' sockets as one target: the image methods go to `images`."""
-
-    def __init__(self, runtime: GrpcTarget, images: GrpcTarget) -> None:
-        self._runtime = runtime
-        self._images = images
-
-    def _owner(self, method: str) -> GrpcTarget:
-        return self._images if method in IMAGE_METHODS else self._runtime
-
-    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
-        return await self._owner(method).call(method, request, timeout_s=timeout_s)
-
-    def stream(
-        self, method: str, request: Any, *, timeout_s: float | None = None
-    ) -> AsyncIterator[Any]:
-        return self._owner(method).stream(method, request, timeout_s=timeout_s)
-
-
 @contextlib.asynccontextmanager
 async def _target(config: KubeletConfiguration) -> AsyncIterator[tuple[CriTarget, str]]:
     """The connected runtime, and what it calls itself: `<name>://<version>` (NODE-033).
@@ -216,17 +194,12 @@ async def _target(config: KubeletConfiguration) -> AsyncIterator[tuple[CriTarget
     Raises `EndpointError` when nothing that speaks CRI is there.
     """
     endpoint = config.container_runtime_endpoint
-    _, target, version = await connect(endpoint, config.runtime_request_timeout_s)
+    _, target, version = await connect(
+        endpoint, config.runtime_request_timeout_s, config.image_service_endpoint
+    )
     shown = f"{version.runtime_name}://{version.runtime_version}"
     log.info("runtime at %s: %s", endpoint, shown)
     try:
-        if config.image_service_endpoint in ("", endpoint):
-            yield target, shown
-            return
-        images = GrpcTarget(config.image_service_endpoint)
-        try:
-            yield _SplitTarget(target, images), shown
-        finally:
-            await images.close()
+        yield target, shown
     finally:
         await target.close()

@@ -1,11 +1,14 @@
 """gRPC to a runtime's socket: the real-time `CriTarget`, and the handshake with a runtime.
 
 Only for real time: grpc works on threads of its own, which virtual time cannot see. grpc.aio is
-imported when a target is made.
+imported when a target is made. What must never happen: a wrong socket is told by a traceback, or
+by silence; who listens and does not answer is given up within a stated time.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +19,8 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.records import RuntimeVersion
 
+log = logging.getLogger(__name__)
+
 UNIX: Final = "unix://"
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024  # CRI-005
 CHANNEL_OPTIONS: Final = (
@@ -23,10 +28,16 @@ CHANNEL_OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5000),  # how long a connection may take to come about
     ("grpc.max_reconnect_backoff_ms", 3000),
     ("grpc.enable_http_proxy", 0),
 )
 WANTED_VERSION: Final = "0.1.0"
+LISTENER_LIMIT_S: Final = 5.0
+PATIENCE_S: Final = 10.0  # silence of the runtime after which the user is told what is waited for
+IMAGE_METHODS: Final = frozenset(
+    {"ListImages", "StreamImages", "ImageStatus", "PullImage", "RemoveImage", "ImageFsInfo"}
+)
 
 
 class EndpointError(Exception):
@@ -55,19 +66,48 @@ def socket_path(endpoint: str) -> Path:
     path = Path(endpoint.removeprefix(UNIX))
     try:
         mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise _cannot_connect(endpoint, "no such file", _start_one(endpoint)) from None
     except OSError as error:
         raise _cannot_connect(endpoint, (error.strerror or str(error)).lower()) from None
     if not stat.S_ISSOCK(mode):
-        raise _cannot_connect(endpoint, "it is not a socket")
+        raise _cannot_connect(endpoint, "it is not a socket", _OTHER_SOCKET)
     return path
 
 
-def _cannot_connect(endpoint: str, why: str) -> EndpointError:
-    why = "no such file" if why.startswith("no such file") else why
-    return EndpointError(
-        f"cannot connect to the runtime at {endpoint}: {why}\n"
-        f"  start one: fakecri serve --listen {endpoint}"
-    )
+_OTHER_SOCKET: Final = (
+    "give --container-runtime-endpoint the socket of a runtime that serves runtime.v1 "
+    "(containerd 1.6 or newer, CRI-O, fakecri)"
+)
+
+
+def _start_one(endpoint: str) -> str:
+    return f"start one: fakecri serve --listen {endpoint}"
+
+
+def _cannot_connect(endpoint: str, why: str, hint: str = "") -> EndpointError:
+    text = f"cannot connect to the runtime at {endpoint}: {why}"
+    return EndpointError(f"{text}\n  {hint}" if hint else text)
+
+
+async def _check_listener(endpoint: str) -> None:
+    """Raises `EndpointError` unless somebody listens on that socket. grpc would say the same, but
+    not who is to blame."""
+    path = socket_path(endpoint)
+    try:
+        async with asyncio.timeout(LISTENER_LIMIT_S):
+            _, writer = await asyncio.open_unix_connection(str(path))
+    except TimeoutError:
+        why = f"what listens there takes no connection within {LISTENER_LIMIT_S:g} s"
+        raise _cannot_connect(endpoint, why) from None
+    except ConnectionRefusedError:
+        raise _cannot_connect(endpoint, "nobody listens there", _start_one(endpoint)) from None
+    except PermissionError:
+        hint = f"run as a user who may open {path}"
+        raise _cannot_connect(endpoint, "permission denied", hint) from None
+    except OSError as error:
+        raise _cannot_connect(endpoint, (error.strerror or str(error)).lower()) from None
+    writer.close()
 
 
 class GrpcTarget:
@@ -113,23 +153,56 @@ class GrpcTarget:
         await self._channel.close()
 
 
-async def handshake(client: CriClient, endpoint: str) -> RuntimeVersion:
+class SplitTarget:
+    """Two sockets as one target: the image service's methods go to `images`."""
+
+    def __init__(self, runtime: GrpcTarget, images: GrpcTarget) -> None:
+        self._runtime = runtime
+        self._images = images
+
+    def _owner(self, method: str) -> GrpcTarget:
+        return self._images if method in IMAGE_METHODS else self._runtime
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        return await self._owner(method).call(method, request, timeout_s=timeout_s)
+
+    def stream(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        return self._owner(method).stream(method, request, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        await self._runtime.close()
+        await self._images.close()
+
+
+async def handshake(
+    client: CriClient, endpoint: str, images_endpoint: str | None = None
+) -> RuntimeVersion:
     """Ask whether a CRI v1 runtime answers: Version, ImageFsInfo, Version("0.1.0") (CRI-002).
 
-    Raises `EndpointError` with what answered instead, and what to do.
+    `images_endpoint`: who answers ImageFsInfo, `endpoint` if not given. A silent runtime is
+    waited for as long as any call may take; that is logged. Raises `EndpointError` with what
+    answered instead, and what to do.
     """
+    notice = asyncio.get_running_loop().call_later(
+        PATIENCE_S,
+        log.warning,
+        "the runtime at %s does not answer; giving up after %g s (runtimeRequestTimeout)",
+        endpoint,
+        client.request_timeout_s,
+    )
+    asked = endpoint
     try:
         await client.version()
+        asked = images_endpoint or endpoint
         await client.image_fs_info()
+        asked = endpoint
         version = await client.version(WANTED_VERSION)
     except CriCallError as error:
-        if error.unimplemented:
-            raise EndpointError(
-                f"what answers at {endpoint} is not a CRI v1 runtime: {error.text}\n"
-                "  give --container-runtime-endpoint the socket of a runtime that serves "
-                "runtime.v1 (containerd 1.6 or newer, CRI-O, fakecri)"
-            ) from None
-        raise _cannot_connect(endpoint, error.text) from None
+        raise _no_cri(asked, error, client.request_timeout_s) from None
+    finally:
+        notice.cancel()
     if version.version != WANTED_VERSION:
         raise EndpointError(
             f"the runtime at {endpoint} speaks kubelet runtime API {version.version!r}, and this "
@@ -138,16 +211,36 @@ async def handshake(client: CriClient, endpoint: str) -> RuntimeVersion:
     return version
 
 
+def _no_cri(endpoint: str, error: CriCallError, limit_s: float) -> EndpointError:
+    """Somebody listens at `endpoint`; what is wrong with the answer."""
+    if error.unimplemented:
+        return EndpointError(
+            f"what answers at {endpoint} is not a CRI v1 runtime: {error.text}\n  {_OTHER_SOCKET}"
+        )
+    if error.code == "DEADLINE_EXCEEDED":
+        why = f"it takes calls and does not answer them within {limit_s:g} s"
+        return _cannot_connect(endpoint, why, _OTHER_SOCKET)
+    if error.code == "UNAVAILABLE":
+        detail = error.message.rpartition(f"{endpoint.removeprefix(UNIX)}: ")[2]
+        why = f"what listens there does not speak gRPC, or has just ended ({detail})"
+        return _cannot_connect(endpoint, why, _OTHER_SOCKET)
+    return _cannot_connect(endpoint, error.text)
+
+
 async def connect(
-    endpoint: str, request_timeout_s: float = 120.0
-) -> tuple[CriClient, GrpcTarget, RuntimeVersion]:
+    endpoint: str, request_timeout_s: float = 120.0, images_endpoint: str = ""
+) -> tuple[CriClient, GrpcTarget | SplitTarget, RuntimeVersion]:
     """A client that has shaken hands with the runtime at `endpoint`, its target (close it), and
-    what the runtime calls itself. Raises `EndpointError`."""
-    socket_path(endpoint)
-    target = GrpcTarget(endpoint)
+    what the runtime calls itself. `images_endpoint`: the image service's socket, where it is
+    another one. Raises `EndpointError`."""
+    endpoints = dict.fromkeys((endpoint, images_endpoint or endpoint))
+    for each in endpoints:
+        await _check_listener(each)
+    targets = [GrpcTarget(each) for each in endpoints]
+    target = targets[0] if len(targets) == 1 else SplitTarget(targets[0], targets[1])
     client = CriClient(target, request_timeout_s)
     try:
-        version = await handshake(client, endpoint)
+        version = await handshake(client, endpoint, images_endpoint)
     except BaseException:
         await target.close()
         raise

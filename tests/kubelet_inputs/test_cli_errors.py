@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from simtime import RealClock
 
 HEAD = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
     "failCgroupV1: false\nfailSwapOn: false\n"
 )
+ANOTHER_SOCKET = (
+    "  give --container-runtime-endpoint the socket of a runtime that serves runtime.v1 "
+    "(containerd 1.6 or newer, CRI-O, fakecri)"
+)
+OTHER_SERVER = """
+import contextlib, os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+held = []
+while True:
+    held.append(listener.accept()[0])
+    with contextlib.suppress(OSError):
+        held[-1].sendall(os.fsencode(sys.argv[2]))
+"""
+
+
+def accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
+
+
+def wait_until(condition: Callable[[], object], limit_s: float = 30.0) -> None:
+    clock = RealClock()
+    end_s = clock.monotonic_s() + limit_s
+    while not condition():
+        assert clock.monotonic_s() < end_s, "not in time"
+        select.select([], [], [], 0.05)
 
 
 def refkubelet(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -76,14 +108,31 @@ def test_an_unknown_eviction_signal_EVIC_001(config: Path) -> None:
 
 def test_a_socket_that_does_not_exist(config: Path, tmp_path: Path) -> None:
     endpoint = f"unix://{tmp_path}/no.sock"
-    text = complaint("--config", config, "--container-runtime-endpoint", endpoint)
-    assert text.startswith(f"refkubelet: cannot connect to the runtime at {endpoint}: no such file")
+    assert complaint("--config", config, "--container-runtime-endpoint", endpoint) == (
+        f"refkubelet: cannot connect to the runtime at {endpoint}: no such file\n"
+        f"  start one: fakecri serve --listen {endpoint}"
+    )
+
+
+def test_a_socket_of_images_that_does_not_exist(config: Path, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as runtime:
+        runtime.bind(str(tmp_path / "cri.sock"))
+        runtime.listen()
+        text = complaint(
+            *("--config", config),
+            *("--container-runtime-endpoint", f"unix://{tmp_path}/cri.sock"),
+            *("--image-service-endpoint", f"unix://{tmp_path}/no.sock"),
+        )
+    assert text.startswith(
+        f"refkubelet: cannot connect to the runtime at unix://{tmp_path}/no.sock: no such file\n"
+    )
 
 
 def test_a_file_that_is_no_socket(config: Path) -> None:
     text = complaint("--config", config, "--container-runtime-endpoint", f"unix://{config}")
-    assert text.startswith(
-        f"refkubelet: cannot connect to the runtime at unix://{config}: it is not a socket"
+    assert text == (
+        f"refkubelet: cannot connect to the runtime at unix://{config}: it is not a socket\n"
+        + ANOTHER_SOCKET
     )
 
 
@@ -92,7 +141,37 @@ def test_a_socket_nobody_listens_on(config: Path, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(path))
     text = complaint("--config", config, "--container-runtime-endpoint", f"unix://{path}")
-    assert text.startswith(f"refkubelet: cannot connect to the runtime at unix://{path}:")
+    assert text == (
+        f"refkubelet: cannot connect to the runtime at unix://{path}: nobody listens there\n"
+        f"  start one: fakecri serve --listen unix://{path}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("greeting", "detail"),
+    [
+        (b"", "connection attempt timed out before receiving SETTINGS frame"),
+        (b"220 mail.example.org ESMTP\r\n", "Failed parsing HTTP/2"),
+    ],
+    ids=["never answers", "speaks another protocol"],
+)
+def test_a_socket_that_is_no_cri(
+    config: Path, tmp_path: Path, greeting: bytes, detail: str
+) -> None:
+    """Whoever holds the socket already, nobody is told to start a runtime there."""
+    path = tmp_path / "other.sock"
+    with subprocess.Popen([sys.executable, "-c", OTHER_SERVER, str(path), greeting]) as server:
+        try:
+            wait_until(lambda: path.exists() and accepts(path))
+            text = complaint("--config", config, "--container-runtime-endpoint", f"unix://{path}")
+        finally:
+            server.kill()
+    first, _, hint = text.partition("\n")
+    assert first.startswith(
+        f"refkubelet: cannot connect to the runtime at unix://{path}: what listens there does not "
+        f"speak gRPC, or has just ended ({detail}"
+    )
+    assert hint == ANOTHER_SOCKET
 
 
 def test_an_endpoint_of_another_kind(config: Path) -> None:

@@ -291,6 +291,26 @@ async def test_calls_over_a_real_socket_CRI_001(tmp_path: Path) -> None:
         await transport.close()
 
 
+def test_a_runtime_that_takes_calls_and_never_answers_is_given_up_CRI_002() -> None:
+    late = Failure(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+    with pytest.raises(EndpointError) as caught:
+        run(lambda client: handshake(client, "unix:///x"), Version=late)
+    assert str(caught.value) == (
+        "cannot connect to the runtime at unix:///x: it takes calls and does not answer them "
+        "within 10 s\n  give --container-runtime-endpoint the socket of a runtime that serves "
+        "runtime.v1 (containerd 1.6 or newer, CRI-O, fakecri)"
+    )
+
+
+def test_the_image_service_is_blamed_for_its_own_answers_CRI_002() -> None:
+    with pytest.raises(EndpointError, match="what answers at unix:///images is not a CRI v1"):
+        run(
+            lambda client: handshake(client, "unix:///x", "unix:///images"),
+            Version=VERSION,
+            ImageFsInfo=Failure(grpc.StatusCode.UNIMPLEMENTED, "unknown service"),
+        )
+
+
 async def test_garbage_on_the_socket_is_no_cri(tmp_path: Path) -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 hello\r\n")

@@ -32,9 +32,12 @@ class Exits:
 
 @dataclass(frozen=True, slots=True)
 class Stops:
-    """How it answers the stop signal: ends with `code`, `after_s` seconds after the signal."""
+    """How it answers the stop signal: ends with `code`, `after_s` seconds after the signal.
 
-    code: int = 143
+    `code` None: as killed by the signal, 143 for SIGTERM.
+    """
+
+    code: int | None = None
     after_s: float = 0.0
 
 
@@ -98,6 +101,14 @@ class StartFails:
 
 
 @dataclass(frozen=True, slots=True)
+class OomKillsChild:
+    """The kernel kills a child process for memory: the container runs on, with reason OOMKilled
+    from then on, whatever it ends with (CRI-071)."""
+
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class WritesTerminationMessage:
     """Writes its termination message file just before it ends."""
 
@@ -105,7 +116,15 @@ class WritesTerminationMessage:
 
 
 Behavior: TypeAlias = (
-    Exits | Stops | Ignores | Prints | Replies | Uses | StartFails | WritesTerminationMessage
+    Exits
+    | Stops
+    | Ignores
+    | Prints
+    | Replies
+    | Uses
+    | StartFails
+    | OomKillsChild
+    | WritesTerminationMessage
 )
 
 KINDS: Final[Mapping[str, type[Any]]] = {
@@ -116,6 +135,7 @@ KINDS: Final[Mapping[str, type[Any]]] = {
     "replies": Replies,
     "uses": Uses,
     "start_fails": StartFails,
+    "oom_kills_child": OomKillsChild,
     "writes_termination_message": WritesTerminationMessage,
 }
 
@@ -125,8 +145,9 @@ def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str
     return Exits(code, after_s, reason, message)
 
 
-def stops(code: int = 143, *, after_s: float = 0.0) -> Stops:
-    """On the stop signal the container ends with `code`, after `after_s` seconds."""
+def stops(code: int | None = None, *, after_s: float = 0.0) -> Stops:
+    """On the stop signal the container ends with `code` (None: as killed by the signal, 143 for
+    SIGTERM), after `after_s` seconds."""
     return Stops(code, after_s)
 
 
@@ -172,6 +193,11 @@ def uses(
 def start_fails(message: str = StartFails().message) -> StartFails:
     """StartContainer fails with this text."""
     return StartFails(message)
+
+
+def oom_kills_child(*, at_s: float = 0.0) -> OomKillsChild:
+    """The kernel kills a child process of the container for memory, `at_s` after the start."""
+    return OomKillsChild(at_s)
 
 
 def writes_termination_message(text: str) -> WritesTerminationMessage:

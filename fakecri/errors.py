@@ -25,14 +25,6 @@ def unknown(details: str) -> CriError:
     return CriError(grpc.StatusCode.UNKNOWN, details)
 
 
-def not_found(kind: str, object_id: str) -> CriError:
-    """NOT_FOUND for an id that names nothing (CRI-023)."""
-    return CriError(
-        grpc.StatusCode.NOT_FOUND,
-        f'an error occurred when try to find {kind} "{object_id}": not found',
-    )
-
-
 def not_played(method: str) -> CriError:
     """UNIMPLEMENTED for a method that the fake does not play, with what to do about it."""
     return CriError(

@@ -10,7 +10,7 @@ from criapi.v1 import api_pb2 as pb
 
 from fakecri.errors import CriError
 from fakecri.messages import container_status, sandbox_status
-from fakecri.runtime import Core
+from fakecri.runtime import Core, News
 
 _Item: TypeAlias = pb.ContainerEventResponse | CriError
 
@@ -26,6 +26,7 @@ class EventStreams:
         """The events from now on; ends when the caller stops, or with an error."""
         queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._subscribers.append(queue)
+        self._core.watch = self._publish
         try:
             while True:
                 item = await queue.get()
@@ -34,24 +35,23 @@ class EventStreams:
                 yield item
         finally:
             self._subscribers.remove(queue)
+            if not self._subscribers:
+                self._core.watch = None  # an event costs something, so make none for nobody
 
     def end(self, error: CriError) -> None:
         """All streams end with `error`."""
         for queue in self._subscribers:
             queue.put_nowait(error)
 
-    def publish(self) -> None:
-        """Tell the core's news; the caller clears them."""
-        if not self._subscribers:
-            return
-        for news in self._core.news:
-            containers = self._core.containers_of(news.sandbox)
-            event = pb.ContainerEventResponse(
-                container_id=news.object_id,
-                container_event_type=news.kind,
-                created_at=news.time_ns,
-                pod_sandbox_status=sandbox_status(news.sandbox),
-                containers_statuses=[container_status(c, self._core.images) for c in containers],
-            )
-            for queue in self._subscribers:
-                queue.put_nowait(event)
+    def _publish(self, news: News) -> None:
+        """Tell all subscribers, with the state of the pod at this moment."""
+        containers = self._core.containers_of(news.sandbox)
+        event = pb.ContainerEventResponse(
+            container_id=news.object_id,
+            container_event_type=news.kind,
+            created_at=news.time_ns,
+            pod_sandbox_status=sandbox_status(news.sandbox),
+            containers_statuses=[container_status(c, self._core.images) for c in containers],
+        )
+        for queue in self._subscribers:
+            queue.put_nowait(event)

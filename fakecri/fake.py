@@ -13,17 +13,18 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri import image_calls, runtime_calls
+from fakecri import image_calls, list_streams, runtime_calls, stats_calls
 from fakecri.behavior import Behavior
+from fakecri.checkpoint import checkpoint
 from fakecri.errors import CriError, deadline_exceeded, not_played, status_code, unknown
 from fakecri.events import EventStreams
-from fakecri.faults import Rule
+from fakecri.faults import Rule, RuleBook
 from fakecri.files import HostFiles
 from fakecri.images import ImageStore, Registry, any_image, credentials_of
 from fakecri.instrument import Instrumented
@@ -32,13 +33,18 @@ from fakecri.matching import Match, Subject
 from fakecri.node import FakeNode
 from fakecri.objects import Container, Sandbox, State
 from fakecri.plan import Plan, plan_for
-from fakecri.runtime import LOST, SIGKILLED, Core
+from fakecri.runtime import LOST, SIGKILLED, Core, Identity
 from simtime import Clock, Ids, Rng
 
 if TYPE_CHECKING:
     from fakecri.streaming.host import Streaming
 
-HANDLERS = {**runtime_calls.HANDLERS, **image_calls.HANDLERS}
+HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    **runtime_calls.HANDLERS,
+    **stats_calls.HANDLERS,
+    **image_calls.HANDLERS,
+    "CheckpointContainer": checkpoint,
+}
 """The calls that take no time."""
 DEFAULT_IMAGES = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
@@ -59,7 +65,9 @@ class FakeCRI(Instrumented):
 
     `clock` None: the running loop's (a VirtualLoop's own clock, else the machine's). `images` are
     present from the start; every other reference is pulled from `registry` (default: it has all).
-    `write_logs` True: log files are written where the create request says. `seed` makes ids.
+    `write_logs` True: log files are written where the create request says. `ids` makes ids.
+    `runtime_name` and `runtime_version` (default: of this package) are what Version says;
+    `runtime_handlers` are the names RunPodSandbox takes beside "" (CRI-030).
     """
 
     def __init__(
@@ -71,20 +79,27 @@ class FakeCRI(Instrumented):
         images: Iterable[str] = DEFAULT_IMAGES,
         registry: Registry = any_image,
         write_logs: bool = False,
+        runtime_name: str = "fakecri",
+        runtime_version: str = "",
+        runtime_handlers: Iterable[str] = (),
         call_limit: int = 100_000,
     ) -> None:
         super().__init__(clock or LoopClock(), call_limit=call_limit)
         self.node = node or FakeNode()
         self._files = HostFiles(write_logs=write_logs)
         weakref.finalize(self, self._files.closer())
-        self.behaviors: list[Rule] = []
+        self.behaviors = RuleBook()
         store = ImageStore(registry)
         for reference in images:
             store.add(reference)
         self.core = Core(ids or Ids(Rng(0)), self.node, store, self._plan_of, self.clock.wall_ns)
+        self.core.identity = Identity(runtime_name, runtime_version or _own_version())
+        self.core.handlers = tuple(runtime_handlers)
         self._down: CriError | None = None
+        self._down_since_ns = 0
         self._timer: asyncio.TimerHandle | None = None
         self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self.list_batch_items = list_streams.BATCH_ITEMS
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
         self._streams = EventStreams(self.core)
         self._watchers: list[asyncio.Event] = []
@@ -109,6 +124,9 @@ class FakeCRI(Instrumented):
 
     def _behaves(self) -> Callable[..., Rule]:
         return self.behaves
+
+    def _rule_books(self) -> tuple[RuleBook, ...]:
+        return self.behaviors, self.faults.rules
 
     def _plan_of(self, container: Container) -> Plan:
         subject = _subject(container)
@@ -195,9 +213,17 @@ class FakeCRI(Instrumented):
         self._pump()
         return found[-1]
 
-    def crash(self) -> None:
+    def crash(self, *, loses_state: bool = False) -> None:
         """The runtime goes down: calls fail with UNAVAILABLE, also those that wait for a container;
-        containers run on, and their exits keep their codes (CRI-160, CRI-161 as 1.6)."""
+        containers run on (CRI-160).
+
+        `loses_state`: it forgets its sandboxes and containers, as after the loss of its database;
+        images stay.
+        """
+        self._pump()
+        self._down_since_ns = self.clock.wall_ns()
+        if loses_state:
+            self.core.forget()
         text = "connection error: the fake runtime is down"
         self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
         for future in (f for waiting in self._exits.values() for f in waiting if not f.done()):
@@ -205,9 +231,30 @@ class FakeCRI(Instrumented):
         self._exits.clear()
         self._streams.end(self._down)
 
-    def restart(self) -> None:
-        """The runtime is up again, with everything it knew (CRI-160)."""
+    @property
+    def is_down(self) -> bool:
+        """Between `crash` and `restart`."""
+        return self._down is not None
+
+    def restart(self, *, lost_exits: bool = False) -> None:
+        """The runtime is up again, with everything it knew (CRI-160).
+
+        `lost_exits`: containers that ended meanwhile show 255 `Unknown`, as containerd 1.7 and
+        later have it (CRI-161); else their own codes, as 1.6.
+        """
+        self._pump()
+        if self._down is not None and lost_exits:
+            self.core.lose_exits(self._down_since_ns)
         self._down = None
+
+    @contextmanager
+    def down(self, *, loses_state: bool = False, lost_exits: bool = False) -> Iterator[None]:
+        """The runtime is down inside the block: `crash`, then `restart`."""
+        self.crash(loses_state=loses_state)
+        try:
+            yield
+        finally:
+            self.restart(lost_exits=lost_exits)
 
     def reboot(self) -> None:
         """The node reboots: every container has exited, no sandbox is ready, a new boot id."""
@@ -261,10 +308,19 @@ class FakeCRI(Instrumented):
     ) -> AsyncIterator[Message]:
         if self._down is not None:
             raise self._down
-        if method != "GetContainerEvents":
+        if method == "GetContainerEvents":
+            async for event in self._streams.subscribe():
+                yield event
+            return
+        if method not in list_streams.STREAMS:
             raise not_played(method)
-        async for event in self._streams.subscribe():
-            yield event
+        self._pump()
+        stream = list_streams.STREAMS[method]
+        for batch in list_streams.batches(stream, request, self._listed, self.list_batch_items):
+            yield batch
+
+    def _listed(self, method: str, request: Message) -> Message:
+        return HANDLERS[method](self.core, request)
 
     async def _stop_container(self, request: pb.StopContainerRequest) -> Message:
         """CRI-060..064: signal, wait, kill. A deadline before the time-out kills nothing."""
@@ -283,12 +339,16 @@ class FakeCRI(Instrumented):
 
     async def _exec_sync(self, request: pb.ExecSyncRequest) -> Message:
         """CRI-111, CRI-112; the answer is what the container's behaviour says, else exit 0."""
-        container = self.core.find_container(request.container_id)
+        container = self.core.find_container(request.container_id, "ExecSync")
         if container.state is not State.RUNNING:
-            raise unknown(f"container is in CONTAINER_{container.state.name} state")
+            state = f"container is in CONTAINER_{container.state.name} state"
+            raise unknown(f"failed to exec in container: {state}")
         command = list(request.cmd)
         if not command:
-            raise unknown("failed to exec in container: failed to start exec: no command")
+            raise unknown(
+                f'failed to exec in container: failed to start exec "{self.core.ids.hex()}": '
+                "OCI runtime exec failed: exec failed: args must not be empty: unknown"
+            )
         reply = container.reply_to(command, container.age_s(self.clock.wall_ns()))
         if reply is None:
             return pb.ExecSyncResponse()
@@ -355,12 +415,13 @@ class FakeCRI(Instrumented):
 
     def _pump(self) -> bool:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
+        if self.core.quiet and self._timer_for is None and not self._watchers:
+            return True
         self.core.advance()
         if self.core.news:
             for news in self.core.news:
                 if _ends(news.kind):
                     self._wake(news.object_id)
-            self._streams.publish()
             self.core.news.clear()
         for work in self.core.writes:
             self._files.do(work)
@@ -400,6 +461,16 @@ class FakeCRI(Instrumented):
     def _on_timer(self) -> None:
         self._timer = self._timer_for = None
         self._pump()
+
+
+def _own_version() -> str:
+    """The version of this distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("refkubelet")
+    except PackageNotFoundError:
+        return "0.0.0"
 
 
 def _ends(kind: int) -> bool:

@@ -45,6 +45,18 @@ class Condition:
         return self.nth is None or self.seen == self.nth
 
 
+class RuleBook(list["Rule"]):
+    """The rules in force, oldest first. Remembers those that ended without ever deciding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended_unused: list[Rule] = []
+
+    def unused(self) -> list[Rule]:
+        """Rules that never decided anything, those that ended first."""
+        return [*self.ended_unused, *(rule for rule in self if not rule.hits)]
+
+
 class Rule:
     """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
 
@@ -66,8 +78,15 @@ class Rule:
 
     def remove(self) -> None:
         """The rule ends; calls that hang on it go on. Repeatable."""
-        if self in self._rules:
+        if self.active:
             self._rules.remove(self)
+            if not self.hits and isinstance(self._rules, RuleBook):
+                self._rules.ended_unused.append(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether it still decides."""
+        return self in self._rules
 
     def release(self) -> None:
         """Let the calls that hang on this rule go on, and hold no more."""
@@ -107,7 +126,7 @@ class FaultRules:
     """The call rules of one target, oldest first."""
 
     def __init__(self) -> None:
-        self.rules: list[Rule] = []
+        self.rules = RuleBook()
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from fakecri import verbose
+from fakecri.errors import unknown
 from fakecri.messages import image_message
 from fakecri.runtime import Core
 
@@ -19,13 +22,22 @@ def _list_images(core: Core, request: pb.ListImagesRequest) -> pb.ListImagesResp
 
 
 def _image_status(core: Core, request: pb.ImageStatusRequest) -> pb.ImageStatusResponse:
-    image = core.images.find(request.image.image)
-    return pb.ImageStatusResponse(image=image_message(image) if image else None)
+    image = core.images.find(_named(request))
+    response = pb.ImageStatusResponse(image=image_message(image) if image else None)
+    if image and request.verbose:
+        response.info["info"] = json.dumps(verbose.of_image(image))
+    return response
 
 
 def _remove_image(core: Core, request: pb.RemoveImageRequest) -> pb.RemoveImageResponse:
-    core.images.remove(request.image.image)
+    core.images.remove(_named(request))
     return pb.RemoveImageResponse()
+
+
+def _named(request: pb.ImageStatusRequest | pb.RemoveImageRequest) -> str:
+    if not request.image.image:  # malformed ones are just not there, an empty one is an error
+        raise unknown('can not resolve "" locally: ambiguous digest string')
+    return request.image.image
 
 
 def _image_fs_info(core: Core, request: pb.ImageFsInfoRequest) -> pb.ImageFsInfoResponse:

@@ -17,6 +17,7 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.errors import CriError, unknown
+from fakecri.lookup import shown
 
 _NAME: Final = re.compile(
     r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
@@ -84,6 +85,7 @@ class Image:
     size_bytes: int = DEFAULT_SIZE_BYTES
     uid: int | None = None
     username: str = ""
+    stop_signal: str = ""  # "": none of its own
     pinned: bool = False
 
 
@@ -98,6 +100,7 @@ class RegistryImage:
     error_code: str = "UNKNOWN"
     uid: int | None = None
     username: str = ""
+    stop_signal: str = ""  # the image's STOPSIGNAL (CRI-061)
     credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
 
 
@@ -133,7 +136,11 @@ class ImageStore:
         image_id = _digest(f"config of {content}")
         manifest = ref.digest or _digest(f"manifest of {content}")
         old = self.images.get(image_id) or Image(
-            image_id, (), (), source.size_bytes, source.uid, source.username, pinned
+            image_id,
+            size_bytes=source.size_bytes,
+            uid=source.uid,
+            username=source.username,
+            stop_signal=source.stop_signal,
         )
         tags = (str(ref),) if ref.tag else ()
         new = replace(
@@ -164,6 +171,19 @@ class ImageStore:
         found = (i for i in self.images.values() if wanted in i.tags or wanted in i.digests)
         return next(found, None)
 
+    def resolve(self, reference: str) -> Image:
+        """The image that a container is to be made of; it is never pulled (CRI-051).
+
+        Raises CriError: NOT_FOUND, or UNKNOWN for an empty reference.
+        """
+        if not reference:
+            raise unknown('failed to resolve image "": ambiguous digest string')
+        image = self.find(reference)
+        if image is None:
+            text = f'failed to resolve image "{shown(reference)}": not found'
+            raise CriError(grpc.StatusCode.NOT_FOUND, text)
+        return image
+
     def look_up_in_registry(
         self, reference: str, credentials: tuple[str, str] | None = None
     ) -> RegistryImage:
@@ -171,7 +191,8 @@ class ImageStore:
         try:
             normal = str(parse_reference(reference))
         except ValueError as error:
-            raise unknown(f'failed to parse image reference "{reference}": {error}') from None
+            name = shown(reference)
+            raise unknown(f'failed to parse image reference "{name}": {error}') from None
         source = self.registry(normal)
         if source is None:
             raise CriError(

@@ -15,7 +15,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.errors import deadline_exceeded
-from fakecri.faults import Condition, FaultRules, On, Rule
+from fakecri.faults import Condition, FaultRules, On, Rule, RuleBook
 from fakecri.matching import Match
 from fakecri.recorder import Call, Recorder
 from simtime import Clock
@@ -134,6 +134,17 @@ class Instrumented(ABC):
         require_method(method)
         match = Match(pod, container, image, attempt)
         return On(self.faults, Condition(method, match, nth, where), self._behaves())
+
+    def rules(self) -> list[Rule]:
+        """The rules in force: on behaviours, then on calls, each oldest first."""
+        return [rule for book in self._rule_books() for rule in book]
+
+    def unused_rules(self) -> list[Rule]:
+        """The rules that never decided anything, also those that have ended."""
+        return [rule for book in self._rule_books() for rule in book.unused()]
+
+    def _rule_books(self) -> tuple[RuleBook, ...]:
+        return (self.faults.rules,)
 
     def _behaves(self) -> Callable[..., Rule] | None:
         """What programs behaviours; None where containers are real."""

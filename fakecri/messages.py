@@ -12,6 +12,7 @@ from criapi.v1 import api_pb2 as pb
 
 from fakecri.images import Image, ImageStore
 from fakecri.objects import Container, Sandbox, State
+from fakecri.stop_signals import wire_value
 
 # CRI-070: the reason follows from the exit code unless something else is known.
 COMPLETED: Final = "Completed"
@@ -93,6 +94,10 @@ def container_status(container: Container, images: ImageStore) -> pb.ContainerSt
         log_path=container.log_path,
     )
     status.resources.linux.CopyFrom(container.resources)
+    status.stop_signal = wire_value(container.stop_signal)
+    _tell_user(status.user.linux, container, image)
+    if container.oom_killed:  # CRI-071: also while it runs
+        status.reason = OOM_KILLED
     if container.state is not State.CREATED:
         status.started_at = container.started_at_ns
     if container.state is State.EXITED:
@@ -101,6 +106,19 @@ def container_status(container: Container, images: ImageStore) -> pb.ContainerSt
         status.reason = container.reason
         status.message = container.message
     return status
+
+
+def _tell_user(user: pb.LinuxContainerUser, container: Container, image: Image | None) -> None:
+    """The user the process runs as: the request's, else the image's, else root (CRI-084)."""
+    security = container.config.linux.security_context
+    if security.HasField("run_as_user"):
+        user.uid = security.run_as_user.value
+    elif image is not None and image.uid is not None:
+        user.uid = image.uid
+    user.gid = security.run_as_group.value
+    user.supplemental_groups.extend(
+        dict.fromkeys((user.gid, *security.supplemental_groups))  # containerd puts the gid first
+    )
 
 
 def _shown_image(container: Container, image: Image | None) -> pb.ImageSpec:

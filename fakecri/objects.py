@@ -55,13 +55,9 @@ class Sandbox:
     created_at_ns: int
     ip: str = ""
     ready: bool = True
+    resources: pb.LinuxContainerResources | None = None  # of UpdatePodSandboxResources (CRI-122)
+    overhead: pb.LinuxContainerResources | None = None
     row: pb.PodSandbox | None = None  # of ListPodSandbox, see messages.sandbox_item
-
-    @property
-    def name_key(self) -> str:
-        """What no other sandbox may be called (CRI-024)."""
-        meta = self.config.metadata
-        return f"{meta.name}_{meta.namespace}_{meta.uid}_{meta.attempt}"
 
     @property
     def on_host_network(self) -> bool:
@@ -104,7 +100,9 @@ class Container:
     end_reason: str = ""
     end_message: str = ""
     lines_written: int = 0
+    stop_signal: str = "SIGTERM"
     stop_signalled: bool = False
+    oom_killed: bool = False  # a process of it was: sticky (CRI-071)
     replies_given: dict[int, int] = field(default_factory=dict)
     log: list[LogLine] = field(default_factory=list)
     row: pb.Container | None = None  # of ListContainers, see messages.container_item
@@ -120,12 +118,6 @@ class Container:
     @property
     def attempt(self) -> int:
         return int(self.config.metadata.attempt)
-
-    @property
-    def name_key(self) -> str:
-        """What no other container may be called (CRI-024); the pod as the create request had it."""
-        pod = self.pod
-        return f"{self.name}_{pod.name}_{pod.namespace}_{pod.uid}_{self.attempt}"
 
     def reply_to(self, command: Sequence[str], age_s: float) -> Reply | None:
         """Its next answer to `command` at that age, counted as given; None: no rule answers."""

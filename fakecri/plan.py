@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fakecri import stop_signals
 from fakecri.behavior import (
     Behavior,
     Exits,
     Ignores,
+    OomKillsChild,
     Prints,
     Replies,
     Reply,
@@ -39,11 +41,17 @@ class Plan:
     replies: tuple[Replies, ...] = ()  # the first that fits answers
     uses: Uses = _NO_USE
     start_fails: StartFails | None = None
+    child_oom: OomKillsChild | None = None
     termination_message: str = ""
 
-    def stop_delay_s(self, age_s: float) -> float | None:
+    def stop_delay_s(self, age_s: float, signal: str = stop_signals.DEFAULT) -> float | None:
         """Seconds from a stop signal at that age to the exit; None: the signal is ignored."""
-        if self.ignores is not None and age_s < self.ignores.for_s:
+        ignored = self.ignores
+        if (
+            ignored is not None
+            and age_s < ignored.for_s
+            and stop_signals.normal(ignored.signal) == signal
+        ):
             return None
         return self.stops.after_s
 
@@ -101,6 +109,8 @@ def _with(plan: Plan, behavior: Behavior) -> Plan:
             return replace(plan, ignores=behavior)
         case Uses():
             return replace(plan, uses=behavior)
+        case OomKillsChild():
+            return replace(plan, child_oom=behavior)
         case StartFails():
             return replace(plan, start_fails=behavior)
         case WritesTerminationMessage():

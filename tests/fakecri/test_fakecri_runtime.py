@@ -479,17 +479,6 @@ def test_removing_an_image_by_one_name_removes_all_CRI_095() -> None:
     virtual(main, images=(), registry=registry)
 
 
-def test_methods_not_played_say_what_to_program_CRI_004() -> None:
-    async def main(fake: FakeCRI) -> None:
-        code, text = await refused(
-            fake.call("CheckpointContainer", cri.CheckpointContainerRequest())
-        )
-        assert code == "UNIMPLEMENTED"
-        assert 'cri.on("CheckpointContainer").answers(' in text
-
-    virtual(main)
-
-
 def test_one_seed_gives_the_same_ids() -> None:
     async def main(fake: FakeCRI) -> str:
         return await started(fake)

@@ -8,18 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 if TYPE_CHECKING:
     from conformance.harness.limits import Span
     from conformance.harness.node import Node
 
+T = TypeVar("T")
 LAST_CALLS = 15
 LAST_EVENTS = 8
 
 
 class ExpectationFailed(AssertionError):
     """The kubelet under test did not do what the case expects."""
+
+
+class Seen(list[T]):
+    """Something observed several times. An index that was not reached is a failure of the kubelet,
+    not an IndexError of the case."""
+
+    def __init__(self, items: Iterable[T], node: Node, what: str) -> None:
+        super().__init__(items)
+        self._node = node
+        self._what = what
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> T | list[T]:
+        if not isinstance(index, slice) and not -len(self) <= int(index) < len(self):
+            number = int(index) + 1 if int(index) >= 0 else -int(index)
+            raise failure(self._node, f"at least {number} of {self._what}", f"{len(self)}")
+        return super().__getitem__(index)
 
 
 def expect(node: Node, holds: object, expected: str, seen: object = "") -> None:

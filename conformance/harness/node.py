@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from conformance.harness import limits
-from conformance.harness.expect import failure
+from conformance.harness.expect import Seen, failure
 from conformance.harness.manifests import PodPlan
 from conformance.harness.observe import Observations, call_line, is_write, write_name
 
@@ -198,9 +198,10 @@ class Node:
         container: str | None = None,
         since_s: float = 0.0,
     ) -> list[Any]:
-        """The recorded CRI calls (fakecri's `Call`), times as in `now_s` plus the run's start."""
+        """The recorded CRI calls (fakecri's `Call`), in order; `time_s` tells when."""
         found = self._parts.runtime.calls(method, pod and self.runtime_name(pod), container)
-        return [c for c in found if c.started_s - self._start_s >= since_s - 1e-9]
+        kept = [c for c in found if c.started_s - self._start_s >= since_s - 1e-9]
+        return Seen(kept, self, _words(method or "call", pod, container))
 
     def count(
         self,
@@ -217,7 +218,8 @@ class Node:
     ) -> list[float]:
         """Arrival of these calls, in seconds since the case began."""
         found = self.calls(method, pod=pod, container=container)
-        return [c.started_s - self._start_s for c in found]
+        times = [c.started_s - self._start_s for c in found]
+        return Seen(times, self, _words(method, pod, container))
 
     def time_s(self, call: Any) -> float:
         """When `call` arrived, in seconds since the case began."""
@@ -278,12 +280,13 @@ class Node:
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
         """Events at the API, oldest first: about that pod, or all."""
         wanted = pod and self.runtime_name(pod)
-        return [
+        found = [
             e
             for e in self._observed.events
             if (reason is None or e["reason"] == reason)
             and (wanted is None or e["involvedObject"]["name"] == wanted)
         ]
+        return Seen(found, self, _words("event", reason, pod))
 
     def event_count(self, reason: str, *, pod: str | None = None) -> int:
         """How often that happened: repeated events count (BACK-012)."""
@@ -322,6 +325,10 @@ class Node:
             within_s=limits.START_S,
             what=f"containers {', '.join(names or ['main'])} of pod {pod} run",
         )
+
+
+def _words(*words: str | None) -> str:
+    return " ".join(word for word in words if word)
 
 
 def _container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ async def a_failed_sandbox_is_tried_again(node: Node) -> None:
     node.on("RunPodSandbox", pod="web").fails("UNKNOWN", "no network", times=1)
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
-    first, second = node.calls("RunPodSandbox", pod="web")
+    first, second = (node.calls("RunPodSandbox", pod="web")[i] for i in (0, 1))
     expect(node, first.error and not second.error, "one failure, then success")
     expect_equal(node, node.count("CreateContainer", pod="web"), 1, "CreateContainer calls")
     pause = second.started_s - first.started_s

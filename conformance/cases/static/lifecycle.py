@@ -33,10 +33,10 @@ async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
         what="the second version starts",
     )
     expect_equal(node, sandbox_versions(node), ["1", "2"], "versions")
-    stopped = max(node.ended_s(c) for c in node.calls("StopPodSandbox", pod="web")[:1])
+    stopped = node.ended_s(node.calls("StopPodSandbox", pod="web")[0])
     new = node.times_s("RunPodSandbox", pod="web")[1]
     expect(node, new >= stopped, "RunPodSandbox after the old sandbox stopped", new - stopped)
-    old, young = node.calls("CreateContainer", pod="web")
+    old, young = (node.calls("CreateContainer", pod="web")[i] for i in (0, 1))
     expect(node, old.uid != young.uid, "another UID", young.uid)
     expect_equal(node, young.attempt, 0, "attempt of the new pod's container")
 
@@ -72,7 +72,7 @@ async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None
         within_s=2 + limits.STOP_S + limits.START_S,
         what="the pod runs again",
     )
-    first, second = node.calls("CreateContainer", pod="web")
+    first, second = (node.calls("CreateContainer", pod="web")[i] for i in (0, 1))
     expect_equal(node, second.uid, first.uid, "UID")
     stops = node.calls("StopContainer", pod="web")
     expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")

@@ -1,0 +1,73 @@
+"""Cases can fail: refkubelets with one thing wrong, and the case that notices."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.harness.environment import Choice
+from conformance.harness.results import Outcome
+from conformance.harness.run import run_virtual_case
+from conformance.registry import load_cases
+
+CASES = {case.id: case for case in load_cases()}
+
+
+def always(value: Any) -> Callable[..., Any]:
+    return lambda *_, **__: value
+
+
+MUTANTS: dict[str, tuple[str, Any, str]] = {
+    "back-off begins at 5 s": ("refkubelet.runtime.backoff.INITIAL_DELAY_S", 5.0, "backoff-series"),
+    "back-off for ever in force": (
+        "refkubelet.runtime.backoff.expired", always(False), "backoff-reset",
+    ),
+    "back-off forgotten each time": (
+        "refkubelet.runtime.backoff.expired", always(True), "backoff-series",
+    ),
+    "one second is enough to stop": (
+        "refkubelet.runtime.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
+    ),
+    "OnFailure restarts after success": (
+        "refkubelet.runtime.actions.container_should_restart", always(True),
+        "policy-on-failure-zero",
+    ),
+    "nothing restarts": (
+        "refkubelet.runtime.actions.container_should_restart", always(False), "killed-restarts",
+    ),
+    "hidden manifests are read": (
+        "refkubelet.pods.file_source.is_manifest_name", always(True), "static-ignored-files",
+    ),
+    "a new version starts beside the old": (
+        "refkubelet.pod_workers.start_order.may_start", always(True), "static-edit",
+    ),
+    "static pods can be evicted": (
+        "refkubelet.eviction.manager.is_critical", always(False), "evict-not-static",
+    ),
+    "static pods are refused under pressure": (
+        "refkubelet.eviction.admission.is_critical", always(False), "static-admitted",
+    ),
+    "sidecars stop together with the rest": (
+        "refkubelet.runtime.kill.termination_prerequisites", always({}), "sidecar-stops-last",
+    ),
+    "evictions give half a minute": (
+        "refkubelet.eviction.kill.HARD_GRACE_S", 30, "evict-hard",
+    ),
+    "housekeeping once a minute": (
+        "refkubelet.sync_loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_wrong_kubelet_is_noticed(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, wrong, case = MUTANTS[mutant]
+    monkeypatch.setattr(place, wrong)
+    result = run_virtual_case(CASES[case], Choice())
+    assert result.outcome is Outcome.FAILED, f"{case}: {result.outcome.value} {result.detail}"
+
+
+@pytest.mark.parametrize("case", sorted({case for _, _, case in MUTANTS.values()}))
+def test_the_right_kubelet_passes(case: str) -> None:
+    result = run_virtual_case(CASES[case], Choice())
+    assert result.outcome is Outcome.PASSED, result.detail

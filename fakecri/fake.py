@@ -416,8 +416,6 @@ class FakeCRI(Instrumented):
     def _pump(self) -> bool:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
         if self.core.quiet and self._timer_for is None and not self._watchers:
-            return True
-        if self.core.quiet and self._timer_for is None and not self._watchers:
             return True  # as it is around nearly every call
         self.core.advance()
         if self.core.news:

@@ -108,11 +108,6 @@ class Core:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
-    @property
-    def quiet(self) -> bool:
-        """Whether there is nothing planned and nothing to tell."""
-        return not (self._due or self.news or self.writes)
-
     def advance(self) -> None:
         """Apply everything that is due now, in order of its time."""
         if not self._due:

@@ -1,0 +1,43 @@
+"""Unchanged list answers are not converted again, and changed ones always are."""
+
+from __future__ import annotations
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.runtime import convert
+from refkubelet.runtime.listings import Listings, container_list_request
+
+
+def answer(*states: int) -> cri.ListContainersResponse:
+    rows = [
+        cri.Container(id=f"c{i}", state=state, labels={"io.kubernetes.pod.uid": "u"})
+        for i, state in enumerate(states)
+    ]
+    return cri.ListContainersResponse(containers=rows)
+
+
+def test_the_same_answer_gives_the_same_tuple() -> None:
+    lists = Listings(lambda message: message.containers, convert.listed_container)
+    first = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
+    assert lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False) is first
+
+
+def test_a_changed_state_gives_a_new_tuple() -> None:
+    lists = Listings(lambda message: message.containers, convert.listed_container)
+    before = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
+    after = lists.records(answer(cri.CONTAINER_EXITED), alive_only=False)
+    assert [c.state.value for c in (*before, *after)] == ["running", "exited"]
+
+
+def test_lists_with_another_filter_are_kept_apart() -> None:
+    lists = Listings(lambda message: message.containers, convert.listed_container)
+    everything = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
+    lists.records(answer(), alive_only=True)
+    assert lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False) is everything
+
+
+def test_requests_carry_the_filter_CRI_082() -> None:
+    request = container_list_request("u", True)
+    assert request.filter.label_selector == {"io.kubernetes.pod.uid": "u"}
+    assert request.filter.state.state == cri.CONTAINER_RUNNING
+    assert container_list_request("", False).filter == cri.ContainerFilter()

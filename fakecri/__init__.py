@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fakecri.background import ServedFake, serve
     from fakecri.behavior import (
         Behavior,
         Reply,
@@ -45,6 +46,7 @@ _HOMES = {
     "Filesystem": "node",
     "RegistryImage": "images",
     "Reply": "behavior",
+    "ServedFake": "background",
     "any_image": "images",
     "exits": "behavior",
     "ignores": "behavior",
@@ -52,6 +54,7 @@ _HOMES = {
     "prints": "behavior",
     "registry_of": "images",
     "replies": "behavior",
+    "serve": "background",
     "start_fails": "behavior",
     "stops": "behavior",
     "uses": "behavior",
@@ -67,6 +70,7 @@ __all__ = [
     "Filesystem",
     "RegistryImage",
     "Reply",
+    "ServedFake",
     "any_image",
     "exits",
     "ignores",
@@ -74,6 +78,7 @@ __all__ = [
     "prints",
     "registry_of",
     "replies",
+    "serve",
     "start_fails",
     "stops",
     "uses",

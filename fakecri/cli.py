@@ -1,4 +1,5 @@
 """`fakecri serve` and `fakecri proxy`: the fake on a socket, and faults in front of a real runtime.
+`fakecri ctl` programs either while it runs (see `fakecri.control.ctl`).
 
 Exit codes: 0 after SIGINT or SIGTERM, 2 for anything the user can mend (one line on stderr).
 Imports that cost time wait until a command runs, so `--help` answers at once.
@@ -11,12 +12,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakecri.instrument import Instrumented
     from fakecri.server import GrpcUpstream
     from fakecri.target import CriTarget
 
@@ -25,6 +27,8 @@ examples:
   fakecri serve --listen unix:///tmp/cri.sock --script crash.yaml
   fakecri proxy --upstream unix:///run/containerd/containerd.sock --listen unix:///tmp/cri.sock \\
                 --record calls.jsonl
+  fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
+  fakecri ctl --control unix:///tmp/ctl.sock kill --container web
 """
 
 
@@ -34,14 +38,28 @@ class CommandError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    arguments = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["ctl"]:
+        from fakecri.control import ctl
+
+        return ctl.main(words[1:])
+    arguments = _parser().parse_args(words)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
     try:
-        asyncio.run(_serve(arguments) if arguments.command == "serve" else _proxy(arguments))
+        with asyncio.Runner(loop_factory=_loop_factory(arguments)) as runner:
+            runner.run(_serve(arguments) if arguments.command == "serve" else _proxy(arguments))
     except CommandError as error:
         print(f"fakecri: error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.AbstractEventLoop]:
+    if getattr(arguments, "clock", "real") == "manual":
+        from simtime import ManualLoop
+
+        return ManualLoop
+    return asyncio.new_event_loop
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,9 +83,19 @@ def _parser() -> argparse.ArgumentParser:
         help="directory that the images are said to be in; a kubelet on this machine looks at the "
         "filesystem below it, so it must exist (default: %(default)s)",
     )
+    serve.add_argument(
+        "--clock",
+        choices=("real", "manual"),
+        default="real",
+        help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
+    )
+    commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
     for command in (serve, proxy):
         command.add_argument(
             "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
+        )
+        command.add_argument(
+            "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
         )
         command.add_argument(
             "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
@@ -99,7 +127,10 @@ async def _serve(arguments: argparse.Namespace) -> None:
             apply_script(script, cri)
     except ScriptError as error:
         raise CommandError(str(error)) from None
-    await _listen(cri, arguments)
+    try:
+        await _listen(cri, arguments)
+    finally:
+        await cri.stop_streaming()  # a call log in front of the fake hides it from the server
 
 
 async def _proxy(arguments: argparse.Namespace) -> None:
@@ -135,20 +166,26 @@ async def _check_upstream(upstream: GrpcUpstream) -> None:
         ) from None
 
 
-async def _listen(target: CriTarget, arguments: argparse.Namespace) -> None:
-    """Serve until SIGINT or SIGTERM; the socket is removed at the end."""
+async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> None:
+    """Serve until SIGINT or SIGTERM; the sockets are removed at the end."""
     from fakecri.call_log import CallLog
+    from fakecri.control.api import serve_control
     from fakecri.endpoint import EndpointError
     from fakecri.server import serve
-    from simtime import RealClock
+    from simtime import ManualLoop
+
+    if getattr(arguments, "clock", "real") == "manual" and not arguments.control:
+        raise CommandError("--clock manual: time would stand still for ever; give --control too")
 
     ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        loop.add_signal_handler(number, ended.set)
+    target: CriTarget = instrumented
     async with AsyncExitStack() as stack:
         if arguments.record:
             try:
-                log = CallLog(target, arguments.record, RealClock())
+                log = CallLog(target, arguments.record, instrumented.clock)
             except OSError as error:
                 raise CommandError(
                     f"cannot write --record {arguments.record}: {(error.strerror or '').lower()}"
@@ -156,8 +193,15 @@ async def _listen(target: CriTarget, arguments: argparse.Namespace) -> None:
             stack.callback(log.close)
             target = log
         try:
+            lines = []
+            if arguments.control:
+                manual = loop if isinstance(loop, ManualLoop) else None
+                serving = serve_control(instrumented, arguments.control, manual)
+                lines.append(f"control on {await stack.enter_async_context(serving)}")
             server = await stack.enter_async_context(serve(target, arguments.listen))
+            lines.insert(0, f"listening on {server.endpoint}")
         except EndpointError as error:
             raise CommandError(str(error)) from None
-        print(f"fakecri {arguments.command}: listening on {server.endpoint}", flush=True)
+        for line in lines:
+            print(f"fakecri {arguments.command}: {line}", flush=True)
         await ended.wait()

@@ -1,4 +1,4 @@
-"""The clock of whatever loop runs: virtual on a `VirtualLoop`, the machine's elsewhere.
+"""The clock of whatever loop runs: a virtual or manual loop's own, the machine's elsewhere.
 
 It is chosen when time is first read inside a running loop, so a fixture may make the fake before
 the loop exists. What must never happen: the choice changes afterwards.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from simtime import Clock, RealClock, VirtualLoop
+from simtime import Clock, ManualLoop, RealClock, VirtualLoop
 
 
 class LoopClock(Clock):
@@ -30,5 +30,5 @@ class LoopClock(Clock):
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return RealClock()  # no choice yet: nothing runs
-        self._chosen = loop.clock if isinstance(loop, VirtualLoop) else RealClock()
+        self._chosen = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
         return self._chosen

@@ -1,31 +1,52 @@
-"""The pytest plugin: a `fakecri` fixture for other projects' tests.
+"""The pytest plugin: fixtures for other projects' tests, and a report of rules nobody hit.
 
-Nothing heavy is imported before a test asks for a fixture.
+`fakecri` is called directly, `fakecri_socket` is its endpoint (needs pytest-asyncio), and
+`fakecri_server` is a fake on a socket for tests without an event loop. A rule that never decided
+anything usually means a test that does not test what it says: the end of the run lists them. With
+`fakecri_strict = true` in the pytest configuration they are errors. Nothing heavy is imported
+before a test asks for a fixture.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
+    from fakecri.background import ServedFake
     from fakecri.fake import FakeCRI
+    from fakecri.faults import Rule
 
 try:
     from pytest_asyncio import fixture as async_fixture
 except ImportError:  # without pytest-asyncio the socket fixture cannot exist
     async_fixture = None  # type: ignore[assignment]
 
+_SECTION: Final = "fakecri"
+_TITLE: Final = f"Captured {_SECTION} teardown"  # what pytest makes of the name
+
 
 @pytest.fixture
-def fakecri() -> FakeCRI:
+def fakecri(request: pytest.FixtureRequest) -> Iterator[FakeCRI]:
     """A fresh fake runtime, called directly: `await fakecri.call("RunPodSandbox", request)`."""
     from fakecri.fake import FakeCRI
 
-    return FakeCRI()
+    cri = FakeCRI()
+    yield cri
+    _report_unused(request, cri.unused_rules())
+
+
+@pytest.fixture
+def fakecri_server(request: pytest.FixtureRequest) -> Iterator[ServedFake]:
+    """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
+    from fakecri.background import serve
+
+    with serve() as fake:
+        yield fake
+        _report_unused(request, fake.unused_rules())
 
 
 if async_fixture is not None:
@@ -37,3 +58,34 @@ if async_fixture is not None:
 
         async with serve(fakecri, f"unix://{tmp_path}/cri.sock") as server:
             yield server.endpoint
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "fakecri_strict", "rules of fakecri that were never hit are errors", "bool", default=False
+    )
+
+
+def _report_unused(request: pytest.FixtureRequest, rules: list[Rule]) -> None:
+    if not rules:
+        return
+    lines = [f"{request.node.nodeid}: {rule.what}" for rule in rules]
+    if request.config.getini("fakecri_strict"):
+        pytest.fail("rules that were never hit:\n" + "\n".join(lines), pytrace=False)
+    request.node.add_report_section("teardown", _SECTION, "\n".join(lines))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    # The sections of reports also travel from the workers of pytest-xdist.
+    texts = [
+        text
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for title, text in report.sections
+        if title == _TITLE
+    ]
+    if texts:
+        terminalreporter.section("fakecri: rules that were never hit")
+        for text in texts:
+            terminalreporter.write_line(text)

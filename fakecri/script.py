@@ -15,17 +15,52 @@ What must never happen here: a mistake in the file passes, or its message names 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fakecri.behavior import KINDS, Behavior, BehaviorError, from_dict
 from fakecri.errors import status_code
 from fakecri.services import METHODS
 from fakecri.yaml_reader import ScriptError, Value, read_yaml
 
+if TYPE_CHECKING:
+    from fakecri.faults import Rule
+
 _SELECTORS: Final = ("pod", "container", "image", "attempt")
-_FAULTS: Final = ("fails", "delays", "hangs")
+Reader: TypeAlias = Callable[[Value], Any]
+
+
+def _code(value: Value) -> str:
+    try:
+        return str(status_code(value.text()).name)
+    except ValueError as error:
+        raise value.error(str(error)) from None
+
+
+_NAMES: Final[dict[str, Reader]] = {
+    "pod": Value.text,
+    "container": Value.text,
+    "image": Value.text,
+}
+_ERROR: Final[dict[str, Reader]] = {"code": _code, "message": Value.text}
+FAULTS: Final[dict[str, dict[str, Reader]]] = {
+    "fails": _ERROR,
+    "delays": {"delay_s": Value.number},
+    "hangs": {},
+    "loses_answer": _ERROR,
+    "answers_late": {"after_s": Value.number},
+    "holds_name": {},
+    "goes_stale": {},
+    "leaves_out": {**_NAMES, "keep": Value.integer},
+    "repeats": _NAMES,
+    "turns_back_time": {"by_s": Value.number},
+    "cuts_stream": {"after": Value.integer, **_ERROR},
+    "goes_silent": {},
+}
+"""The verbs of `On` that are plain data, with their arguments; each takes `times` as well."""
+_REQUIRED: Final = {"delays": "delay_s", "turns_back_time": "by_s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +78,12 @@ class FaultEntry:
 
     method: str
     action: str
-    """`fails`, `delays` or `hangs`."""
+    """A verb of `FAULTS`."""
     arguments: dict[str, Any]
     selectors: dict[str, Any] = field(default_factory=dict)
     """Arguments of `on`: pod, container, image, attempt, nth."""
+    place: Value | None = field(default=None, compare=False, repr=False)
+    """Where it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +101,12 @@ def load_script(path: Path, *, faults_only: bool = False) -> Script:
 
     Raises: ScriptError with file and line, what was wanted and what was there.
     """
-    top = read_yaml(path).mapping(("images", "behaviors", "faults"))
+    return read_script(read_yaml(path), faults_only=faults_only)
+
+
+def read_script(value: Value, *, faults_only: bool = False) -> Script:
+    """The script that `value` holds. Raises ScriptError, as `load_script`."""
+    top = value.mapping(("images", "behaviors", "faults"))
     for key in ("images", "behaviors"):
         if faults_only and key in top:
             raise top[key].error("a proxy takes only faults: the real runtime has its own of these")
@@ -77,12 +119,26 @@ def load_script(path: Path, *, faults_only: bool = False) -> Script:
     )
 
 
-def apply_script(script: Script, target: Any) -> None:
-    """Program `target` (a FakeCRI, or a proxy for a script of faults) with everything in it."""
+def apply_script(script: Script, target: Any) -> list[Rule]:
+    """Program `target` (a FakeCRI, or a proxy for a script of faults) with everything in it.
+
+    The rules it made, in the order of the script. Raises: ScriptError for a fault that does not
+    fit its method; then no rule of the script stays.
+    """
+    rules: list[Rule] = []
     for entry in script.behaviors:
-        target.behaves(*entry.behaviors, **entry.selectors)
+        rules.append(target.behaves(*entry.behaviors, **entry.selectors))
     for fault in script.faults:
-        getattr(target.on(fault.method, **fault.selectors), fault.action)(**fault.arguments)
+        try:
+            verb = getattr(target.on(fault.method, **fault.selectors), fault.action)
+            rules.append(verb(**fault.arguments))
+        except (ValueError, TypeError) as error:
+            for rule in rules:
+                rule.remove()
+            raise (
+                fault.place.error(str(error)) if fault.place else ScriptError(str(error))
+            ) from None
+    return rules
 
 
 def _behavior_entry(value: Value) -> BehaviorEntry:
@@ -116,18 +172,19 @@ def _plain(key: str, value: Value) -> Any:
 
 
 def _fault_entry(value: Value) -> FaultEntry:
-    keys = value.mapping(("on", *_SELECTORS, "nth", *_FAULTS))
+    keys = value.mapping(("on", *_SELECTORS, "nth", *FAULTS))
     if "on" not in keys:
         raise value.error("key 'on' is missing, wanted the name of a CRI method")
     method = keys["on"].text()
     if method not in METHODS:
         raise keys["on"].wanted("the name of a CRI method, for example StartContainer")
-    actions = [name for name in _FAULTS if name in keys]
+    actions = [name for name in FAULTS if name in keys]
     if len(actions) != 1:
-        raise value.error(f"wanted exactly one of {', '.join(_FAULTS)}; got {actions or 'none'}")
+        got = ", ".join(actions) or "none"
+        raise value.error(f"wanted exactly one of {', '.join(FAULTS)}; got {got}")
     action = actions[0]
-    arguments = _FAULT_READERS[action](keys[action])
-    return FaultEntry(method, action, arguments, _selectors(keys, "nth"))
+    arguments = _arguments(action, keys[action])
+    return FaultEntry(method, action, arguments, _selectors(keys, "nth"), value)
 
 
 def _selectors(keys: dict[str, Value], count_key: str) -> dict[str, Any]:
@@ -136,41 +193,22 @@ def _selectors(keys: dict[str, Value], count_key: str) -> dict[str, Any]:
     return found
 
 
-def _fails(value: Value) -> dict[str, Any]:
-    keys = value.mapping(("code", "message", "times"))
-    found = _times(keys)
-    if "code" in keys:
-        try:
-            found["code"] = status_code(keys["code"].text()).name
-        except ValueError as error:
-            raise keys["code"].error(str(error)) from None
-    if "message" in keys:
-        found["message"] = keys["message"].text()
-    return found
+def _arguments(action: str, value: Value) -> dict[str, Any]:
+    readers = {**FAULTS[action], "times": Value.integer}
+    given = value.mapping(readers)
+    required = _REQUIRED.get(action)
+    if required is not None and required not in given:
+        raise value.error(f"key {required!r} is missing, wanted seconds")
+    return {key: readers[key](item) for key, item in given.items()}
 
-
-def _delays(value: Value) -> dict[str, Any]:
-    keys = value.mapping(("delay_s", "times"))
-    if "delay_s" not in keys:
-        raise value.error("key 'delay_s' is missing, wanted seconds")
-    return {"delay_s": keys["delay_s"].number(), **_times(keys)}
-
-
-def _hangs(value: Value) -> dict[str, Any]:
-    return _times(value.mapping(("times",)))
-
-
-def _times(keys: dict[str, Value]) -> dict[str, Any]:
-    return {"times": keys["times"].integer()} if "times" in keys else {}
-
-
-_FAULT_READERS: Final = {"fails": _fails, "delays": _delays, "hangs": _hangs}
 
 __all__ = [
+    "FAULTS",
     "BehaviorEntry",
     "FaultEntry",
     "Script",
     "ScriptError",
     "apply_script",
     "load_script",
+    "read_script",
 ]

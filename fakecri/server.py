@@ -75,6 +75,9 @@ async def serve(
         yield running
     finally:
         await running.stop()
+        stop_streaming = getattr(target, "stop_streaming", None)
+        if stop_streaming is not None:
+            await stop_streaming()
 
 
 class GrpcUpstream:

@@ -65,6 +65,9 @@ class Value:
     def is_list(self) -> bool:
         return isinstance(self.node, yaml.SequenceNode)
 
+    def is_mapping(self) -> bool:
+        return isinstance(self.node, yaml.MappingNode)
+
     def plain(self) -> Any:
         """The value as Python data; every key is known to nobody here, but none may repeat."""
         if isinstance(self.node, yaml.SequenceNode):
@@ -129,14 +132,22 @@ def read_yaml(path: Path) -> Value:
         raise ScriptError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError as error:
         raise ScriptError(f"{path}: no UTF-8 text (byte {error.start})") from None
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, file: str) -> Value:
+    """The one document in `text`; JSON is YAML too. `file` is what errors call it.
+
+    Raises: ScriptError if it is no YAML, is empty or has several documents.
+    """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ScriptError(f"{path}:{line}: no valid YAML: {error.problem or error}") from None
+        raise ScriptError(f"{file}:{line}: no valid YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
-        raise ScriptError(f"{path}: no valid YAML: {error}") from None
+        raise ScriptError(f"{file}: no valid YAML: {error}") from None
     if node is None:
-        raise ScriptError(f"{path}: the file is empty")
-    return Value(node, str(path), "")
+        raise ScriptError(f"{file}: it is empty, wanted a mapping")
+    return Value(node, file, "")

@@ -7,11 +7,13 @@ seed. What must never happen here: a jump of virtual time while anything can sti
 
 from simtime.clock import Clock, RealClock, VirtualClock, format_rfc3339
 from simtime.dice import Ids, Rng
+from simtime.manual_loop import ManualLoop
 from simtime.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
 __all__ = [
     "Clock",
     "Ids",
+    "ManualLoop",
     "NothingToWaitFor",
     "RealClock",
     "Rng",

@@ -64,7 +64,7 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "script.yaml: the file is empty"),
+        ("", "script.yaml: it is empty, wanted a mapping"),
         ("images: [", "script.yaml:1: no valid YAML"),
         ("a: 1\n---\nb: 2", "script.yaml:2: no valid YAML"),
         ("image: []", ":1: unknown key 'image', wanted one of: images, behaviors, faults"),
@@ -86,10 +86,10 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("behaviors:\n- {exits: {}, attempt: x}", "attempt: wanted a whole number, got 'x'"),
         ("faults:\n- hangs: {}", ":2: faults[0]: key 'on' is missing"),
         ("faults:\n- {on: Start, hangs: {}}", "faults[0].on: wanted the name of a CRI method"),
-        ("faults:\n- on: Version", "wanted exactly one of fails, delays, hangs; got none"),
+        ("faults:\n- on: Version", "goes_silent; got none"),
         (
             "faults:\n- {on: Version, hangs: {}, fails: {}}",
-            "wanted exactly one of fails, delays, hangs; got ['fails', 'hangs']",
+            "goes_silent; got fails, hangs",
         ),
         ("faults:\n- {on: Version, fails: {code: OOPS}}", "'OOPS' is no gRPC status code"),
         ("faults:\n- {on: Version, delays: {}}", "key 'delay_s' is missing, wanted seconds"),

@@ -1,0 +1,310 @@
+"""What the control socket can do, as functions from a request to a response. No sockets here.
+
+Every route is a row of `ROUTES`; `GET /v1` lists them. Bodies are JSON or YAML and are read as
+strictly as script files. Mistakes are 400, what does not exist 404, what this target or clock
+cannot do 409, a failed assertion 412; each answers `{"error": text}`. What must never happen
+here: half of a request takes effect.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fakecri.control.bodies import read_actions, read_assertion, read_node, read_seconds
+from fakecri.control.http import HttpError, Request, Response, serve_http
+from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
+from fakecri.faults import Rule
+from fakecri.objects import Container, Sandbox
+from fakecri.script import apply_script, read_script
+from fakecri.yaml_reader import ScriptError, Value, parse_yaml
+from simtime import Clock, ManualLoop, format_rfc3339
+
+if TYPE_CHECKING:
+    from fakecri.fake import FakeCRI
+    from fakecri.instrument import Instrumented
+
+ASSERTION_FAILED: Final = 412
+_SELECTORS: Final = ("pod", "container", "image")
+
+
+class Control:
+    """Answers control requests about `target`, a `FakeCRI` or a `RecordingProxy`.
+
+    `loop`: the manual loop on which the target lives, None if its time passes by itself.
+    """
+
+    def __init__(self, target: Instrumented, loop: ManualLoop | None = None) -> None:
+        self.target = target
+        self._loop = loop
+        self._numbers: dict[int, Rule] = {}
+
+    async def handle(self, request: Request) -> Response:
+        """The answer; never raises but for cancellation."""
+        try:
+            route, arguments = _find(request)
+            if route.fake_only and self._fake() is None:
+                raise HttpError(409, f"{route.summary}: a proxy cannot, its runtime is a real one")
+            found = route.handler(self, request, **arguments)
+            response: Response = await found if inspect.isawaitable(found) else found
+            return response
+        except HttpError as error:
+            return error.response()
+        except LookupError as error:
+            return Response({"error": str(error.args[0] if error.args else error)}, 404)
+        except (ScriptError, ValueError) as error:
+            return Response({"error": str(error)}, 400)
+        except AssertionError as error:
+            return Response({"error": str(error)}, ASSERTION_FAILED)
+
+    def _fake(self) -> FakeCRI | None:
+        from fakecri.fake import FakeCRI
+
+        return self.target if isinstance(self.target, FakeCRI) else None
+
+    @property
+    def _cri(self) -> FakeCRI:
+        cri = self._fake()
+        assert cri is not None, "only routes for fakes ask"
+        return cri
+
+    # -- rules ---------------------------------------------------------------------------------
+
+    def list_rules(self, request: Request) -> Response:
+        unused = request.query.get("unused") in ("1", "true")
+        rules = self.target.unused_rules() if unused else self.target.rules()
+        return Response([rule_row(self._number(rule), rule) for rule in rules])
+
+    def add_rules(self, request: Request) -> Response:
+        script = read_script(_body(request), faults_only=self._fake() is None)
+        rules = apply_script(script, self.target)
+        for reference in script.images or ():
+            self._cri.images.add(reference)
+        return Response([rule_row(self._number(rule), rule) for rule in rules], 201)
+
+    def remove_rule(self, request: Request, number: str) -> Response:
+        self._rule(number).remove()
+        return Response(rule_row(int(number), self._rule(number)))
+
+    def release_rule(self, request: Request, number: str) -> Response:
+        self._rule(number).release()
+        return Response(rule_row(int(number), self._rule(number)))
+
+    def remove_rules(self, request: Request) -> Response:
+        rules = self.target.rules()
+        for rule in rules:
+            rule.release()
+        return Response({"removed": len(rules)})
+
+    def _number(self, rule: Rule) -> int:
+        for number, known in self._numbers.items():
+            if known is rule:
+                return number
+        number = len(self._numbers) + 1
+        self._numbers[number] = rule
+        return number
+
+    def _rule(self, number: str) -> Rule:
+        rule = self._numbers.get(int(number)) if number.isdigit() else None
+        if rule is None:
+            raise HttpError(404, f"no rule {number!r}; GET /v1/rules (ctl rules) shows them")
+        return rule
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def list_calls(self, request: Request) -> Response:
+        wanted, limit = _call_query(request.query)
+        found = self.target.calls(**wanted)
+        found = found[max(0, len(found) - limit) :] if limit is not None else found
+        lines = "".join(json.dumps(call_row(call), separators=(",", ":")) + "\n" for call in found)
+        return Response(lines=lines)
+
+    def count_calls(self, request: Request) -> Response:
+        wanted, _ = _call_query(request.query)
+        return Response({"count": self.target.count(**wanted)})
+
+    def clear_calls(self, request: Request) -> Response:
+        count = self.target.count()
+        self.target.recorder.clear()
+        return Response({"removed": count})
+
+    def check(self, request: Request) -> Response:
+        kind, arguments = read_assertion(_body(request))
+        checks: dict[str, Callable[..., Any]] = {
+            "called": self.target.assert_called,
+            "not_called": self.target.assert_not_called,
+            "order": self.target.assert_order,
+            "series": self.target.assert_series,
+        }
+        checks[kind](**arguments)
+        return Response({"ok": True})
+
+    # -- state, node, actions ------------------------------------------------------------------
+
+    def state(self, request: Request) -> Response:
+        cri = self._fake()
+        rules = [rule_row(self._number(rule), rule) for rule in self.target.rules()]
+        calls = self.target.recorder.last(1)
+        return Response(
+            {
+                "kind": "proxy" if cri is None else "fake",
+                "clock": clock_row(self.target.clock, self._loop),
+                **({} if cri is None else state_of(cri)),
+                "rules": rules,
+                "calls_seen": calls[0].seq if calls else 0,
+            }
+        )
+
+    def containers(self, request: Request) -> Response:
+        found = self._cri.containers(**_names(request.query, {"container": "name", "pod": "pod"}))
+        return Response([container_row(container) for container in found])
+
+    def sandboxes(self, request: Request) -> Response:
+        found = self._cri.sandboxes(**_names(request.query, {"pod": "pod"}))
+        return Response([sandbox_row(sandbox) for sandbox in found])
+
+    def act(self, request: Request, verb: str) -> Response:
+        arguments = read_actions(verb, _body(request, empty="{}"))
+        done = getattr(self._cri, verb)(**arguments)
+        if isinstance(done, Container):
+            return Response(container_row(done))
+        return Response(sandbox_row(done) if isinstance(done, Sandbox) else {"done": verb})
+
+    def node(self, request: Request) -> Response:
+        return Response(node_row(self._cri.node))
+
+    def change_node(self, request: Request) -> Response:
+        node = self._cri.node
+        changes, filesystems = read_node(_body(request), sorted(node.filesystems))
+        for name, value in changes.items():
+            setattr(node, name, value)
+        for path, fields in filesystems.items():
+            for name, value in fields.items():
+                setattr(node.filesystems[path], name, value)
+        return Response(node_row(node))
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def clock(self, request: Request) -> Response:
+        return Response(clock_row(self.target.clock, self._loop))
+
+    async def advance(self, request: Request) -> Response:
+        duration_s = read_seconds(_body(request), "advance_s")
+        if self._loop is None:
+            raise HttpError(
+                409, "the clock is the machine's own and cannot be advanced; serve with --clock "
+                "manual"
+            )  # fmt: skip
+        await self._loop.advance(duration_s)
+        return Response(clock_row(self.target.clock, self._loop))
+
+    def index(self, request: Request) -> Response:
+        return Response({f"{r.method} {r.path}": r.summary for r in ROUTES})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One thing that can be asked; `{name}` in the path is an argument."""
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    summary: str
+    fake_only: bool = False
+
+
+ROUTES: Final = (
+    Route("GET", "/v1", Control.index, "this list"),
+    Route("GET", "/v1/state", Control.state, "everything there is"),
+    Route("GET", "/v1/rules", Control.list_rules, "the active rules; ?unused=1: those never hit"),
+    Route("POST", "/v1/rules", Control.add_rules, "add behaviours and faults, as in script files"),
+    Route("DELETE", "/v1/rules", Control.remove_rules, "remove all rules, release what hangs"),
+    Route("DELETE", "/v1/rules/{number}", Control.remove_rule, "remove one rule"),
+    Route("POST", "/v1/rules/{number}/release", Control.release_rule, "let its calls go on"),
+    Route("GET", "/v1/calls", Control.list_calls, "calls as JSON lines: ?method, pod, container, "
+          "image, attempt, since_s, limit"),
+    Route("GET", "/v1/calls/count", Control.count_calls, "how many calls, same filters"),
+    Route("DELETE", "/v1/calls", Control.clear_calls, "forget the calls"),
+    Route("POST", "/v1/assert", Control.check, "called, not_called, order or series"),
+    Route("GET", "/v1/containers", Control.containers, "containers: ?container, pod", True),
+    Route("GET", "/v1/sandboxes", Control.sandboxes, "sandboxes: ?pod", True),
+    Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox; "
+          "crash, restart, reboot", True),
+    Route("GET", "/v1/node", Control.node, "memory and filesystems", True),
+    Route("PATCH", "/v1/node", Control.change_node, "change memory and filesystems", True),
+    Route("GET", "/v1/clock", Control.clock, "what time it is"),
+    Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass"),
+)  # fmt: skip
+
+
+def clock_row(clock: Clock, loop: ManualLoop | None) -> dict[str, Any]:
+    """The time of a target; `mode` manual: it stands still until advanced."""
+    return {
+        "mode": "real" if loop is None else "manual",
+        "now": format_rfc3339(clock.wall_ns(), digits=9),
+        "monotonic_s": round(clock.monotonic_s(), 9),
+    }
+
+
+@asynccontextmanager
+async def serve_control(
+    target: Instrumented, listen: str, loop: ManualLoop | None = None
+) -> AsyncIterator[str]:
+    """Serve the control of `target` on `listen`; gives the endpoint. Raises: EndpointError."""
+    async with serve_http(Control(target, loop).handle, listen) as path:
+        yield f"unix://{path}"
+
+
+def _find(request: Request) -> tuple[Route, dict[str, str]]:
+    """The route and the arguments from its path. Raises HttpError."""
+    parts = request.path.rstrip("/").split("/")
+    other: list[str] = []
+    for route in ROUTES:
+        wanted = route.path.split("/")
+        pairs = list(zip(wanted, parts, strict=False))
+        if len(wanted) != len(parts) or any(w != p for w, p in pairs if not w.startswith("{")):
+            continue
+        if route.method == request.method:
+            return route, {w.strip("{}"): p for w, p in pairs if w.startswith("{")}
+        other.append(route.method)
+    if other:
+        raise HttpError(405, f"{request.path} takes {', '.join(other)}, not {request.method}")
+    raise HttpError(404, f"there is no {request.path!r}; GET /v1 lists what there is")
+
+
+def _body(request: Request, *, empty: str = "") -> Value:
+    return parse_yaml(request.body or empty, "request body")
+
+
+def _call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
+    """Arguments of `calls`, and the limit. Raises ValueError for unknown or wrong parameters."""
+    readers: dict[str, Callable[[str], Any]] = {
+        **dict.fromkeys(("method", *_SELECTORS), str),
+        **dict.fromkeys(("attempt", "limit"), int),
+        "since_s": float,
+    }
+    found: dict[str, Any] = {}
+    for name, text in query.items():
+        if name not in readers:
+            raise ValueError(f"unknown parameter {name!r}, wanted one of: {', '.join(readers)}")
+        try:
+            found[name] = readers[name](text)
+        except ValueError:
+            raise ValueError(f"parameter {name}: wanted a number, got {text!r}") from None
+    if "method" in found:
+        from fakecri.instrument import require_method
+
+        require_method(found["method"])
+    limit = found.pop("limit", None)
+    return found, limit
+
+
+def _names(query: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    for name in query:
+        if name not in known:
+            raise ValueError(f"unknown parameter {name!r}, wanted one of: {', '.join(known)}")
+    return {known[name]: value for name, value in query.items()}

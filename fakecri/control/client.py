@@ -1,0 +1,111 @@
+"""Asking a control socket: blocking, one connection a request, standard library only.
+
+For `fakecri ctl` and for tests without an event loop. Works with real time: whoever waits here
+waits for another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fakecri.endpoint import EndpointError, require_listener, socket_path
+
+_POLL_S = 0.02
+
+
+class ControlError(Exception):
+    """The other side refused: `status` is the HTTP status, the text says why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class WaitTimeout(ControlError):
+    """What was waited for did not come in time."""
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: str, timeout_s: float | None) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class ControlClient:
+    """A client of one control socket.
+
+    `timeout_s` limits each request; None: no limit (an advance takes as long as its work takes).
+    Raises: EndpointError for a malformed endpoint; later, when nobody listens there.
+    """
+
+    def __init__(self, endpoint: str, *, timeout_s: float | None = None) -> None:
+        self.path = socket_path(endpoint)
+        self._timeout_s = timeout_s
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The answer: parsed JSON, or a list for JSON lines. A `str` body is sent as it is.
+
+        Raises: ControlError with the other side's words, EndpointError when nobody listens.
+        """
+        given = {key: value for key, value in (query or {}).items() if value is not None}
+        target = quote(path) + (f"?{urlencode(given)}" if given else "")
+        text = body if isinstance(body, str) or body is None else json.dumps(body)
+        connection = _UnixConnection(str(self.path), self._timeout_s)
+        try:
+            connection.request(method, target, None if text is None else text.encode())
+            answer = connection.getresponse()
+            status, kind, data = answer.status, answer.getheader("Content-Type"), answer.read()
+        except (OSError, HTTPException) as error:
+            require_listener(self.path, hint="start one:  fakecri serve --control unix:///PATH ...")
+            raise EndpointError(f"no answer from unix://{self.path}: {error!r}") from None
+        finally:
+            connection.close()
+        if kind == "application/x-ndjson":
+            return [json.loads(line) for line in data.splitlines()]
+        parsed = json.loads(data)
+        if status >= 400:
+            raise ControlError(status, parsed["error"])
+        return parsed
+
+    def wait_for_calls(self, method: str, *, times: int, within_s: float, **filters: Any) -> int:
+        """Wait until there were `times` such calls; returns how many there are.
+
+        Raises: WaitTimeout when `within_s` seconds of real time passed before.
+        """
+
+        async def poll() -> int:
+            count = 0
+            try:
+                async with asyncio.timeout(within_s):
+                    # Another process: there is no event to wait for.
+                    while (count := self._count(method, filters)) < times:  # noqa: ASYNC110
+                        await asyncio.sleep(_POLL_S)
+            except TimeoutError:
+                raise WaitTimeout(
+                    412, f"expected {times} x {method} within {within_s:g} s, got {count}"
+                ) from None
+            return count
+
+        return asyncio.run(poll())
+
+    def _count(self, method: str, filters: Mapping[str, Any]) -> int:
+        answer = self.request("GET", "/v1/calls/count", query={"method": method, **filters})
+        return int(answer["count"])

@@ -1,0 +1,117 @@
+"""What a running fake or proxy looks like from outside, as plain data for JSON.
+
+Reads only. Instants are RFC 3339 with nanoseconds, None where there is none yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fakecri.faults import Rule
+from fakecri.objects import Container, Sandbox
+from fakecri.recorder import Call
+from simtime import format_rfc3339
+
+if TYPE_CHECKING:
+    from fakecri.fake import FakeCRI
+    from fakecri.node import FakeNode
+
+
+def state_of(cri: FakeCRI) -> dict[str, Any]:
+    """Runtime, node, sandboxes, containers and images of a fake."""
+    return {
+        "runtime": {"up": not cri.is_down},
+        "node": node_row(cri.node),
+        "sandboxes": [sandbox_row(sandbox) for sandbox in cri.sandboxes()],
+        "containers": [container_row(container) for container in cri.containers()],
+        "images": [
+            {"id": image.id, "tags": list(image.tags), "size_bytes": image.size_bytes}
+            for image in cri.images.images.values()
+        ],
+    }
+
+
+def container_row(container: Container) -> dict[str, Any]:
+    """One container; `exit_code` counts once it has exited."""
+    pod = container.pod
+    return {
+        "id": container.id,
+        "sandbox_id": container.sandbox.id,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "uid": pod.uid,
+        "name": container.name,
+        "attempt": container.attempt,
+        "image": container.config.image.user_specified_image or container.config.image.image,
+        "state": container.state.name,
+        "created_at": _instant(container.created_at_ns),
+        "started_at": _instant(container.started_at_ns),
+        "finished_at": _instant(container.finished_at_ns),
+        "exit_code": container.exit_code,
+        "reason": container.reason,
+        "message": container.message,
+        "log_path": container.log_path,
+    }
+
+
+def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
+    """One sandbox."""
+    meta = sandbox.config.metadata
+    return {
+        "id": sandbox.id,
+        "pod": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "attempt": meta.attempt,
+        "state": "READY" if sandbox.ready else "NOTREADY",
+        "created_at": _instant(sandbox.created_at_ns),
+        "ip": sandbox.ip,
+    }
+
+
+def node_row(node: FakeNode) -> dict[str, Any]:
+    """The machine: what it has, what others than the containers use, what is left."""
+    memory = node.memory()
+    return {
+        "cpus": node.cpus,
+        "boot_id": node.boot,
+        "memory_bytes": node.memory_bytes,
+        "base_memory_used_bytes": node.base_memory_used_bytes,
+        "memory_working_set_bytes": memory.working_set_bytes,
+        "filesystems": {
+            path: {
+                "capacity_bytes": fs.capacity_bytes,
+                "base_used_bytes": fs.base_used_bytes,
+                "available_bytes": node.filesystem(path).available_bytes,
+                "inodes": fs.inodes,
+                "base_used_inodes": fs.base_used_inodes,
+            }
+            for path, fs in node.filesystems.items()
+        },
+    }
+
+
+def rule_row(number: int, rule: Rule) -> dict[str, Any]:
+    """One rule; `left` None: it never runs out."""
+    return {
+        "id": number,
+        "what": rule.what,
+        "hits": rule.hits,
+        "left": rule.left,
+        "active": rule.active,
+    }
+
+
+def call_row(call: Call) -> dict[str, Any]:
+    """One call in the form of the recorded kubelet runs, and what it was about."""
+    return {
+        "seq": call.seq,
+        **call.to_dict(),
+        "pod": call.pod,
+        "container": call.container,
+        "attempt": call.attempt,
+    }
+
+
+def _instant(wall_ns: int) -> str | None:
+    return format_rfc3339(wall_ns, digits=9) if wall_ns else None

@@ -1,0 +1,108 @@
+"""An asyncio loop with real sockets whose time stands still until somebody advances it.
+
+For processes that others talk to over sockets and that still want to decide when time passes:
+`await loop.advance(10)` fires what falls due within these ten seconds, in order, each at its own
+time. Time moves only during an advance, and only when no callback is runnable and no descriptor
+readable; otherwise the loop waits for its sockets.
+
+What must never happen: time moves by itself, or an advance jumps over work that is ready. What it
+cannot see are other processes and threads: they are not waited for between two timers, so a test
+that wants them to react advances in smaller steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import selectors
+from datetime import datetime
+from typing import Any
+
+from simtime.clock import RealClock, VirtualClock
+from simtime.virtual_loop import RESOLUTION_S
+
+
+class _StandingSelector(selectors.BaseSelector):
+    """Polls a real selector; where the loop would wait for a timer, it waits for sockets only."""
+
+    def __init__(self, loop: ManualLoop) -> None:
+        self._loop = loop
+        self._real = selectors.DefaultSelector()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.unregister(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self._real.modify(fileobj, events, data)
+
+    def get_map(self) -> Any:
+        return self._real.get_map()
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._real.get_key(fileobj)
+
+    def close(self) -> None:
+        self._real.close()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = self._real.select(0)
+        if ready or (timeout is not None and timeout <= 0) or self._loop.step():
+            return ready
+        return self._real.select(None)
+
+
+class ManualLoop(asyncio.SelectorEventLoop):
+    """The loop. Its time starts at 0 s; `clock` gives the wall clock from `start` on (default: the
+    machine's time when the loop is made)."""
+
+    def __init__(self, *, start: datetime | None = None) -> None:
+        self._manual_s = 0.0
+        self._horizon_s = 0.0
+        self._advances: list[asyncio.Future[None]] = []
+        super().__init__(_StandingSelector(self))
+        self.clock = VirtualClock(self, start or RealClock().now())
+        self._clock_resolution = RESOLUTION_S
+
+    def time(self) -> float:
+        return self._manual_s
+
+    async def advance(self, duration_s: float) -> float:
+        """Let `duration_s` seconds pass and return the loop's time after them.
+
+        Comes back when all that fell due has run and nothing more is runnable. Advances that
+        overlap add up. Raises: ValueError for a negative, infinite or undefined duration.
+        """
+        if not 0 <= duration_s < math.inf:
+            raise ValueError(f"cannot advance by {duration_s} s: wanted a number of seconds from 0")
+        self._horizon_s = max(self._horizon_s, self._manual_s) + duration_s
+        arrived: asyncio.Future[None] = self.create_future()
+        self._advances.append(arrived)
+        await arrived
+        return self._manual_s
+
+    def step(self) -> bool:
+        """Move to the next timer before the horizon, then to the horizon, then end the advances.
+
+        False: nothing is to be done. Only the selector calls this, when the loop is idle.
+        """
+        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")
+        # A timer that rounding put just behind the horizon belongs to it; going to the timer's own
+        # time (not the horizon) keeps a caller that computes "not yet" from asking for ever.
+        if scheduled and scheduled[0].when() <= self._horizon_s + RESOLUTION_S:
+            self._move(scheduled[0].when())
+            return True
+        if self._manual_s < self._horizon_s:
+            self._move(self._horizon_s)
+            return True
+        ended, self._advances = self._advances, []
+        for arrived in ended:
+            if not arrived.done():
+                arrived.set_result(None)
+        return bool(ended)
+
+    def _move(self, when_s: float) -> None:
+        self._manual_s = max(self._manual_s, when_s)
+        self._clock_resolution = max(RESOLUTION_S, 2 * math.ulp(self._manual_s))

@@ -12,7 +12,7 @@ import math
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
@@ -32,6 +32,7 @@ from fakecri.loop_clock import LoopClock
 from fakecri.matching import Match, Subject
 from fakecri.node import FakeNode
 from fakecri.objects import Container, Sandbox, State
+from fakecri.on import Programmable
 from fakecri.plan import Plan, plan_for
 from fakecri.runtime import LOST, SIGKILLED, Core, Identity
 from simtime import Clock, Ids, Rng
@@ -122,8 +123,19 @@ class FakeCRI(Instrumented):
         match = Match(pod, container, image, attempt)
         return BehaviorRule(self.behaviors, match, behaviors, times)
 
-    def _behaves(self) -> Callable[..., Rule]:
-        return self.behaves
+    def _programmable(self) -> Programmable:
+        return self
+
+    def hold_name(self, request: Message) -> Callable[[], None]:
+        """Reserve the name that a create request takes; the function returned frees it.
+        Raises CriError if it is taken (CRI-025)."""
+        name = self.core.hold_name(request)
+        return partial(self.core.free_name, name)
+
+    def as_of_now(self, method: str) -> Callable[[Message], Message]:
+        """Answers of `method` from what the runtime knows now, whatever happens later."""
+        self._pump()
+        return partial(HANDLERS[method], self.core.snapshot())
 
     def _rule_books(self) -> tuple[RuleBook, ...]:
         return self.behaviors, self.faults.rules

@@ -1,4 +1,4 @@
-"""Rules on calls: fail, delay, hang, answer something else. Scoped, counted, removable.
+"""Rules on calls: when they apply, how they are counted, how they end. Verbs are in `on.py`.
 
 A rule is made by `on(...)` and one verb, and applies from then on; as a context manager it ends
 with its block. The newest rule that fits a call acts first; one that lets the
@@ -12,13 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import grpc
 from google.protobuf.message import Message
 
-from fakecri.behavior import Behavior
-from fakecri.errors import CriError, status_code
 from fakecri.matching import Match
 from fakecri.recorder import Call
 
@@ -66,6 +63,7 @@ class Rule:
         self.left = times
         self.hits = 0
         self._released = asyncio.Event()
+        self._at_release: list[Callable[[], None]] = []
         rules.append(self)
 
     def take(self) -> None:
@@ -77,7 +75,7 @@ class Rule:
                 self.remove()
 
     def remove(self) -> None:
-        """The rule ends; calls that hang on it go on. Repeatable."""
+        """The rule ends; calls that hang on it wait for `release`. Repeatable."""
         if self.active:
             self._rules.remove(self)
             if not self.hits and isinstance(self._rules, RuleBook):
@@ -92,6 +90,13 @@ class Rule:
         """Let the calls that hang on this rule go on, and hold no more."""
         self.remove()
         self._released.set()
+        for ended in self._at_release:
+            ended()
+        self._at_release.clear()
+
+    def at_release(self, ended: Callable[[], None]) -> None:
+        """Call `ended` when the rule is released."""
+        self._at_release.append(ended)
 
     async def wait_released(self) -> None:
         await self._released.wait()
@@ -149,119 +154,3 @@ class FaultRules:
                 go_on = partial(self._apply, rules[number + 1 :], call, proceed)
                 return await rule.effect(rule, call, go_on)
         return await proceed()
-
-
-class On:
-    """`cri.on("StartContainer", pod="web")`: the start of a sentence; a verb makes the rule."""
-
-    def __init__(
-        self,
-        faults: FaultRules,
-        condition: Condition,
-        behaves: Callable[..., Rule] | None = None,
-    ) -> None:
-        self._faults = faults
-        self._condition = condition
-        self._behaves = behaves
-
-    def _rule(self, verb: str, effect: Effect, times: int | None) -> Rule:
-        what = f"{self._condition.method} ({self._condition.match}) {verb}"
-        return CallRule(self._faults.rules, self._condition, effect, what, times)
-
-    def fails(
-        self,
-        code: grpc.StatusCode | str = "UNKNOWN",
-        message: str = "",
-        *,
-        times: int | None = None,
-    ) -> Rule:
-        """The call fails with that code and text, and has no effect."""
-        error_code = status_code(code)
-        text = message or f"{self._condition.method} was told to fail"
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            raise CriError(error_code, text)
-
-        return self._rule(f"fails {error_code.name}", effect, times)
-
-    def delays(self, delay_s: float, *, times: int | None = None) -> Rule:
-        """The call takes `delay_s` seconds longer; its effect comes after them."""
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            await asyncio.sleep(delay_s)
-            return await proceed()
-
-        return self._rule(f"delays {delay_s} s", effect, times)
-
-    def hangs(self, *, times: int | None = None) -> Rule:
-        """The call waits until `rule.release()` (or its own deadline); then it takes effect."""
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            await rule.wait_released()
-            return await proceed()
-
-        return self._rule("hangs", effect, times)
-
-    def loses_answer(
-        self,
-        code: grpc.StatusCode | str = "UNAVAILABLE",
-        message: str = "answer lost",
-        *,
-        times: int | None = None,
-    ) -> Rule:
-        """The call takes effect, but the caller gets an error."""
-        error_code = status_code(code)
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            await proceed()
-            raise CriError(error_code, message)
-
-        return self._rule("loses the answer", effect, times)
-
-    def answers(
-        self, answer: Message | Callable[[Message], Message], *, times: int | None = None
-    ) -> Rule:
-        """The call has no effect and answers this message, or what a function makes of the
-        request."""
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            return answer if isinstance(answer, Message) else answer(call.request)
-
-        return self._rule("answers", effect, times)
-
-    def changes_answer(self, change: Callable[[Any], None], *, times: int | None = None) -> Rule:
-        """The call takes effect; `change` alters the answer in place (stale or partial lists)."""
-
-        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            answer = await proceed()
-            change(answer)
-            return answer
-
-        return self._rule("changes the answer", effect, times)
-
-    def does(self, *behaviors: Behavior, times: int | None = None) -> Rule:
-        """Containers that fit behave like this from their next start on (fakes only).
-
-        Raises: ValueError in front of a real runtime, or for another method than StartContainer.
-        """
-        if self._behaves is None or self._condition.method != "StartContainer":
-            raise ValueError(
-                "behaviours are programmed on StartContainer of a fake runtime; "
-                f"this is {self._condition.method}"
-                + ("" if self._behaves else " in front of a real one")
-            )
-        match = self._condition.match
-        return self._behaves(
-            *behaviors,
-            pod=match.pod,
-            container=match.container,
-            image=match.image,
-            attempt=match.attempt,
-            times=times,
-        )
-
-    def exits(self, code: int = 0, *, after_s: float = 0.0, times: int | None = None) -> Rule:
-        """Short for `does(exits(code, after_s=...))`."""
-        from fakecri.behavior import exits
-
-        return self.does(exits(code, after_s=after_s), times=times)

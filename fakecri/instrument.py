@@ -15,9 +15,11 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.errors import deadline_exceeded
-from fakecri.faults import Condition, FaultRules, On, Rule, RuleBook
+from fakecri.faults import Condition, FaultRules, Rule, RuleBook
 from fakecri.matching import Match
+from fakecri.on import On, Programmable
 from fakecri.recorder import Call, Recorder
+from fakecri.stream_faults import OpenStream, StreamEnded, StreamFaults
 from simtime import Clock
 
 
@@ -26,8 +28,9 @@ class Instrumented(ABC):
 
     def __init__(self, clock: Clock, *, call_limit: int = 100_000) -> None:
         self.clock = clock
-        self.recorder = Recorder(call_limit)
+        self.recorder = Recorder(call_limit, t0_s=clock.monotonic_s())
         self.faults = FaultRules()
+        self._stream_faults = StreamFaults(self.faults.rules)
 
     def _at_once(self, method: str, request: Message) -> Message | None:
         """A fresh message with the undisturbed answer, or None if that may take time.
@@ -68,6 +71,9 @@ class Instrumented(ABC):
         except grpc.RpcError as error:
             self._note_error(call, error)
             raise
+        except BaseException as error:
+            self._note_mistake(call, error)
+            raise
         self.recorder.finish(call, self.clock.monotonic_s(), response)
         return response
 
@@ -91,27 +97,62 @@ class Instrumented(ABC):
         text = (error.code().name, error.details() or "")
         self.recorder.finish(call, self.clock.monotonic_s(), error=text)
 
+    def _note_mistake(self, call: Call, error: BaseException) -> None:
+        """A rule's or handler's own mistake: no status of a runtime, but the call has ended."""
+        text = ("INTERNAL", f"{type(error).__name__}: {error}")
+        self.recorder.finish(call, self.clock.monotonic_s(), error=text)
+
     async def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]:
-        """Answer one streaming CRI call. Fault rules decide at its start."""
+        """Answer one streaming CRI call. Rules on calls decide at its start, rules on streams at
+        every message."""
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
+        stream = OpenStream(call, timeout_s)
+        try:
+            async for message in self._messages(stream, request, timeout_s):
+                yield message
+        except TimeoutError:
+            self._note_error(call, late := deadline_exceeded())
+            raise late from None
+        except (asyncio.CancelledError, GeneratorExit):
+            self._note_cancelled(call)
+            raise
+        except grpc.RpcError as error:
+            self._note_error(call, error)
+            raise
+        except BaseException as error:
+            self._note_mistake(call, error)
+            raise
+        finally:
+            self._stream_faults.closed(stream)
+        self.recorder.finish(call, self.clock.monotonic_s())
+
+    async def _messages(
+        self, stream: OpenStream, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        """The messages that reach the caller, until the stream ends, is cut, or is late."""
+        call = stream.call
 
         async def start() -> Message:
             return request
 
+        await stream.next(self.faults.apply(call, start))
+        self._stream_faults.opened(stream)
+        answers = aiter(self._answers(call.method, request, timeout_s))
         try:
-            await self.faults.apply(call, start)
-            async for message in self._answers(method, request, timeout_s):
-                call.messages += 1
-                yield message
-        except grpc.RpcError as error:
-            self._note_error(call, error)
-            raise
-        except (asyncio.CancelledError, GeneratorExit):
-            self._note_cancelled(call)
-            raise
-        self.recorder.finish(call, self.clock.monotonic_s())
+            while True:
+                stream.raise_cut()
+                message = await stream.next(anext(answers))
+                passed = self._stream_faults.pass_on(stream, message)
+                if passed is not None:
+                    call.messages += 1
+                    yield passed
+                    self._stream_faults.sent(stream)
+        except (StopAsyncIteration, StreamEnded):
+            return
+        finally:
+            await close(answers)
 
     # -- programming ---------------------------------------------------------------------------
 
@@ -133,7 +174,9 @@ class Instrumented(ABC):
         """
         require_method(method)
         match = Match(pod, container, image, attempt)
-        return On(self.faults, Condition(method, match, nth, where), self._behaves())
+        condition = Condition(method, match, nth, where)
+        book, streams = self.faults.rules, self._stream_faults
+        return On(book, streams, condition, self.recorder.subject_of_id, self._programmable())
 
     def rules(self) -> list[Rule]:
         """The rules in force: on behaviours, then on calls, each oldest first."""
@@ -146,8 +189,8 @@ class Instrumented(ABC):
     def _rule_books(self) -> tuple[RuleBook, ...]:
         return (self.faults.rules,)
 
-    def _behaves(self) -> Callable[..., Rule] | None:
-        """What programs behaviours; None where containers are real."""
+    def _programmable(self) -> Programmable | None:
+        """What only a fake can be told; None where containers are real."""
         return None
 
     # -- questions and assertions (see Recorder) -----------------------------------------------
@@ -166,21 +209,32 @@ class Instrumented(ABC):
 
     def assert_called(self, method: str, *, times: int | None = None, **match: Any) -> None:
         """Fails, with the nearest miss and the last calls, unless there were such calls."""
+        __tracebackhide__ = True
         self.recorder.assert_called(method, times=times, **match)
 
     def assert_not_called(self, method: str, **match: Any) -> None:
         """Fails if there was such a call."""
+        __tracebackhide__ = True
         self.recorder.assert_not_called(method, **match)
 
     def assert_order(self, steps: Sequence[str | tuple[str, str]]) -> None:
         """Fails unless the calls came in this order (others between them allowed)."""
+        __tracebackhide__ = True
         self.recorder.assert_order(steps)
 
     def assert_series(
         self, method: str, expected_s: Sequence[float], *, slack_s: float = 1.0, **match: Any
     ) -> None:
         """Fails unless those calls came at these seconds after the first one."""
+        __tracebackhide__ = True
         self.recorder.assert_series(method, expected_s, slack_s=slack_s, **match)
+
+
+async def close(answers: AsyncIterator[Message]) -> None:
+    """End a stream of answers that nobody reads on."""
+    aclose = getattr(answers, "aclose", None)
+    if aclose is not None:
+        await aclose()
 
 
 def require_method(method: str) -> None:

@@ -61,6 +61,8 @@ class Call:
     ended_s: float | None = None
     error: tuple[str, str] | None = None
     messages: int = 0
+    shown_s: float = 0.0
+    """`started_s` as texts have it: since the recorder was made."""
     _request: _Kept = field(repr=False, default_factory=lambda: _Kept(Message, b""))
     _response: _Kept | None = field(repr=False, default=None)
 
@@ -121,7 +123,7 @@ class Call:
         end = "running" if self.ended_s is None else f"{self.ended_s - self.started_s:.3f} s"
         outcome = "" if self.error is None else f" -> {self.error[0]}: {self.error[1]}"
         about = f" {who}{attempt}" if who else f" {self.image}" if self.image else ""
-        return f"{self.started_s:10.3f} s  {self.method}{about} ({end}){outcome}"
+        return f"{self.shown_s:10.3f} s  {self.method}{about} ({end}){outcome}"
 
 
 ANYTHING: Final = Match()
@@ -172,7 +174,10 @@ class Recorder:
     `since_s` and `where` (a predicate over the call).
     """
 
-    def __init__(self, capacity: int = DEFAULT_CAPACITY) -> None:
+    def __init__(self, capacity: int = DEFAULT_CAPACITY, *, t0_s: float = 0.0) -> None:
+        """`t0_s`: now; texts count from it. A clock that starts anew, as a virtual one does when
+        its loop begins, has its own zero."""
+        self._t0_s = t0_s
         self._calls: deque[Call] = deque(maxlen=capacity)
         self._subjects = SubjectBook(from_lists=True)
         self._seq = 0
@@ -181,10 +186,13 @@ class Recorder:
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
         """Write down that a call has arrived; `finish` ends it."""
         self._seq += 1
+        if now_s < self._t0_s:
+            self._t0_s = 0.0
         subject = self._subjects.subject_of(method, request)
         shown = _masked(request) if method == "PullImage" else request
         kept = _Kept(type(request), shown.SerializeToString())
         call = Call(self._seq, method, subject, now_s, deadline_s, _request=kept)
+        call.shown_s = now_s - self._t0_s
         self._calls.append(call)
         return call
 
@@ -211,6 +219,10 @@ class Recorder:
             self._last.clear()
         self._last[question] = data
         call._response = _Kept(type(response), data)
+
+    def subject_of_id(self, identity: str) -> Subject:
+        """What an id is about, as far as the passed calls tell."""
+        return self._subjects.by_id(identity)
 
     def clear(self) -> None:
         """Forget all calls; what ids belong to stays known."""
@@ -261,6 +273,7 @@ class Recorder:
         self, method: str, *, times: int | None = None, at_least: int = 1, **which: Any
     ) -> list[Call]:
         """Exactly `times` calls fit (or `at_least`). Returns them; raises AssertionError."""
+        __tracebackhide__ = True
         wanted = query(method, **which)
         found = self.select(wanted)
         if len(found) == times or (times is None and len(found) >= at_least):
@@ -273,6 +286,7 @@ class Recorder:
 
     def assert_not_called(self, method: str, **which: Any) -> None:
         """No call fits. Raises AssertionError that shows those that do."""
+        __tracebackhide__ = True
         found = self.calls(method, **which)
         if found:
             seen = "\n".join(f"  {call}" for call in found[-_SHOWN_CALLS:])
@@ -284,6 +298,7 @@ class Recorder:
         A step is a method, `(method, container)`, or a mapping of the arguments of `calls`.
         Raises AssertionError that names the first step that is missing.
         """
+        __tracebackhide__ = True
         calls = iter(self.select(Query()))
         done: list[Call] = []
         for number, step in enumerate(steps):
@@ -308,6 +323,7 @@ class Recorder:
         self, method: str, expected_s: Sequence[float], *, slack_s: Slack = 1.0, **which: Any
     ) -> None:
         """The fitting calls came with the spacing of `expected_s` (see `check_series`)."""
+        __tracebackhide__ = True
         try:
             check_series(self.times_s(method, **which), expected_s, slack_s)
         except AssertionError as error:
@@ -323,6 +339,7 @@ def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: S
 
     >>> check_series([5.0, 5.2, 16.0], [0, 0, 10], slack=1.0)
     """
+    __tracebackhide__ = True
     gaps = [b - a for a, b in pairwise(times_s)]
     wanted = [b - a for a, b in pairwise(expected_s)]
     lines, wrong = [], len(times_s) != len(expected_s)

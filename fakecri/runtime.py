@@ -136,12 +136,13 @@ class Core:
                 f'failed to reserve {kind} name "{name}": name "{name}" is reserved for "{holder}"'
             )
 
-    def hold_name(self, request: pb.RunPodSandboxRequest | pb.CreateContainerRequest) -> Name:
-        """Reserve the name that this request would take, for a create that does not end.
+    def hold_name(self, request: Message) -> Name:
+        """Reserve the name that this create request would take, for a create that does not end.
         Raises CriError if it is taken."""
         if isinstance(request, pb.RunPodSandboxRequest):
             kind, name = "sandbox", sandbox_name(request.config.metadata)
         else:
+            assert isinstance(request, pb.CreateContainerRequest)
             kind = "container"
             name = container_name(request.config.metadata, request.sandbox_config.metadata)
         self._require_free(kind, name)

@@ -32,6 +32,9 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
     for line in reasons(results):
         console.print(line, markup=False)
     for result in results:
+        if result.warning:
+            console.print(f"warning: {result.case.id}: {result.warning}", markup=False)
+    for result in results:
         if result.outcome in (Outcome.FAILED, Outcome.ERROR):
             head = f"{result.outcome.value}: {result.case.id}: {result.case.title}"
             console.print(head, markup=False)

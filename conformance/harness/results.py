@@ -19,8 +19,12 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One case, run or not. `case_s`: time inside the case (virtual in a virtual run, else real);
-    `real_s`: wall time. `detail`: why, for everything but PASSED. `trace`: the recorded calls."""
+    """One case, run or not.
+
+    `case_s`: time inside the case (virtual in a virtual run, else real). `real_s`: wall time.
+    `detail`: why, for everything but PASSED. `trace`: the recorded calls. `warning`: something of
+    ours that did not change the outcome, for example a pod left behind in the runtime.
+    """
 
     case: Case
     outcome: Outcome
@@ -28,3 +32,4 @@ class Result:
     case_s: float = 0.0
     real_s: float = 0.0
     trace: tuple[str, ...] = ()
+    warning: str = ""

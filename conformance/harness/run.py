@@ -7,6 +7,7 @@ import tempfile
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,24 +55,32 @@ async def run_case(case: Case, parts_of: PartsFactory, directory: Path) -> Resul
     began_s = REAL_CLOCK.monotonic_s()
     paths = NodePaths(directory)
     paths.make()
-    node: Node | None = None
+    result: Result | None = None
     try:
         async with parts_of(case, paths) as parts:
-            await parts.kubelet.start(parts.config)
-            node = Node(parts)
-            async with asyncio.timeout(parts.pace.limit_s):
-                await case.body(node)
-        outcome, detail = Outcome.PASSED, ""
+            result = await _run_body(case, parts)
+    except Exception as problem:
+        # With a result this is the clean-up's problem, which must not hide how the case ended.
+        if result is None:
+            result = Result(case, *_judge(problem, None))
+        else:
+            result = replace(result, warning=f"clean-up: {problem}")
+    return replace(result, real_s=REAL_CLOCK.monotonic_s() - began_s)
+
+
+async def _run_body(case: Case, parts: Parts) -> Result:
+    node: Node | None = None
+    outcome, detail = Outcome.PASSED, ""
+    try:
+        await parts.kubelet.start(parts.config)
+        node = Node(parts)
+        async with asyncio.timeout(parts.pace.limit_s):
+            await case.body(node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)
-    return Result(
-        case,
-        outcome,
-        detail,
-        case_s=node.now_s if node else 0.0,
-        real_s=REAL_CLOCK.monotonic_s() - began_s,
-        trace=tuple(node.trace()) if node else (),
-    )
+    if node is None:
+        return Result(case, outcome, detail)
+    return Result(case, outcome, detail, case_s=node.now_s, trace=tuple(node.trace()))
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:

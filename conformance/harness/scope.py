@@ -22,6 +22,11 @@ KEPT_BACK: Final = frozenset({"RemoveImage"})
 
 CLEAN_UP_TRIES: Final = 20
 CLEAN_UP_PAUSE_S: Final = 0.5
+CLEAN_UP_CALL_S: Final = 15.0
+
+
+class LeftBehind(Exception):
+    """Something of a case is still in the runtime; the text says what and why."""
 
 
 class Scope:
@@ -63,26 +68,36 @@ class Scope:
         return stream
 
     async def clean_up(self) -> None:
-        """Stop and remove every sandbox made through this scope, containers included."""
-        await asyncio.gather(*(self._remove(sandbox) for sandbox in sorted(self._sandboxes)))
-        self._sandboxes.clear()
+        """Stop and remove every sandbox made through this scope, containers included.
 
-    async def _remove(self, sandbox: str) -> None:
-        """Stop and remove one sandbox. A call of the dead kubelet may still be under way in the
-        runtime (`container is in starting state, can't be removed`), so this is tried again."""
+        Raises LeftBehind when some could not be removed; the others are.
+        """
+        problems = await asyncio.gather(*(self._remove(s) for s in sorted(self._sandboxes)))
+        self._sandboxes.clear()
+        left = [problem for problem in problems if problem]
+        if left:
+            raise LeftBehind("; ".join(left))
+
+    async def _remove(self, sandbox: str) -> str:
+        """Stop and remove one sandbox; why it could not be done, "" when it could.
+
+        A call of the dead kubelet may still be under way in the runtime, or a container just ending
+        (`container is in starting state`, `cannot delete running task`), so this is tried again.
+        """
         stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
         remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
-        for tries_left in reversed(range(CLEAN_UP_TRIES)):
+        problem = ""
+        for _ in range(CLEAN_UP_TRIES):
             try:
-                await self._upstream.call("StopPodSandbox", stop, timeout_s=30)
-                await self._upstream.call("RemovePodSandbox", remove, timeout_s=30)
-                return
+                await self._upstream.call("StopPodSandbox", stop, timeout_s=CLEAN_UP_CALL_S)
+                await self._upstream.call("RemovePodSandbox", remove, timeout_s=CLEAN_UP_CALL_S)
+                return ""
             except grpc.RpcError as error:
                 if error.code() is grpc.StatusCode.NOT_FOUND:
-                    return
-                if not tries_left:
-                    raise
+                    return ""
+                problem = f"sandbox {sandbox}: {error.code().name}: {error.details()}"
                 await asyncio.sleep(CLEAN_UP_PAUSE_S)
+        return problem
 
 
 def _keep(items: Any, wanted: Any) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.validation import api_object_reference, pod_problems
-from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_yaml
+from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_json_or_yaml
 from refkubelet.pods.updates import PodSource
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
@@ -33,7 +33,7 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     `ManifestError`.
     """
     try:
-        document = read_yaml(data)
+        document = read_json_or_yaml(data)
     except YamlError as e:
         raise ManifestError(str(e)) from None
     pod = apply_api_defaults(_decode(document))

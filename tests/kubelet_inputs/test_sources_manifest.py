@@ -374,3 +374,26 @@ def test_any_manifest_gives_a_pod_or_a_manifest_error_SRC_005(
 
 def test_the_full_example_is_a_good_manifest() -> None:
     read(json.dumps(FULL))
+
+
+JSON_POD = (
+    '{\n\t"apiVersion": "v1",\n\t"kind": "Pod",\n\t"metadata": {"name": "tabs"},\n'
+    '\t"spec": {"containers": [{"name": "c", "image": "localhost/busybox:1"}]}\n}\n'
+)
+
+
+def test_json_may_be_indented_with_tabs_SRC_004() -> None:
+    assert read(JSON_POD).metadata.name == "tabs-n1"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("\n {apiVersion: v1, kind: Pod}", "line 2: a text that begins with a brace must be JSON"),
+        (JSON_POD + '{"more": 1}', "line 7: a text that begins with a brace must be JSON: Extra"),
+        (JSON_POD.replace("]}\n}", "]},\n}"), "line 6: a text that begins with a brace must be"),
+    ],
+)
+def test_a_text_that_begins_with_a_brace_is_json_SRC_004(text: str, reason: str) -> None:
+    """Seen of kubelet 1.36.2, which reads such a text as JSON only."""
+    assert refusal(text).startswith(reason)

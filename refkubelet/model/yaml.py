@@ -3,8 +3,8 @@
 JSON is YAML (but for tabs), so both go through here. Against plain PyYAML: duplicate keys are
 errors; no timestamps and no base-60 numbers (`2024-01-01` and `12:30:00` stay texts); `0644` is
 octal as in Go, `0o644` too, and `08` is a text, not a number. Aliases are resolved; a document may
-not grow beyond `MAX_VALUES` values by them. What must never happen here: an exception other than `YamlError`
-for any bytes.
+not grow beyond `MAX_VALUES` values by them. What must never happen here: an exception other than
+`YamlError` for any bytes.
 """
 
 from __future__ import annotations

@@ -39,6 +39,10 @@ def _code(value: Value) -> str:
         raise value.error(str(error)) from None
 
 
+def _code_or_none(value: Value) -> str | None:
+    return None if value.is_null() else _code(value)
+
+
 _NAMES: Final[dict[str, Reader]] = {
     "pod": Value.text,
     "container": Value.text,
@@ -56,7 +60,7 @@ FAULTS: Final[dict[str, dict[str, Reader]]] = {
     "leaves_out": {**_NAMES, "keep": Value.integer},
     "repeats": _NAMES,
     "turns_back_time": {"by_s": Value.number},
-    "cuts_stream": {"after": Value.integer, **_ERROR},
+    "cuts_stream": {"after": Value.integer, "code": _code_or_none, "message": Value.text},
     "goes_silent": {},
 }
 """The verbs of `On` that are plain data, with their arguments; each takes `times` as well."""

@@ -84,7 +84,7 @@ class Value:
 
     def text(self) -> str:
         """A string; an unquoted word, number or date counts as the text it is written as."""
-        if not isinstance(self.node, yaml.ScalarNode) or self._is_null():
+        if not isinstance(self.node, yaml.ScalarNode) or self.is_null():
             raise self.wanted("a string")
         return str(self.node.value)
 
@@ -110,7 +110,7 @@ class Value:
     def _plain(self) -> bool:
         return isinstance(self.node, yaml.ScalarNode) and self.node.style is None
 
-    def _is_null(self) -> bool:
+    def is_null(self) -> bool:
         return self._plain() and self.node.value in ("", "~", "null")
 
     def _shown(self) -> str:
@@ -118,7 +118,7 @@ class Value:
             return "a mapping"
         if isinstance(self.node, yaml.SequenceNode):
             return "a list"
-        return "nothing" if self._is_null() else repr(self.node.value)
+        return "nothing" if self.is_null() else repr(self.node.value)
 
 
 def read_yaml(path: Path) -> Value:

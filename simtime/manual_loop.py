@@ -16,10 +16,14 @@ import asyncio
 import math
 import selectors
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from simtime.clock import RealClock, VirtualClock
 from simtime.virtual_loop import RESOLUTION_S
+
+# Instants of a world at rest are kept apart by nanoseconds (time stamps that must differ), so what
+# begins at "now" and lasts 10 s may fall due a little after an advance by 10 s. It belongs to it.
+LATE_S: Final = 1e-4
 
 
 class _StandingSelector(selectors.BaseSelector):
@@ -72,12 +76,13 @@ class ManualLoop(asyncio.SelectorEventLoop):
     async def advance(self, duration_s: float) -> float:
         """Let `duration_s` seconds pass and return the loop's time after them.
 
-        Comes back when all that fell due has run and nothing more is runnable. Advances that
-        overlap add up. Raises: ValueError for a negative, infinite or undefined duration.
+        Comes back when all that fell due (up to 0.1 ms after the end) has run and nothing more is
+        runnable. Advances that overlap add up. Raises: ValueError for a negative, infinite or
+        undefined duration.
         """
         if not 0 <= duration_s < math.inf:
             raise ValueError(f"cannot advance by {duration_s} s: wanted a number of seconds from 0")
-        self._horizon_s = max(self._horizon_s, self._manual_s) + duration_s
+        self._horizon_s += duration_s
         arrived: asyncio.Future[None] = self.create_future()
         self._advances.append(arrived)
         await arrived
@@ -89,9 +94,9 @@ class ManualLoop(asyncio.SelectorEventLoop):
         False: nothing is to be done. Only the selector calls this, when the loop is idle.
         """
         scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")
-        # A timer that rounding put just behind the horizon belongs to it; going to the timer's own
-        # time (not the horizon) keeps a caller that computes "not yet" from asking for ever.
-        if scheduled and scheduled[0].when() <= self._horizon_s + RESOLUTION_S:
+        # To the timer's own time, also where that is after the horizon: a callback that finds
+        # itself called too early would ask for ever.
+        if scheduled and scheduled[0].when() <= self._horizon_s + LATE_S:
             self._move(scheduled[0].when())
             return True
         if self._manual_s < self._horizon_s:

@@ -6,8 +6,8 @@ waits for another process.
 
 from __future__ import annotations
 
-import asyncio
 import json
+import select
 import socket
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from fakecri.endpoint import EndpointError, require_listener, socket_path
+from simtime import RealClock
 
 _POLL_S = 0.02
 
@@ -91,20 +92,15 @@ class ControlClient:
         Raises: WaitTimeout when `within_s` seconds of real time passed before.
         """
 
-        async def poll() -> int:
-            count = 0
-            try:
-                async with asyncio.timeout(within_s):
-                    # Another process: there is no event to wait for.
-                    while (count := self._count(method, filters)) < times:  # noqa: ASYNC110
-                        await asyncio.sleep(_POLL_S)
-            except TimeoutError:
+        clock = RealClock()
+        end_s = clock.monotonic_s() + within_s
+        while (count := self._count(method, filters)) < times:
+            if clock.monotonic_s() >= end_s:
                 raise WaitTimeout(
                     412, f"expected {times} x {method} within {within_s:g} s, got {count}"
-                ) from None
-            return count
-
-        return asyncio.run(poll())
+                )
+            select.select([], [], [], _POLL_S)  # another process: there is no event to wait for
+        return count
 
     def _count(self, method: str, filters: Mapping[str, Any]) -> int:
         answer = self.request("GET", "/v1/calls/count", query={"method": method, **filters})

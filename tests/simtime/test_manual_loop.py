@@ -90,6 +90,17 @@ def test_many_small_advances_miss_no_timer() -> None:
     on_manual(body)
 
 
+def test_what_falls_due_a_little_late_belongs_to_the_advance() -> None:
+    async def body(loop: ManualLoop) -> None:
+        fired: list[float] = []
+        for late_s in (3e-9, 5e-5, 2e-4):
+            loop.call_later(10 + late_s, lambda: fired.append(loop.time()))
+        await loop.advance(10)
+        assert fired == [10 + 3e-9, 10 + 5e-5]
+
+    on_manual(body)
+
+
 @pytest.mark.parametrize("duration_s", [-1, float("inf"), float("nan")])
 def test_a_wrong_duration_is_refused(duration_s: float) -> None:
     async def body(loop: ManualLoop) -> None:

@@ -1,0 +1,253 @@
+"""The control socket for real: who may connect, what HTTP may do, and the command line over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fakecri
+from fakecri.cli import main
+from fakecri.control.api import serve_control
+from fakecri.control.client import ControlClient, ControlError
+from fakecri.control.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from fakecri.endpoint import EndpointError
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[fakecri.ServedFake]:
+    with fakecri.serve(clock="manual") as fake:
+        yield fake
+
+
+@pytest.fixture
+def fake(shared: fakecri.ServedFake) -> Iterator[fakecri.ServedFake]:
+    """A served fake without rules and calls; servers start once for all tests."""
+    yield shared
+    shared.ctl().request("DELETE", "/v1/rules")
+    shared.ctl().request("DELETE", "/v1/calls")
+
+
+def ctl(fake: fakecri.ServedFake, *words: str) -> int:
+    return main(["ctl", "--control", fake.control, *words])
+
+
+def test_the_socket_is_the_owner_s_alone_and_goes_with_the_block(tmp_path: Path) -> None:
+    listen, control = f"unix://{tmp_path}/cri", f"unix://{tmp_path}/ctl"
+    with fakecri.serve(listen, control=control):
+        mode = (tmp_path / "ctl").stat().st_mode
+        assert stat.S_ISSOCK(mode)
+        assert stat.S_IMODE(mode) == 0o600
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_living_server_keeps_its_socket(fake: fakecri.ServedFake) -> None:
+    with pytest.raises(EndpointError, match="listens there already"):
+        with fakecri.serve(control=fake.control):
+            pass
+    assert fake.ctl().request("GET", "/v1/clock")["mode"] == "manual"
+
+
+def raw(fake: fakecri.ServedFake, data: bytes, *, end: bool = False) -> bytes:
+    """The whole answer to some bytes; `end`: nothing more comes after them."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(10)
+        sock.connect(fake.control.removeprefix("unix://"))
+        sock.sendall(data)
+        if end:
+            sock.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := sock.recv(65536):
+            answer += part
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "message"),
+    [
+        (b"hello\r\n\r\n", b"400", b"wanted an HTTP/1.1 request line"),
+        (b"POST /v1/rules HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411", b"Length"),
+        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"400", b"wanted a number"),
+        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: 9\r\n\r\nab", b"400", b"after 2 of 9"),
+        (b"POST /v1/rules HTTP/1.1\r\nContent-Length: 1\r\n\r\n\xff", b"400", b"no UTF-8"),
+        (
+            f"POST /v1/rules HTTP/1.1\r\nContent-Length: {MAX_BODY_BYTES + 1}\r\n\r\n".encode(),
+            b"413",
+            b"are read",
+        ),
+        (b"GET /" + b"x" * MAX_HEAD_BYTES, b"431", b"head of the request"),
+    ],
+)
+def test_malformed_http_is_answered(
+    fake: fakecri.ServedFake, data: bytes, status: bytes, message: bytes
+) -> None:
+    answer = raw(fake, data, end=True)
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    assert message in answer
+
+
+def test_a_body_may_be_announced_first(fake: fakecri.ServedFake) -> None:
+    head = b"POST /v1/clock HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n"
+    answer = raw(fake, head + b'{"advance_s": 1}')
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+
+
+def test_a_connection_that_ends_early_disturbs_nobody(fake: fakecri.ServedFake) -> None:
+    assert raw(fake, b"GET /v1/clo", end=True) == b""
+    assert fake.ctl().request("GET", "/v1/clock")["mode"] == "manual"
+
+
+@asynccontextmanager
+async def pod_running(fake: fakecri.ServedFake) -> AsyncIterator[Any]:
+    from criapi.v1 import api_pb2 as pb
+
+    from fakecri.server import GrpcUpstream
+
+    async with GrpcUpstream(fake.endpoint) as client:
+        config = pb.PodSandboxConfig(metadata=pb.PodSandboxMetadata(name="shop", uid="u1"))
+        run = pb.RunPodSandboxRequest(config=config)
+        sandbox: Any = await client.call("RunPodSandbox", run, timeout_s=10)
+        create = pb.CreateContainerRequest(
+            pod_sandbox_id=sandbox.pod_sandbox_id,
+            sandbox_config=config,
+            config=pb.ContainerConfig(
+                metadata=pb.ContainerMetadata(name="web"),
+                image=pb.ImageSpec(image="localhost/busybox:1"),
+            ),
+        )
+        made: Any = await client.call("CreateContainer", create, timeout_s=10)
+        start = pb.StartContainerRequest(container_id=made.container_id)
+        await client.call("StartContainer", start, timeout_s=10)
+        yield made.container_id
+        remove = pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
+        await client.call("RemovePodSandbox", remove, timeout_s=10)
+
+
+def test_ctl_programs_drives_and_questions_a_fake(
+    fake: fakecri.ServedFake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ctl(fake, "behave", "--container", "web", "exits: {code: 3, after_s: 60}") == 0
+    assert ctl(fake, "fault", "Status", "--nth", "2", "fails: {code: UNAVAILABLE}") == 0
+    assert "containers (container='web') behave (0 hits)" in capsys.readouterr().out
+
+    async def body() -> None:
+        async with pod_running(fake):
+            assert ctl(fake, "wait", "StartContainer", "--container", "web") == 0
+            assert ctl(fake, "containers", "--container", "web") == 0
+            assert capsys.readouterr().out.endswith("/shop/web#0  RUNNING\n")
+            assert ctl(fake, "advance", "61") == 0
+            assert ctl(fake, "--json", "containers") == 0
+            rows = json.loads(capsys.readouterr().out.partition("\n")[2])
+            assert [(row["state"], row["exit_code"]) for row in rows] == [("EXITED", 3)]
+            assert ctl(fake, "--json", "calls", "StartContainer") == 0
+            assert json.loads(capsys.readouterr().out)["container"] == "web"
+            assert ctl(fake, "calls", "--limit", "1") == 0
+            assert "StartContainer shop/web#0" in capsys.readouterr().out
+            assert ctl(fake, "assert", "order", "RunPodSandbox", "StartContainer") == 0
+            assert ctl(fake, "assert", "called", "StartContainer", "--times", "2") == 1
+            assert "expected 2 x StartContainer" in capsys.readouterr().err
+            assert ctl(fake, "drop", "--container", "web") == 0
+            assert ctl(fake, "node", "--memory-used", "6Gi", "--disk-used", "1Gi") == 0
+            assert fake.node.base_memory_used_bytes == 6 * 2**30
+            assert fake.node.filesystems["/"].base_used_bytes == 2**30
+
+    asyncio.run(body())
+
+
+MISTAKES = [
+    (["fault", "Verion", "hangs: {}"], "faults[0].on: wanted the name of a CRI method"),
+    (["fault", "Version", "hang: {}"], "unknown key 'hang'"),
+    (["behave", "exits: {code: x}"], "exits.code: wanted a number, got 'x'"),
+    (["kill", "--container", "nobody"], "no running container (container='nobody')"),
+    (["release", "77"], "no rule '77'; GET /v1/rules (ctl rules) shows them"),
+    (["add", "/nowhere.yaml"], "cannot read /nowhere.yaml"),
+    (["assert", "called", "Version", "Status"], "wanted one method"),
+    (["advance", "-5"], "advance_s: wanted seconds from 0"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MISTAKES)
+def test_mistakes_are_one_line_and_code_2(
+    fake: fakecri.ServedFake, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ctl(fake, *words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("fakecri ctl: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_script_of_ctl_add_is_named_in_errors(
+    fake: fakecri.ServedFake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("faults:\n- {on: Version, delays: {}}\n")
+    assert ctl(fake, "add", str(file)) == 2
+    assert f"{file}:2: faults[0].delays: key 'delay_s' is missing" in capsys.readouterr().err
+    file.write_text("faults:\n- {on: Version, delays: {delay_s: 1}}\n")
+    assert ctl(fake, "add", str(file)) == 0
+
+
+def test_a_wait_that_runs_out_is_code_1(
+    fake: fakecri.ServedFake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ctl(fake, "wait", "Attach", "--timeout", "0.05") == 1
+    assert "expected 1 x Attach within 0.05 s, got 0" in capsys.readouterr().err
+
+
+def test_without_a_socket_ctl_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAKECRI_CONTROL", raising=False)
+    assert main(["ctl", "rules"]) == 2
+    assert "give --control unix:///PATH or set FAKECRI_CONTROL" in capsys.readouterr().err
+    assert main(["ctl", "--control", "unix:///nowhere/ctl.sock", "rules"]) == 2
+    error = capsys.readouterr().err
+    assert "unix:///nowhere/ctl.sock: no such file" in error
+    assert "fakecri serve --control" in error
+    assert main(["ctl", "--control", "ctl.sock", "rules"]) == 2
+    assert "wanted unix:///absolute/path.sock" in capsys.readouterr().err
+
+
+def test_ctl_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom fakecri.cli import main\n"
+        "main(['ctl', '--control', 'unix:///nowhere', 'rules'])\n"
+        "print([m for m in ('grpc', 'google.protobuf', 'aiohttp', 'yaml') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+async def test_a_proxy_is_controlled_too(tmp_path: Path) -> None:
+    from criapi.v1 import api_pb2 as pb
+
+    from fakecri import CriError, FakeCRI
+    from fakecri.proxy import RecordingProxy
+
+    proxy = RecordingProxy(FakeCRI())
+    async with serve_control(proxy, f"unix://{tmp_path}/ctl") as endpoint:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "fakecri", "ctl", "--control", endpoint),
+            *("fault", "Version", "fails: {message: away}"),
+        )
+        assert await process.wait() == 0
+        with pytest.raises(CriError, match="away"):
+            await proxy.call("Version", pb.VersionRequest())
+
+
+def test_clients_get_the_words_of_the_server(fake: fakecri.ServedFake) -> None:
+    client = ControlClient(fake.control, timeout_s=10)
+    with pytest.raises(ControlError, match="there is no '/v2'") as failure:
+        client.request("GET", "/v2")
+    assert failure.value.status == 404
+    assert client.request("GET", "/v1/calls", query={"limit": 1, "method": None}) == []

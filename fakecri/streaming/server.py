@@ -279,7 +279,7 @@ class _SpdyFront(asyncio.Protocol):
         self._link.session.go_away()
         self._link.flush()
         self._transport.resume_reading()
-        if not self._left.is_set() and self._transport.can_write_eof():
+        with suppress(OSError):  # it may have left just now
             self._transport.write_eof()
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):

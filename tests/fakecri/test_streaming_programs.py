@@ -1,0 +1,264 @@
+"""The parts of the streaming server that need no socket: tokens, programs, statuses, heads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import CriError, FakeCRI
+from fakecri.matching import Subject
+from fakecri.streaming.commands import Invocation
+from fakecri.streaming.http_head import negotiate, parse_head
+from fakecri.streaming.pipes import Terminal, TerminalOutput, Valve
+from fakecri.streaming.programs import Programs
+from fakecri.streaming.shell import PROGRAMS, ScriptError, parse
+from fakecri.streaming.status import Outcome
+from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
+from simtime import Rng, VirtualLoop, run_virtual
+
+
+class Recorded:
+    """An output that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    async def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int, bytes, bytes]:
+    """Run a program in virtual time: its exit code, stdout and stderr."""
+
+    async def main() -> tuple[int, bytes, bytes]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(stdin)
+        reader.feed_eof()
+        out, err = Recorded(), Recorded()
+        env = {"HOSTNAME": "web", "A": "1"}
+        terminal = Terminal()
+        terminal.resize(80, 24)
+        outer = Invocation(
+            ("x",), None, env, reader, out, err, tty=tty, terminal=terminal, programs=PROGRAMS
+        )
+        return await outer.run(*command), out.data, err.data
+
+    return run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("echo", "a", "b"), (0, b"a b\n", b"")),
+        (("/bin/echo", "-n", "a"), (0, b"a", b"")),
+        (("cat",), (0, b"in\n", b"")),
+        (("true",), (0, b"", b"")),
+        (("false",), (1, b"", b"")),
+        (("env",), (0, b"HOSTNAME=web\nA=1\n", b"")),
+        (("hostname",), (0, b"web\n", b"")),
+        (("sleep", "100000"), (0, b"", b"")),
+        (("cat", "/x"), (1, b"", b"cat: can't open '/x': No such file or directory\n")),
+        (("sleep", "x"), (1, b"", b"sleep: invalid number 'x'\n")),
+        (("sleep", "-1"), (1, b"", b"sleep: invalid number '-1'\n")),
+        (("stty", "size"), (1, b"", b"stty: standard input: Not a tty\n")),
+        (("stty", "-a"), (2, b"", b"stty: the fake knows only: stty size\n")),
+        (("nope",), (127, b"", b"sh: nope: not found\n")),
+        (("sh", "-c", "exit 3"), (3, b"", b"")),
+        (("sh", "-c", "echo a; false"), (1, b"a\n", b"")),
+        (("sh", "-c", "false && echo a || echo b"), (0, b"b\n", b"")),
+        (("sh", "-c", "true && echo $A \"$A\" '$A' ${A}x"), (0, b"1 1 $A 1x\n", b"")),
+        (("sh", "-c", "false; echo $?"), (0, b"1\n", b"")),
+        (("sh", "-c", "echo e >&2; exit"), (0, b"", b"e\n")),
+        (("sh", "-c", "echo $0 $1", "n", "one"), (0, b"n one\n", b"")),
+        (("sh", "-c", "sh -c 'exit 4'"), (4, b"", b"")),
+        (("sh", "-c", "exit x"), (2, b"", b"")),
+        (("sh", "-c"), (2, b"", b"sh: -c requires an argument\n")),
+        (("sh", "/x"), (2, b"", b"sh: can't open '/x': No such file or directory\n")),
+        (("sh", "-c", "a | b"), (2, b"", b"sh: the fake's sh knows ; && || and >&2 only, not |\n")),
+        (("sh", "-c", "'a"), (2, b"", b"sh: syntax error: No closing quotation\n")),
+        (("sh", "-c", "&& a"), (2, b"", b'sh: syntax error: unexpected "&&"\n')),
+    ],
+)
+def test_programs(command: tuple[str, ...], expected: tuple[int, bytes, bytes]) -> None:
+    assert run(*command, stdin=b"in\n") == expected
+
+
+def test_sh_runs_the_lines_of_its_input() -> None:
+    assert run("sh", stdin=b"echo a\nfalse\n") == (1, b"a\n", b"")
+    assert run("sh", stdin=b"exit 7\necho a\n") == (7, b"", b"")
+    assert run("sh", stdin=b"echo a", tty=True) == (0, b"/ # a\n/ # ", b"")
+
+
+def test_stty_knows_the_size_of_the_terminal() -> None:
+    assert run("stty", "size", tty=True) == (0, b"24 80\n", b"")
+
+
+def test_scripts_are_refused_by_what_is_wrong() -> None:
+    with pytest.raises(ScriptError, match="not <"):
+        parse("cat < /x")
+
+
+# -- tokens --------------------------------------------------------------------------------------
+
+
+def in_virtual_time(body: Any) -> Any:
+    async def main() -> Any:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        return await body(Tokens(loop.clock, Rng(1)))
+
+    return run_virtual(main)
+
+
+def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115() -> None:
+    async def body(tokens: Tokens) -> None:
+        request = cri.ExecRequest(cmd=["a"])
+        token = tokens.put(request)
+        assert re.fullmatch(r"[A-Za-z0-9_-]{8}", token)
+        assert tokens.take(token) is request
+        assert tokens.take(token) is None
+        assert tokens.take("") is None
+
+    in_virtual_time(body)
+
+
+def test_a_token_lives_for_a_minute_CRI_115() -> None:
+    async def body(tokens: Tokens) -> None:
+        early, late = tokens.put(cri.ExecRequest()), tokens.put(cri.ExecRequest())
+        await asyncio.sleep(LIFE_S)
+        assert tokens.take(early) is not None
+        await asyncio.sleep(0.001)
+        assert tokens.take(late) is None
+
+    in_virtual_time(body)
+
+
+def test_a_thousand_requests_wait_at_most_CRI_115() -> None:
+    async def body(tokens: Tokens) -> None:
+        for _ in range(MAX_WAITING):
+            tokens.put(cri.ExecRequest())
+        with pytest.raises(CriError) as caught:
+            tokens.put(cri.ExecRequest())
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert caught.value.details() == "maximum number of in-flight requests exceeded"
+        await asyncio.sleep(LIFE_S + 1)
+        tokens.put(cri.ExecRequest())
+
+    in_virtual_time(body)
+
+
+# -- small parts ---------------------------------------------------------------------------------
+
+
+def test_the_status_of_an_end() -> None:
+    """metav1.Status as v4 and v5 send it."""
+    assert json.loads(Outcome().to_json()) == {"metadata": {}, "status": "Success"}
+    failed = json.loads(Outcome(3).to_json())
+    assert (failed["status"], failed["reason"]) == ("Failure", "NonZeroExitCode")
+    assert failed["details"] == {"causes": [{"reason": "ExitCode", "message": "3"}]}
+    broken = json.loads(Outcome(failure="no such thing").to_json())
+    assert (broken["reason"], broken["code"]) == ("InternalError", 500)
+    assert broken["message"] == "Internal error occurred: no such thing"
+
+
+def test_heads_of_requests() -> None:
+    head = parse_head(
+        b"POST /exec/ab?x=1 HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+        b"X-Stream-Protocol-Version: v5.x\r\nx-stream-protocol-version: v4.x, v3.x"
+    )
+    assert head is not None
+    assert head.path == "/exec/ab"
+    assert head.wants_spdy
+    asked = head.values("X-Stream-Protocol-Version")
+    assert asked == ["v5.x", "v4.x", "v3.x"]
+    assert negotiate(asked, ("v3.x", "v4.x")) == "v4.x"
+    assert negotiate(asked, ()) is None
+    assert parse_head(b"hello") is None
+    websocket = parse_head(b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket")
+    assert websocket is not None
+    assert not websocket.wants_spdy
+
+
+def test_a_terminal_follows_resize_messages() -> None:
+    async def main() -> tuple[int, int]:
+        terminal, messages = Terminal(), asyncio.StreamReader()
+        messages.feed_data(b'{"Width":80,"Height":24}\n{"Width":1')
+        messages.feed_data(b'00,"Height":30} {"Width":"x"} 7')
+        messages.feed_eof()
+        await terminal.follow(messages)
+        await terminal.changed()
+        return terminal.columns, terminal.rows
+
+    assert run_virtual(main) == (100, 30)
+
+
+def test_lines_on_a_terminal_end_with_cr_lf() -> None:
+    async def main() -> bytes:
+        out = Recorded()
+        await TerminalOutput(out).write(b"a\nb\r\n")
+        return out.data
+
+    assert run_virtual(main) == b"a\r\nb\r\n"
+
+
+def test_the_valve_is_shut_while_some_reader_is_full() -> None:
+    async def main() -> list[str]:
+        moves: list[str] = []
+        valve = Valve(lambda: moves.append("shut"), lambda: moves.append("open"))
+        one, two = valve.reader(), valve.reader()
+        for reader in (one, two):
+            reader.feed_data(bytes(600 * 1024))
+        await one.read(600 * 1024)
+        assert moves == ["shut"]
+        valve.open_for(two)  # it is gone
+        return moves
+
+    assert run_virtual(main) == ["shut", "open"]
+
+
+def test_the_newest_rule_that_fits_wins_and_goes_with_its_block() -> None:
+    programs = Programs()
+    web = Subject(pod="web", container="c")
+    programs.forward(80, to=8080)
+    with programs.forward(0, to="10.0.0.1:81", pod="web*") as rule:
+        assert programs.port_of(web, 80) == "10.0.0.1:81"
+        assert rule.hits == 1
+        assert programs.port_of(Subject(pod="db"), 80) == 8080
+    assert programs.port_of(web, 80) == 8080
+    assert programs.port_of(web, 81) is None
+    program = PROGRAMS["true"]
+    with programs.command("ls", program, container="c"), programs.attach(program, pod="db"):
+        assert "ls" in programs.commands_of(web)
+        assert "ls" not in programs.commands_of(Subject(container="d"))
+        assert programs.attach_of(web) is None
+        assert programs.attach_of(Subject(pod="db")) is not None
+    assert "ls" not in programs.commands_of(web)
+
+
+@pytest.mark.parametrize("to", [0, 70000, "8080", "host:x", "host:0"])
+def test_targets_that_are_none(to: Any) -> None:
+    with pytest.raises(ValueError, match="to: wanted a port"):
+        Programs().forward(80, to=to)
+    with pytest.raises(ValueError, match="port: wanted 0 to 65535, got -1"):
+        Programs().forward(-1, to=1)
+
+
+def test_virtual_time_has_no_streams_and_says_so() -> None:
+    async def main() -> CriError:
+        fake = FakeCRI()
+        config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="p", uid="u"))
+        sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+        request = cri.PortForwardRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
+        with pytest.raises(CriError) as caught:
+            await fake.call("PortForward", request)
+        return caught.value
+
+    error = run_virtual(main)
+    assert error.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert "real time" in str(error.details())

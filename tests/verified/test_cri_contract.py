@@ -1,7 +1,7 @@
 """The contract of a CRI runtime, told once and held by the fake and by real containerd.
 
 Every test takes `runtime` and runs unchanged on both. The real side needs Docker and
-REFKUBELET_CONTAINERD=1. What the fake does not have yet is in the table `UNWRITTEN`.
+REFKUBELET_CONTAINERD=1.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from google.protobuf.message import Message
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 
 IMAGE = "localhost/busybox:1"
-
-UNWRITTEN = frozenset({"Exec", "Attach", "PortForward"})
-"""Methods the fake does not have yet; everything else is held to be the same."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +161,6 @@ class Runtime:
                     return status
                 await asyncio.sleep(0.02)
 
-    def skip_if_unwritten(self, method: str) -> None:
-        """Expected failure where the fake answers UNIMPLEMENTED for now."""
-        if self.fake is not None and method in UNWRITTEN:
-            pytest.xfail(f"the fake has no {method} yet: it answers UNIMPLEMENTED and says so")
-
     async def refused(self, method: str, request: Message) -> tuple[str, str]:
         """Code and text of a call that must fail."""
         with pytest.raises(grpc.RpcError) as failure:
@@ -242,7 +234,6 @@ async def test_status_has_both_conditions_CRI_130(runtime: Runtime) -> None:
 async def test_unknown_ids_are_not_found_CRI_023(
     runtime: Runtime, method: str, request_message: Message
 ) -> None:
-    runtime.skip_if_unwritten(method)
     code, _ = await runtime.refused(method, request_message)
     assert code == "NOT_FOUND"
 

@@ -1,0 +1,197 @@
+"""Two runtimes driven with the same operations, and the comparison of what they answer.
+
+Ids, times and paths differ between any two runtimes: an operation names objects by symbols ("s1",
+"c3"), and answers are brought into a normal form with symbols in the place of ids. What is left
+must be equal, but for the rows of `differences.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Final, TypeAlias
+
+import differences as table
+import grpc
+from criapi.v1 import api_pb2 as cri
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+
+UNKNOWN: Final = "unknown"
+_TIMES: Final = frozenset({"created_at", "started_at", "finished_at", "timestamp"})
+_UNORDERED: Final = frozenset({"containers", "items", "images", "stats"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended: code name, error text, answer."""
+
+    code: str
+    text: str = ""
+    answer: Any = None
+
+
+@dataclass
+class Side:
+    """One of the two runtimes, and what it calls the objects."""
+
+    label: str
+    target: Any
+    log_root: str
+    ids: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Symbols that outlive an example: images."""
+
+    def id(self, symbol: str) -> str:
+        """The id behind a symbol; `c1~` is a prefix of it, `unknown` an id of nothing."""
+        if symbol == UNKNOWN:
+            return "f" * 64
+        return self.ids[symbol[:-1]][:16] if symbol.endswith("~") else self.ids.get(symbol, "")
+
+    async def call(self, method: str, request: Message) -> Outcome:
+        try:
+            return Outcome("OK", answer=await self.target.call(method, request, timeout_s=60))
+        except grpc.RpcError as error:
+            return Outcome(error.code().name, error.details() or "")
+
+    def symbols(self, text: str) -> str:
+        """`text` with symbols for ids and roots."""
+        for symbol, identity in (self.ids | self.kept).items():
+            text = text.replace(identity, symbol).replace(identity[:16], f"{symbol}~")
+        return text.replace(self.log_root, "LOGS")
+
+
+Build: TypeAlias = Callable[[Side], Message]
+
+
+class Mismatch(AssertionError):
+    """The two runtimes answered differently."""
+
+
+class Pair:
+    """The runtime that is right and the one under test."""
+
+    def __init__(self, real: Side, fake: Side) -> None:
+        self.real = real
+        self.fake = fake
+        self.operations = 0
+        self.history: list[str] = []
+        self.used: dict[object, int] = {}
+
+    async def do(self, method: str, build: Build) -> Outcome:
+        """The same call on both sides. Returns the real outcome; raises Mismatch."""
+        self.operations += 1
+        real, fake = await asyncio.gather(
+            self.real.call(method, build(self.real)), self.fake.call(method, build(self.fake))
+        )
+        return self._settled(method, build, real, fake)
+
+    async def make(self, symbol: str, method: str, build: Build) -> bool:
+        """A call that makes an object; the object is called `symbol` from then on."""
+        self.operations += 1
+        outcomes = []
+        for side in (self.real, self.fake):
+            outcome = await side.call(method, build(side))
+            outcomes.append(outcome)
+            if outcome.code == "OK":
+                answer = outcome.answer
+                side.ids[symbol] = getattr(answer, "pod_sandbox_id", "") or answer.container_id
+        return self._settled(method, build, *outcomes).code == "OK"
+
+    async def race(self, method: str, build: Build) -> list[str]:
+        """The same call twice at once on each side: the same two codes, in any order."""
+        self.operations += 2
+        codes = []
+        for side in (self.real, self.fake):
+            both = await asyncio.gather(*(side.call(method, build(side)) for _ in range(2)))
+            codes.append(sorted(outcome.code for outcome in both))
+        self.history.append(f"race of two {method}: {codes[0]}")
+        if codes[0] != codes[1]:
+            raise Mismatch(self._text(method, build, str(codes[0]), str(codes[1])))
+        return codes[0]
+
+    def _settled(self, method: str, build: Build, real: Outcome, fake: Outcome) -> Outcome:
+        shown = self.real.symbols(_one_line(build(self.real)))
+        text = self.real.symbols(real.text)
+        self.history.append(f"{method} {shown[:160]} -> {real.code} {text[:200]}")
+        if real.code != fake.code:
+            self._need_code_row(method, build, real, fake)
+        elif real.code == "OK":
+            self._compare_answers(method, build, real, fake)
+        else:
+            self._compare_texts(method, build, real, fake)
+        return real
+
+    def _need_code_row(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
+        for row in table.CODES:
+            if row.method == method and row.real == real.code and row.fake in (fake.code, "*"):
+                return self._use(row)
+        a, b = (f"{o.code} {o.text}" for o in (real, fake))
+        raise Mismatch(self._text(method, build, a, b))
+
+    def _compare_texts(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
+        a, b = self.real.symbols(real.text), self.fake.symbols(fake.text)
+        if a == b:
+            return None
+        for row in table.TEXTS:
+            if row.method == method and fnmatchcase(a, row.pattern):
+                return self._use(row)
+        raise Mismatch(self._text(method, build, a, b))
+
+    def _compare_answers(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
+        a = self._normal(self.real, method, real.answer)
+        b = self._normal(self.fake, method, fake.answer)
+        if a != b:
+            raise Mismatch(self._text(method, build, str(a), str(b)))
+
+    def _normal(self, side: Side, method: str, message: Message) -> Any:
+        return self._plain(
+            side, method, "", MessageToDict(message, preserving_proto_field_name=True)
+        )
+
+    def _plain(self, side: Side, method: str, path: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            found = {}
+            for key, item in sorted(value.items()):
+                inner = f"{path}.{key}".lstrip(".")
+                if not self._left_out(method, inner):
+                    found[key] = self._plain(side, method, inner, item)
+            return {key: item for key, item in found.items() if item not in ({}, "", "0", [])}
+        if isinstance(value, list):
+            items = [self._plain(side, method, path, item) for item in value]
+            return sorted(items, key=str) if path.rpartition(".")[2] in _UNORDERED else items
+        last = path.rpartition(".")[2]
+        if last in _TIMES:
+            return "a time" if value not in (0, "0") else ""
+        if last in ("ip", "mountpoint"):
+            return f"an {last}"
+        return side.symbols(value) if isinstance(value, str) else value
+
+    def _left_out(self, method: str, path: str) -> bool:
+        for row in table.FIELDS:
+            if fnmatchcase(method, row.method) and row.path == path:
+                self._use(row)
+                return True
+        return False
+
+    def _use(self, row: object) -> None:
+        self.used[row] = self.used.get(row, 0) + 1
+
+    def _text(self, method: str, build: Build, real: str, fake: str) -> str:
+        steps = "\n".join(f"  {line}" for line in self.history[-25:])
+        return (
+            f"{method} differs\n  {self.real.label}: {real}\n  {self.fake.label}: {fake}\n"
+            f"  request: {self.real.symbols(_one_line(build(self.real)))}\nsteps:\n{steps}"
+        )
+
+
+def _one_line(message: Message) -> str:
+    return str(MessageToDict(message, preserving_proto_field_name=True))
+
+
+def check_times(status: cri.ContainerStatus) -> None:
+    """created < started < finished, as far as they are set (CRI-050)."""
+    given = [t for t in (status.created_at, status.started_at, status.finished_at) if t]
+    assert given == sorted(set(given)), status

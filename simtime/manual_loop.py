@@ -19,7 +19,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from simtime.clock import RealClock, VirtualClock
-from simtime.virtual_loop import RESOLUTION_S
 
 # Instants of a world at rest are kept apart by nanoseconds (time stamps that must differ), so what
 # begins at "now" and lasts 10 s may fall due a little after an advance by 10 s. It belongs to it.
@@ -68,7 +67,7 @@ class ManualLoop(asyncio.SelectorEventLoop):
         self._advances: list[asyncio.Future[None]] = []
         super().__init__(_StandingSelector(self))
         self.clock = VirtualClock(self, start or RealClock().now())
-        self._clock_resolution = RESOLUTION_S
+        self._clock_resolution = math.ulp(0.0)  # see VirtualLoop
 
     def time(self) -> float:
         return self._manual_s
@@ -110,4 +109,4 @@ class ManualLoop(asyncio.SelectorEventLoop):
 
     def _move(self, when_s: float) -> None:
         self._manual_s = max(self._manual_s, when_s)
-        self._clock_resolution = max(RESOLUTION_S, 2 * math.ulp(self._manual_s))
+        self._clock_resolution = math.ulp(self._manual_s)

@@ -29,9 +29,6 @@ from simtime.waiters import describe_tasks
 
 T = TypeVar("T")
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
-# Timers due within this much of "now" run together; asyncio's default (the machine clock's
-# resolution) would make the order of near timers depend on the machine.
-RESOLUTION_S = 1e-9
 
 
 class NothingToWaitFor(RuntimeError):
@@ -100,7 +97,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.clock = VirtualClock(self, start)
         self.jumps = 0
         self._limit_s = math.inf if limit_s is None else limit_s
-        self._clock_resolution = RESOLUTION_S
+        # asyncio runs timers that are due within this. None may run before its time, by however
+        # little: it would find itself not yet due and, time standing still, ask again for ever.
+        self._clock_resolution = math.ulp(0.0)
 
     def time(self) -> float:
         return self._virtual_s
@@ -117,8 +116,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 f"{self._limit_s:.3f} s:\n{describe_tasks(self)}"
             )
         self._virtual_s = when
-        # After half a year of seconds 1e-9 is lost in rounding, and due timers would not be seen.
-        self._clock_resolution = max(RESOLUTION_S, 2 * math.ulp(when))
+        self._clock_resolution = math.ulp(when)
         self.jumps += 1
 
     def shuffle_ready(self) -> None:

@@ -119,7 +119,8 @@ class GenericPLEG:
             return
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
         pods = {pod.uid: pod for pod in listed}
-        for uid in [*self._records, *(u for u in pods if u not in self._records)]:
+        # Who failed at first sight has no record, and may be gone: its error must go, too.
+        for uid in dict.fromkeys([*self._records, *pods, *self._reinspect]):
             await self._handle(uid, pods.get(uid), stamp_s)
         self._cache.update_time(stamp_s)
 

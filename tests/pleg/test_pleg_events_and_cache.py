@@ -260,6 +260,22 @@ def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
     virtual(main)
 
 
+def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_006() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        s.runtime.status_error = boom()
+        await s.pleg.relist()
+        s.runtime.pods = {}
+        await s.pleg.relist()
+        assert s.cache.get("a").containers == ()  # else its worker would fail for ever
+        calls = len(s.runtime.calls)
+        await s.pleg.relist()
+        assert s.runtime.calls[calls:] == ["list"]
+
+    virtual(main)
+
+
 def test_reinspection_sends_pod_sync_PLEG_007() -> None:
     async def main(loop: VirtualLoop) -> None:
         s = Setup(loop)

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,13 +72,22 @@ class ProbeWorker:
         clock = self._deps.clock
         try:
             if self._first_delay_s > 0:
-                await clock.sleep(self._first_delay_s)
+                await self._first_delay()
             self._next_tick_s = clock.monotonic_s() + self.target.period_s
             while not self._stopping and await self._step():
                 await self._wait_for_tick()
         finally:
             if self._state.container_id:
                 self._deps.results.remove(self._state.container_id)
+
+    async def _first_delay(self) -> None:
+        """Sleep, unless `stop` comes first: who stops late would keep the place of a worker of the
+        same container, should its pod come back."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._first_delay_s):
+                while not self._stopping:
+                    await self._wake.wait()
+                    self._wake.clear()
 
     async def _wait_for_tick(self) -> None:
         while not self._stopping:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
@@ -174,7 +175,8 @@ class StatusManager:
         clock = self._deps.clock
         full_pass_s = clock.monotonic_s() + FULL_PASS_S
         while True:
-            everything = not await self._wait_for_change(full_pass_s - clock.monotonic_s())
+            await self._wait_for_change(full_pass_s - clock.monotonic_s())
+            everything = clock.monotonic_s() >= full_pass_s  # however many changes there are
             if everything:
                 full_pass_s = clock.monotonic_s() + FULL_PASS_S
             try:
@@ -182,14 +184,11 @@ class StatusManager:
             except Exception:
                 log.exception("writing pod statuses failed")
 
-    async def _wait_for_change(self, timeout_s: float) -> bool:
-        try:
+    async def _wait_for_change(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
             async with asyncio.timeout(max(timeout_s, 0.0)):
                 await self._changed.wait()
-        except TimeoutError:
-            return False
         self._changed.clear()
-        return True
 
     async def sync_batch(self, *, everything: bool) -> None:
         """One pass: new versions only, or also deletable pods and foreign edits (STAT-021)."""

@@ -118,6 +118,29 @@ def running(phase: str = "Running", ready: str = "True", **fields: Any) -> PodSt
     )
 
 
+def test_the_full_pass_comes_however_often_statuses_change_STAT_020() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        busy = await w.post("busy")
+        w.manager.set_pod_status(pod, running())
+        await w.settle()
+        await w.refresh()
+        foreign = {"status": {"phase": "Pending"}}
+        merge = "application/merge-patch+json"
+        await w.api.request("PATCH", f"{PODS}/web/status", body=foreign, content_type=merge)
+        await w.refresh()
+
+        w.api.delays("GET", "pods/busy", delay_s=3.0)
+        for _ in range(30):  # so a change waits whenever the writer comes back
+            w.manager.set_pod_status(busy, running(message=str(w.clock.monotonic_s())))
+            await w.clock.sleep(1.0)
+        live = await w.live()
+        assert live.status is not None
+        assert live.status.phase == "Running"
+
+    in_world(body)
+
+
 def test_a_change_is_written_at_once_with_get_and_patch_STAT_020_STAT_022() -> None:
     async def body(w: World) -> None:
         pod = await w.post()

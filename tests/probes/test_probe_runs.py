@@ -286,6 +286,17 @@ async def test_housekeeping_ends_workers_of_other_pods_PROBE_094() -> None:
 
 
 @virtual
+async def test_a_worker_that_waits_for_its_first_run_ends_at_once_PROBE_094() -> None:
+    world = World(0, readiness={"periodSeconds": 1000})
+    world.started()
+    await world.at(1)
+    world.manager.remove_pod(world.pod)
+    await world.at(2)
+    assert not world.manager.has_worker("u", "c", ProbeType.READINESS)
+    assert world.times_s == []
+
+
+@virtual
 async def test_a_finished_pod_ends_its_workers_PROBE_011() -> None:
     world = await old_kubelet(0, readiness={"periodSeconds": 5})
     await world.at(101)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from refkubelet.admission.resources import room_for
 from refkubelet.apiclient import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.eviction.files import PodFilesReader
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager, KillRequest
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping
@@ -251,6 +252,7 @@ class Kubelet:
                 kill_pod=self._evict,
                 events=self.recorder,
                 reclaim_containers=self.garbage.reclaim,
+                pod_files=PodFilesReader(str(deps.root_dir), self.config.pod_logs_dir),
             ),
         )
 
@@ -300,8 +302,8 @@ class Kubelet:
             ("status manager", self.statuses.run()),
             ("events", self.recorder.run()),
             ("pod config", self.pod_config.run()),
-            ("eviction", self._after_runtime(self.eviction.run())),
-            ("garbage collection", self._after_runtime(self.garbage.run())),
+            ("eviction", self._after_runtime(self.eviction.run)),
+            ("garbage collection", self._after_runtime(self.garbage.run)),
             ("container deletor", self.deletions.run()),
             ("sync loop", self.sync_loop.run()),
         ]
@@ -323,14 +325,10 @@ class Kubelet:
         )
         return NodeRegistrar(api, settings, self.recorder, self.deps.clock)
 
-    async def _after_runtime(self, part: Coroutine[Any, Any, None]) -> None:
+    async def _after_runtime(self, part: Callable[[], Awaitable[None]]) -> None:
         """NODE-050: what needs the runtime starts when it is ready for the first time."""
-        try:
-            await self.runtime_watch.ready.wait()
-        except asyncio.CancelledError:
-            part.close()
-            raise
-        await part
+        await self.runtime_watch.ready.wait()
+        await part()
 
     async def _register_static_pods(self, informer: NodeInformer) -> None:
         """MIRR-028: once the node is visible, all static pods known now get their mirror."""

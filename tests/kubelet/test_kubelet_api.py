@@ -8,7 +8,7 @@ from typing import Any
 from node_world import CONTAINER, PODS, Node, manifest, on_node
 
 from fakecri import exits, ignores, uses
-from refkubelet.model.objects import Pod
+from refkubelet.model.objects import Pod, uid
 
 
 def phase_of(pod: Pod | None) -> str | None:
@@ -378,6 +378,26 @@ def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
         await node.until(lambda: node.cri.count("RemoveContainer") == 1, 5)  # LIFE-057
 
     on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "100Mi"})
+
+
+def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        volume = {"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}
+        mounts = [{"name": "scratch", "mountPath": "/scratch"}]
+        pod = await node.create(
+            manifest(volumes=[volume], containers=[CONTAINER | {"volumeMounts": mounts}])
+        )
+        await node.until(is_phase(node, "web", "Running"), 5)
+        pods = node.directory / "root" / "pods" / uid(pod)
+        (pods / "volumes/kubernetes.io~empty-dir/scratch/big").write_bytes(b"x" * 100_000)
+        await node.until(is_phase(node, "web", "Failed"), 30)
+        assert node.events("Evicted") == [
+            'Usage of EmptyDir volume "scratch" exceeds the limit "64Ki". '
+        ]
+        await node.clock.sleep(60)  # over, and no candidate any more
+        assert len(node.events("Evicted")) == 1
+
+    on_node(body, tmp_path, api=True)
 
 
 def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(tmp_path: Path) -> None:

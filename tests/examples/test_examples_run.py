@@ -1,0 +1,141 @@
+"""What users copy works: the files of examples/ and the blocks of docs/fakecri.md.
+
+They run as a user's tests do: in an empty directory, without this project's configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+PAGE = (ROOT / "docs/fakecri.md").read_text()
+
+
+def run(directory: Path, *command: str) -> str:
+    """Output of a command that has to succeed, in `directory`, with our commands on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def run_pytest(directory: Path, *arguments: str) -> str:
+    return run(directory, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_pytest_examples_pass(tmp_path: Path) -> None:
+    names = [path.name for path in EXAMPLES.glob("*.py")]
+    for name in names:
+        shutil.copy(EXAMPLES / name, tmp_path)
+    output = run_pytest(tmp_path, "-p", "no:asyncio", "-W", "error", ".")
+    assert "rules that were never hit" not in output
+    assert len([name for name in names if f"{name} ." in output]) == 3
+
+
+def test_the_unittest_example_passes_without_pytest() -> None:
+    assert "OK" in run(EXAMPLES, sys.executable, "-m", "unittest", "test_agent_unittest")
+
+
+def test_the_shell_example_shows_the_container_s_end(tmp_path: Path) -> None:
+    lines = run(tmp_path, "sh", str(EXAMPLES / "drive.sh")).splitlines()
+    states = [line.split("shop/web#0  ")[1] for line in lines if "shop/web#0  " in line]
+    assert states == ["RUNNING", "EXITED 3 Error"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_python_blocks_of_the_page_pass(tmp_path: Path) -> None:
+    found = blocks("python")
+    for block in found:
+        name = re.match(r"# (test_\w+\.py)\n", block)
+        assert name, f"a block without a file name: {block[:60]}"
+        (tmp_path / name[1]).write_text(block)
+    assert f"{len(found)} passed" in run_pytest(tmp_path, "-p", "no:asyncio", "-W", "error", ".")
+
+
+def test_the_shell_block_of_the_page_runs(tmp_path: Path) -> None:
+    session = next(block for block in blocks("sh") if "fakecri serve" in block)
+    script = session if shutil.which("curl") else re.sub("^curl.*\n", "", session, flags=re.M)
+    output = run(tmp_path, "sh", "-euc", script)
+    assert "3: CreateContainer (anything) hangs (0 hits)" in output
+
+
+def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
+    from fakecri.script import load_script
+
+    (tmp_path / "page.yaml").write_text(blocks("yaml")[0])
+    script = load_script(tmp_path / "page.yaml")
+    assert (len(script.behaviors), len(script.faults)) == (2, 2)
+
+
+def test_the_page_has_every_fault_and_route() -> None:
+    from fakecri.control.api import ROUTES
+    from fakecri.control.bodies import ACTIONS
+    from fakecri.script import FAULTS
+
+    assert re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE) == list(FAULTS)
+    for route in ROUTES[1:]:
+        assert route.path.replace("{number}", "{id}") in PAGE
+    assert all(f"`{action}`" in PAGE for action in ACTIONS)
+
+
+FIXTURES = """\
+import pytest
+from fakecri.server import GrpcUpstream
+from criapi.v1 import api_pb2 as cri
+
+def test_unused(fakecri):
+    fakecri.on("Version").fails()
+
+def test_used(fakecri_server):
+    pass
+
+async def version_of(endpoint):
+    async with GrpcUpstream(endpoint) as client:
+        return (await client.call("Version", cri.VersionRequest(), timeout_s=5)).version
+
+{mark}
+async def test_socket(fakecri_socket):
+    assert await version_of(fakecri_socket) == "0.1.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "options"),
+    [("@pytest.mark.asyncio", ()), ("", ("-o", "asyncio_mode=auto", "-n", "1"))],
+)
+def test_the_fixtures_work_without_our_configuration(
+    tmp_path: Path, mark: str, options: tuple[str, ...]
+) -> None:
+    """Rules that were never hit are listed, also those from workers of xdist, and fail nothing."""
+    (tmp_path / "test_theirs.py").write_text(FIXTURES.format(mark=mark))
+    output = run_pytest(tmp_path, *options, "test_theirs.py")
+    assert "3 passed" in output
+    assert "fakecri: rules that were never hit" in output
+    assert "test_theirs.py::test_unused: Version (anything) fails UNKNOWN" in output
+
+
+def test_strictness_makes_unused_rules_errors(tmp_path: Path) -> None:
+    (tmp_path / "test_theirs.py").write_text(FIXTURES.format(mark="@pytest.mark.asyncio"))
+    with pytest.raises(AssertionError, match="1 error") as failure:
+        run_pytest(tmp_path, "-o", "fakecri_strict=true", "test_theirs.py")
+    assert "rules that were never hit:" in str(failure.value)

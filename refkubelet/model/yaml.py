@@ -92,6 +92,9 @@ def read_yaml(data: bytes | str) -> Document:
             loader.dispose()
     except yaml.MarkedYAMLError as e:
         raise YamlError(_problem(e), e.problem_mark.line + 1 if e.problem_mark else None) from None
+    except yaml.reader.ReaderError as e:
+        line = data.encode()[: e.position].count(b"\n") + 1
+        raise YamlError(f"the control character 0x{e.character:02x} is no text", line) from None
     except (yaml.YAMLError, RecursionError) as e:
         raise YamlError(" ".join(str(e).split()) or "nested too deeply") from None
     if node is None:

@@ -40,6 +40,8 @@ MAX_HEAD_BYTES: Final = 64 * 1024
 HEAD_S: Final = 30.0
 LINGER_S: Final = 2.0
 """How long a finished connection waits for the caller to close it first."""
+SHUTDOWN_S: Final = 0.2
+"""How long `stop` waits for connections whose work it has cancelled."""
 PATHS: Final = {
     pb.ExecRequest: "exec",
     pb.AttachRequest: "attach",
@@ -56,7 +58,7 @@ class StreamingServer:
         self._tokens = tokens
         self._server: asyncio.Server | None = None
         self._web = web.Server(self._serve_web, handler_cancellation=True, access_log=None)
-        self._work: dict[asyncio.Task[None], asyncio.BaseTransport] = {}
+        self._work: dict[asyncio.Task[None], None] = {}
         self._open: dict[asyncio.BaseTransport, None] = {}
         self.address = ""
 
@@ -77,7 +79,7 @@ class StreamingServer:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self._web.shutdown(0)
+        await self._web.shutdown(SHUTDOWN_S)
         for transport in list(self._open):
             transport.close()
         await self._server.wait_closed()
@@ -111,10 +113,10 @@ class StreamingServer:
     def closed(self, transport: asyncio.BaseTransport) -> None:
         self._open.pop(transport, None)
 
-    def run(self, work: Awaitable[None], transport: asyncio.BaseTransport) -> asyncio.Task[None]:
+    def run(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Do the work of one connection until it is done or the server stops."""
         task = asyncio.create_task(_quiet(work))
-        self._work[task] = transport
+        self._work[task] = None
         task.add_done_callback(self._work.pop)
         return task
 
@@ -144,7 +146,7 @@ class StreamingServer:
             protocols=(protocol,) if protocol else (), max_msg_size=0, compress=False, timeout=2.0
         )
         await socket.prepare(http)
-        await _quiet(self._serve_socket(socket, protocol, request))
+        await self.run(self._serve_socket(socket, protocol, request))
         return socket
 
     async def _serve_socket(
@@ -261,7 +263,7 @@ class _SpdyFront(asyncio.Protocol):
         self._left = asyncio.Event()
         self._link = SpdyLink(self)
         transport.set_protocol(self)
-        self._task = server.run(self._serve(request, protocol), transport)
+        self._task = server.run(self._serve(request, protocol))
 
     async def _serve(self, request: Message, protocol: str) -> None:
         try:

@@ -1,0 +1,50 @@
+"""The README's example runs, and says what the README shows."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+TIMES = re.compile(r"\d+\.\d{3} s")
+
+
+def blocks() -> list[str]:
+    """The texts between fences, with the word after the fence as first line."""
+    return re.findall(r"^```(.*?)^```", README.read_text(), re.S | re.M)
+
+
+def test_the_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    code = next(b.removeprefix("python\n") for b in blocks() if b.startswith("python\n"))
+    shown = next(b for b in blocks() if "nearest miss" in b)
+    (tmp_path / "test_agent.py").write_text(code)
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_agent.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    printed = TIMES.sub("#", re.sub(r" +", " ", run.stdout))
+    for line in shown.strip().splitlines():
+        assert TIMES.sub("#", re.sub(r" +", " ", line)) in printed, run.stdout
+
+
+def test_the_commands_named_in_the_readme_exist() -> None:
+    text = README.read_text()
+    envs = set(re.findall(r"tox -q -e ([\w-]+)", text))
+    assert envs == {"conformance", "conformance-containerd", "py"}
+    tox = (README.parent / "tox.ini").read_text()
+    assert all(f"[testenv:{env}]" in tox for env in envs - {"py"})
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
+        assert (README.parent / target).exists(), target

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from pairs import UNKNOWN, Mismatch, Pair, Side, check_times
+from pairs import UNKNOWN, Pair, Side
 
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
 from fakecri.proxy import RecordingProxy
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
             return ""
         if not known or number == 18:
             return UNKNOWN
-        chosen = known[-1 - number % len(known)]
+        chosen: str = known[-1 - number % len(known)]
         return f"{chosen}~" if number in (16, 17) else chosen
 
     @initialize(name=pods, first=names, second=names)
@@ -329,9 +329,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=which)
     def container_status(self, number: int) -> None:
-        outcome = self.do("ContainerStatus", self._status_request(self.container(number)))
-        if outcome.code == "OK":
-            check_times(outcome.answer.status)
+        self.do("ContainerStatus", self._status_request(self.container(number)))
 
     @rule(
         number=which,
@@ -466,13 +464,13 @@ def drive(pair: Pair, runner: asyncio.Runner, operations: int) -> None:
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck),
         )
-        found = ""
         try:
             run_state_machine_as_test(seed(number)(machine), settings=limits)
-        except Mismatch as error:
-            found = str(error)
-        if found:
-            pytest.fail(f"{found}\nrepeat with REFKUBELET_SEED={number}", pytrace=False)
+        except Exception:
+            if not pair.mismatch:
+                raise
+        if pair.mismatch:
+            pytest.fail(f"{pair.mismatch}\nrepeat with REFKUBELET_SEED={number}", pytrace=False)
         number += 1
 
 
@@ -529,6 +527,7 @@ def test_the_fake_answers_like_containerd(runner: asyncio.Runner, tmp_path: Path
 
 
 def test_every_difference_has_a_reason() -> None:
-    rows = [*differences.FIELDS, *differences.CODES, *differences.TEXTS]
-    assert all(len(row.reason) > 10 for row in rows)
-    assert len(set(rows)) == len(rows)
+    tables: tuple[tuple[Any, ...], ...] = (differences.FIELDS, differences.CODES, differences.TEXTS)
+    for rows in tables:
+        assert all(len(row.reason) > 10 for row in rows)
+        assert len(set(rows)) == len(rows)

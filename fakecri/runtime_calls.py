@@ -123,7 +123,7 @@ def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListP
             sandbox_item(s)
             for s in core.sandboxes.values()
             if (ids is None or s.id in ids)
-            and (state is None or s.ready == (state == pb.SANDBOX_READY))
+            and (state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY))
             and (not labels or labels_fit(s.config.labels, labels))
         ]
     )

@@ -347,6 +347,7 @@ def test_unknown_enum_values_are_taken_as_containerd_takes_them() -> None:
     async def main(fake: FakeCRI) -> None:
         world = await World(fake).set_up()
         state: Any = 99
+        await world.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=world.sandbox))
         pods = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=state))
         listed = await world.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=pods))
         assert not listed.items
@@ -357,6 +358,7 @@ def test_unknown_enum_values_are_taken_as_containerd_takes_them() -> None:
         odd.linux.security_context.namespace_options.network = state
         await world.call("RunPodSandbox", cri.RunPodSandboxRequest(config=odd))
         mount = cri.Mount(container_path="/x", host_path="/tmp", propagation=state)
+        world.sandbox = fake.sandboxes()[-1].id
         container = await world.create("odd", mounts=[mount], stop_signal=state)
         request = cri.ContainerStatusRequest(container_id=container)
         status = (await world.call("ContainerStatus", request)).status

@@ -58,6 +58,12 @@ class Side:
         except grpc.RpcError as error:
             return Outcome(error.code().name, error.details() or "")
 
+    def learn(self, symbol: str, made: Outcome) -> None:
+        """A create call that succeeded has made what `symbol` means from now on."""
+        if made.code == "OK":
+            identity = getattr(made.answer, "pod_sandbox_id", "") or made.answer.container_id
+            self.ids[symbol] = identity
+
     def symbols(self, text: str) -> str:
         """`text` with symbols for ids and roots."""
         for symbol, identity in (self.ids | self.kept).items():
@@ -98,18 +104,21 @@ class Pair:
         for side in (self.real, self.fake):
             outcome = await side.call(method, build(side))
             outcomes.append(outcome)
-            if outcome.code == "OK":
-                answer = outcome.answer
-                side.ids[symbol] = getattr(answer, "pod_sandbox_id", "") or answer.container_id
+            side.learn(symbol, outcome)
         return self._settled(method, build, *outcomes).code == "OK"
 
-    async def race(self, method: str, build: Build) -> list[str]:
-        """The same call twice at once on each side: the same two codes, in any order."""
+    async def race(self, method: str, build: Build, symbol: str = "") -> list[str]:
+        """The same call twice at once on each side: the same two codes, in any order.
+
+        What the call that wins makes is called `symbol` from then on.
+        """
         self.operations += 2
         codes = []
         for side in (self.real, self.fake):
             both = await asyncio.gather(*(side.call(method, build(side)) for _ in range(2)))
             codes.append(sorted(outcome.code for outcome in both))
+            for outcome in both if symbol else ():
+                side.learn(symbol, outcome)
         self.history.append(f"race of two {method}: {codes[0]}")
         if codes[0] != codes[1]:
             raise self._mismatch(method, build, str(codes[0]), str(codes[1]))

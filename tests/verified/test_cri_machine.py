@@ -160,6 +160,20 @@ class Machine(RuleBasedStateMachine):
             self.sandboxes.append(symbol)
             self.pod_of[symbol] = (name, attempt)
 
+    @rule(name=pods)
+    def two_clients_run_a_sandbox(self, name: str) -> None:
+        symbol = f"s{self.pair.operations}"
+        codes = self.runner.run(
+            self.pair.race(
+                "RunPodSandbox",
+                lambda side: cri.RunPodSandboxRequest(config=pod_config(side, name, 2)),
+                symbol,
+            )
+        )
+        if "OK" in codes:
+            self.sandboxes.append(symbol)
+            self.pod_of[symbol] = (name, 2)
+
     @rule()
     def run_without_metadata(self) -> None:
         self.do("RunPodSandbox", lambda side: cri.RunPodSandboxRequest())
@@ -233,6 +247,25 @@ class Machine(RuleBasedStateMachine):
             )
         )
         if made:
+            self.containers.append(symbol)
+            self.programs[symbol] = name
+
+    @rule(number=which, name=names, attempt=attempts)
+    def two_clients_create(self, number: int, name: str, attempt: int) -> None:
+        sandbox, symbol = self.sandbox(number), f"c{self.pair.operations}"
+        pod = self.pod_of.get(sandbox.rstrip("~"), ("one", 0))
+        codes = self.runner.run(
+            self.pair.race(
+                "CreateContainer",
+                lambda side: cri.CreateContainerRequest(
+                    pod_sandbox_id=side.id(sandbox),
+                    config=container_config(name, attempt, IMAGES[0]),
+                    sandbox_config=pod_config(side, *pod),
+                ),
+                symbol,
+            )
+        )
+        if "OK" in codes:
             self.containers.append(symbol)
             self.programs[symbol] = name
 

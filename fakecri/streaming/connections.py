@@ -13,7 +13,8 @@ from typing import Protocol
 
 from fakecri.streaming import spdy
 from fakecri.streaming.pipes import Valve
-from fakecri.streaming.spdy_frames import REFUSED_STREAM, Headers, header
+from fakecri.streaming.spdy_frames import REFUSED_STREAM
+from fakecri.streaming.spdy_headers import Headers, header
 
 
 class Carrier(Protocol):

@@ -1,4 +1,4 @@
-"""What Exec, Attach and PortForward do, whatever carries their streams.
+"""What Exec and Attach do, whatever carries their streams.
 
 The container's `replies(...)` answer first, then the programs; a container that ends takes its
 commands with it (exit code 137). What must never happen here: a program outlives its caller's
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from fakecri.objects import Container, State
 from fakecri.runtime import SIGKILLED, Core
 from fakecri.streaming.commands import Invocation, Program, exit_code_of
 from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
-from fakecri.streaming.programs import Programs, Target, address, run_handler
+from fakecri.streaming.programs import Programs
 from fakecri.streaming.status import Outcome
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
-"""A terminal's first size comes right after the start; programs see it unless it is later."""
+"""A terminal's first size comes right after the start; a program waits for it so long."""
 PIECE_BYTES: Final = 64 * 1024
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -58,13 +57,19 @@ class Channels:
     resize: asyncio.StreamReader | None = None
 
 
-class Duplex(Protocol):
-    """One forwarded connection, the caller's end."""
+Work = Callable[[Channels], Awaitable[Outcome]]
+"""`execute` or `attach` with everything but the streams."""
 
-    reader: asyncio.StreamReader
 
-    async def write(self, data: bytes) -> None:
-        """Send bytes to the caller."""
+def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
+    """The streams a request asks for (stdin, stdout, stderr, resize)."""
+    flags = {
+        "stdin": request.stdin,
+        "stdout": request.stdout,
+        "stderr": request.stderr,
+        "resize": request.tty,
+    }
+    return frozenset(name for name, asked in flags.items() if asked)
 
 
 async def execute(
@@ -118,34 +123,6 @@ async def attach(
         return Outcome(failure=f"error attaching to container: {error.details()}")
 
 
-async def forward(
-    runtime: Runtime, programs: Programs, sandbox_id: str, port: int, stream: Duplex
-) -> str:
-    """Carry one connection to a port of a pod; the text of what went wrong, "" if nothing."""
-    try:
-        sandbox = runtime.core.find_sandbox(sandbox_id)
-    except CriError as error:
-        return str(error.details())
-    if not sandbox.ready:
-        return f"sandbox {sandbox.id} is not running"
-    meta = sandbox.config.metadata
-    subject = Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
-    target = programs.port_of(subject, port)
-    if target is None:
-        return (
-            f"failed to connect to localhost:{port} inside the pod: connection refused "
-            f"(nothing listens there: cri.streaming.forward({port}, to=...))"
-        )
-    try:
-        await _carry(target, stream)
-    except OSError as error:
-        return f"failed to connect to localhost:{port} inside the pod: {error}"
-    except Exception as error:
-        log.exception("a port handler of the test failed")
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
 def running_container(core: Core, container_id: str) -> Container:
     """Raises: CriError if there is no such container or it does not run (CRI-116)."""
     container = core.find_container(container_id)
@@ -176,7 +153,7 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
     screen = TerminalOutput(stdout)
     async with AsyncExitStack() as stack:
         if channels.resize is not None:
-            stack.push_async_callback(_stop, asyncio.create_task(terminal.follow(channels.resize)))
+            stack.push_async_callback(stop, asyncio.create_task(terminal.follow(channels.resize)))
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_SIZE_WAIT_S):
                     await terminal.changed()
@@ -185,7 +162,7 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
             room.set()
             stdin = Valve(room.clear, room.set).reader()
             work = cook(channels.stdin, screen, stdin, room)
-            stack.push_async_callback(_stop, asyncio.create_task(work))
+            stack.push_async_callback(stop, asyncio.create_task(work))
         yield _Console(stdin, screen, screen, terminal)
 
 
@@ -245,7 +222,7 @@ async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -
                     await changed.wait()
                     changed.clear()
     finally:
-        await _stop(swallow)
+        await stop(swallow)
 
 
 def _lives(runtime: Runtime, container: Container) -> bool:
@@ -271,51 +248,16 @@ async def _while_running(
                 finally:
                     change.cancel()
                 changed.clear()
-        if not task.done():
-            # What it was about to write when its container ended may still go out.
-            await asyncio.wait((task,), timeout=0.05)
+        for _ in range(3):  # what it was about to do when its container ended
+            await asyncio.sleep(0)
         return task.result() if task.done() else None
     finally:
-        await _stop(task)
+        await stop(task)
 
 
-async def _carry(target: Target, stream: Duplex) -> None:
-    """Bytes both ways until the pod's side has said everything."""
-    async with AsyncExitStack() as stack:
-        if callable(target):
-            ours, theirs = socket.socketpair()
-            reader, writer = await asyncio.open_connection(sock=ours)
-            inner = await asyncio.open_connection(sock=theirs)
-            handler = asyncio.create_task(run_handler(target, *inner))
-            stack.push_async_callback(_stop, handler)
-        else:
-            host, port = address(target)
-            reader, writer = await asyncio.open_connection(host, port)
-            handler = None
-        stack.callback(writer.close)
-        upward = asyncio.create_task(_pour(stream.reader, writer))
-        stack.push_async_callback(_stop, upward)
-        while data := await reader.read(PIECE_BYTES):
-            await stream.write(data)
-        if handler is not None:
-            await handler
-
-
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(PIECE_BYTES):
-            writer.write(data)
-            await writer.drain()
-        writer.write_eof()
-
-
-async def _stop(task: asyncio.Task[Any]) -> None:
+async def stop(task: asyncio.Task[Any]) -> None:
     """Cancel a helper and wait for its end; its own errors were nobody's business."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
         task.exception()
-
-
-Work = Callable[[Channels], Awaitable[Outcome]]
-"""`execute` or `attach` with everything but the streams."""

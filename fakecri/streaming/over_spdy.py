@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Final, TypeAlias
 
 from fakecri.streaming.connections import SpdyLink, SpdyStream
-from fakecri.streaming.execution import Channels, Duplex, Work
+from fakecri.streaming.execution import Channels, Work
+from fakecri.streaming.forwarding import Duplex
 
 COMMAND_PROTOCOLS: Final = (
     "v4.channel.k8s.io",

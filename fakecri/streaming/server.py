@@ -1,11 +1,10 @@
 """The HTTP server of the streams: one port for SPDY/3.1 and WebSocket (CRI-115, CRI-116).
 
-How it works. `_Front` reads the head of each connection's request. SPDY upgrades stay here
-(`_SpdyFront`); everything else is handed, head and all, to an aiohttp protocol, which does
-WebSocket. Both take the token's request and run the same work.
+How it works. `Front` reads the head of each connection's request and answers SPDY upgrades;
+everything else is handed, head and all, to an aiohttp protocol, which does WebSocket. Both take
+the token's request and run the same work.
 
-What must never happen: a token serves twice, a connection survives `stop`, or bytes that a caller
-still has to read are thrown away by closing too early.
+What must never happen: a token serves twice, or a connection survives `stop`.
 """
 
 from __future__ import annotations
@@ -13,33 +12,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.streaming import over_spdy, over_websocket
-from fakecri.streaming.connections import SpdyLink
-from fakecri.streaming.execution import Runtime, Work, attach, execute, forward
-from fakecri.streaming.http_head import (
-    PROTOCOL_HEADER,
-    Head,
-    negotiate,
-    parse_head,
-    refusal,
-    switching,
-)
+from fakecri.streaming.execution import Runtime, Work, attach, execute, wanted_of
+from fakecri.streaming.forwarding import forward
+from fakecri.streaming.fronts import Front
+from fakecri.streaming.http_head import PROTOCOL_HEADER, negotiate
 from fakecri.streaming.programs import Programs
 from fakecri.streaming.tokens import Tokens
 
 log = logging.getLogger(__name__)
-MAX_HEAD_BYTES: Final = 64 * 1024
-HEAD_S: Final = 30.0
-LINGER_S: Final = 2.0
-"""How long a finished connection waits for the caller to close it first."""
 SHUTDOWN_S: Final = 0.2
 """How long `stop` waits for connections whose work it has cancelled."""
 PATHS: Final = {
@@ -65,7 +53,7 @@ class StreamingServer:
     async def start(self, host: str, port: int = 0) -> None:
         """Listen; port 0 takes a free one. Raises: OSError."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Front(self), host, port)
+        self._server = await loop.create_server(lambda: Front(self), host, port)
         name = self._server.sockets[0].getsockname()
         self.address = f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
 
@@ -164,17 +152,6 @@ class StreamingServer:
             await over_websocket.serve_command(socket, protocol, wanted_of(request), work)
 
 
-def wanted_of(request: pb.ExecRequest | pb.AttachRequest) -> frozenset[str]:
-    """The streams a request asks for (stdin, stdout, stderr, resize)."""
-    flags = {
-        "stdin": request.stdin,
-        "stdout": request.stdout,
-        "stderr": request.stderr,
-        "resize": request.tty,
-    }
-    return frozenset(name for name, asked in flags.items() if asked)
-
-
 async def _quiet(work: Awaitable[None]) -> None:
     """A caller that leaves early is no error of the server; a bug in it is logged, not hidden."""
     try:
@@ -187,150 +164,3 @@ async def _quiet(work: Awaitable[None]) -> None:
             log.exception("a stream failed", exc_info=others)
     except Exception:
         log.exception("a stream failed")
-
-
-class _Front(asyncio.Protocol):
-    """Reads the head of the first request, then gives the connection to whoever speaks it."""
-
-    def __init__(self, server: StreamingServer) -> None:
-        self._server = server
-        self._bytes = b""
-        self._transport: Any = None
-        self._limit: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-        self._server.opened(transport)
-        self._limit = asyncio.get_running_loop().call_later(HEAD_S, transport.close)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._done()
-        self._server.closed(self._transport)
-
-    def _done(self) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-            self._limit = None
-
-    def data_received(self, data: bytes) -> None:
-        self._bytes += data
-        raw, end, rest = self._bytes.partition(b"\r\n\r\n")
-        if not end and len(raw) < MAX_HEAD_BYTES:
-            return
-        self._done()
-        head = parse_head(raw) if end else None
-        if head is None or not head.wants_spdy:
-            self._server.closed(self._transport)
-            self._server.give_to_web(self._transport, self._bytes)
-            return
-        self._start_spdy(head, rest)
-
-    def _start_spdy(self, head: Head, rest: bytes) -> None:
-        request = self._server.take(head.path)
-        if request is None:
-            self._refuse(refusal(404, "404 page not found"))
-            return
-        ports = isinstance(request, pb.PortForwardRequest)
-        served = over_spdy.PORT_PROTOCOLS if ports else over_spdy.COMMAND_PROTOCOLS
-        asked = head.values(PROTOCOL_HEADER)
-        protocol = negotiate(asked, served)
-        if not asked:
-            text = f"unable to upgrade: header {PROTOCOL_HEADER} does not exist in request"
-            self._refuse(refusal(400, text))
-        elif protocol is None:
-            text = f"client supports {asked}, server accepts {list(served)}"
-            text = f"unable to upgrade: unable to negotiate protocol: {text}"
-            self._refuse(refusal(403, text, served))
-        else:
-            self._transport.write(switching(protocol))
-            _SpdyFront(self._server, self._transport, request, protocol).data_received(rest)
-
-    def _refuse(self, answer: bytes) -> None:
-        self._transport.write(answer)
-        self._transport.close()
-
-
-class _SpdyFront(asyncio.Protocol):
-    """A SPDY session on a TCP connection; also the carrier of its link."""
-
-    def __init__(
-        self, server: StreamingServer, transport: Any, request: Message, protocol: str
-    ) -> None:
-        self._server = server
-        self._transport = transport
-        self._room = asyncio.Event()
-        self._room.set()
-        self._left = asyncio.Event()
-        self._link = SpdyLink(self)
-        transport.set_protocol(self)
-        self._task = server.run(self._serve(request, protocol))
-
-    async def _serve(self, request: Message, protocol: str) -> None:
-        try:
-            if isinstance(request, pb.ExecRequest | pb.AttachRequest):
-                work = self._server.work_of(request)
-                await over_spdy.serve_command(self._link, protocol, wanted_of(request), work)
-            elif isinstance(request, pb.PortForwardRequest):
-                await over_spdy.serve_ports(self._link, self._server.forward_of(request))
-            await self._say_goodbye()
-        finally:
-            self._transport.close()
-
-    async def _say_goodbye(self) -> None:
-        """Closing with unread bytes would destroy what the caller has not read yet."""
-        self._link.session.go_away()
-        self._link.flush()
-        self._transport.resume_reading()
-        with suppress(OSError):  # it may have left just now
-            self._transport.write_eof()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LINGER_S):
-                await self._left.wait()
-
-    # -- asyncio.Protocol ----------------------------------------------------------------------
-
-    def data_received(self, data: bytes) -> None:
-        if not self._link.over:
-            self._link.receive(data)
-            if self._link.over:
-                self._transport.close()
-
-    def eof_received(self) -> bool:
-        self._gone()
-        return False
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._gone()
-        self._server.closed(self._transport)
-
-    def pause_writing(self) -> None:
-        self._room.clear()
-
-    def resume_writing(self) -> None:
-        self._room.set()
-
-    def _gone(self) -> None:
-        """The caller left: nobody reads what a program still writes."""
-        if not self._left.is_set():
-            self._left.set()
-            self._room.set()
-            self._link.lost()
-            self._task.cancel()
-
-    # -- Carrier -------------------------------------------------------------------------------
-
-    def write(self, data: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(data)
-
-    async def drain(self) -> None:
-        await self._room.wait()
-        if self._left.is_set():
-            raise ConnectionResetError("the caller left")
-
-    def pause(self) -> None:
-        self._transport.pause_reading()
-
-    def resume(self) -> None:
-        if not self._transport.is_closing():
-            self._transport.resume_reading()

@@ -29,13 +29,13 @@ from fakecri.streaming.spdy_frames import (
     FrameReader,
     FrameWriter,
     GoAway,
-    Headers,
     MoreHeaders,
     Ping,
     RstStream,
     SynReply,
     SynStream,
 )
+from fakecri.streaming.spdy_headers import Headers
 
 PIECE_BYTES: Final = 32 * 1024
 """Longest DATA frame sent, so that streams take turns."""

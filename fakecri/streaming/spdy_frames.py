@@ -9,15 +9,13 @@ or a small frame unpacks to more than `MAX_HEADERS_BYTES`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final, TypeAlias
 
 from fakecri.streaming.spdy_dictionary import DICTIONARY
-
-Headers: TypeAlias = tuple[tuple[str, str], ...]
-"""Lower-case names with their values, in order; a name may come more than once."""
+from fakecri.streaming.spdy_headers import U32, Headers, pack_headers, unpack_headers, word
 
 MAX_CONTROL_BYTES: Final = 1 << 20
 MAX_HEADERS_BYTES: Final = 1 << 18
@@ -25,7 +23,6 @@ MAX_DATA_BYTES: Final = (1 << 24) - 1
 VERSION: Final = 3
 
 _HEAD: Final = Struct("!II")
-_U32: Final = Struct("!I")
 _CONTROL_BIT: Final = 1 << 31
 _ID_MASK: Final = _CONTROL_BIT - 1
 _FIN: Final = 1
@@ -162,16 +159,16 @@ class FrameWriter:
                 slot = bytes((frame.priority << 5, 0))
                 return _control(SYN_STREAM, flags, ids + slot + self._pack(frame.headers))
             case SynReply(stream_id, headers, fin):
-                return _control(SYN_REPLY, int(fin), _U32.pack(stream_id) + self._pack(headers))
+                return _control(SYN_REPLY, int(fin), U32.pack(stream_id) + self._pack(headers))
             case MoreHeaders(stream_id, headers, fin):
-                return _control(HEADERS, int(fin), _U32.pack(stream_id) + self._pack(headers))
+                return _control(HEADERS, int(fin), U32.pack(stream_id) + self._pack(headers))
             case RstStream(stream_id, status):
                 return _control(RST_STREAM, 0, _HEAD.pack(stream_id, status))
             case Settings(values):
                 rows = (_HEAD.pack(flags << 24 | key, value) for flags, key, value in values)
-                return _control(SETTINGS, 0, _U32.pack(len(values)) + b"".join(rows))
+                return _control(SETTINGS, 0, U32.pack(len(values)) + b"".join(rows))
             case Ping(ping_id):
-                return _control(PING, 0, _U32.pack(ping_id))
+                return _control(PING, 0, U32.pack(ping_id))
             case GoAway(last_stream_id, status):
                 return _control(GOAWAY, 0, _HEAD.pack(last_stream_id, status))
             case WindowUpdate(stream_id, delta):
@@ -222,27 +219,27 @@ class FrameReader:
         match kind:
             case _ if kind == SYN_STREAM:
                 return SynStream(
-                    _word(payload, 0) & _ID_MASK,
+                    word(payload, 0) & _ID_MASK,
                     self._unpack(payload[10:]),
                     fin,
                     bool(flags & _UNIDIRECTIONAL),
-                    _word(payload, 4) & _ID_MASK,
+                    word(payload, 4) & _ID_MASK,
                     payload[8] >> 5,
                 )
             case _ if kind == SYN_REPLY:
-                return SynReply(_word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
+                return SynReply(word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
             case _ if kind == HEADERS:
-                return MoreHeaders(_word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
+                return MoreHeaders(word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)
             case _ if kind == SETTINGS:
                 return Settings(tuple(_settings(payload)))
             case _ if kind == PING:
-                return Ping(_word(payload, 0))
+                return Ping(word(payload, 0))
             case _ if kind == RST_STREAM:
-                return RstStream(_word(payload, 0) & _ID_MASK, _word(payload, 4))
+                return RstStream(word(payload, 0) & _ID_MASK, word(payload, 4))
             case _ if kind == GOAWAY:
-                return GoAway(_word(payload, 0) & _ID_MASK, _word(payload, 4))
+                return GoAway(word(payload, 0) & _ID_MASK, word(payload, 4))
             case _ if kind == WINDOW_UPDATE:
-                return WindowUpdate(_word(payload, 0) & _ID_MASK, _word(payload, 4) & _ID_MASK)
+                return WindowUpdate(word(payload, 0) & _ID_MASK, word(payload, 4) & _ID_MASK)
         return UnknownControl(kind)
 
     def _unpack(self, packed: bytes) -> Headers:
@@ -252,60 +249,14 @@ class FrameReader:
         return unpack_headers(block)
 
 
-def pack_headers(headers: Headers) -> bytes:
-    """The name/value block before compression; values of one name are joined with NUL."""
-    values: dict[str, list[str]] = {}
-    for name, value in headers:
-        values.setdefault(name.lower(), []).append(value)
-    block = [_U32.pack(len(values))]
-    for name, texts in values.items():
-        for part in (name.encode(), "\0".join(texts).encode()):
-            block += (_U32.pack(len(part)), part)
-    return b"".join(block)
-
-
-def unpack_headers(block: bytes) -> Headers:
-    """The headers of a name/value block. Raises: ValueError if it is cut or has a name twice."""
-    at = _U32.size
-
-    def text() -> str:
-        nonlocal at
-        start = at + _U32.size
-        at = start + _word(block, at)
-        if at > len(block):
-            raise ValueError("the header block is cut")
-        return block[start:at].decode()
-
-    headers: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    for _ in range(_word(block, 0)):
-        name = text()
-        if not name or name != name.lower() or name in seen:
-            raise ValueError(f"header name {name!r} is empty, not in lower case, or there twice")
-        seen.add(name)
-        headers += ((name, value) for value in text().split("\0"))
-    return tuple(headers)
-
-
-def header(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """The first value of `name` in any case; "" if it is not there."""
-    return next((value for key, value in headers if key == name.lower()), "")
-
-
 def _control(kind: int, flags: int, payload: bytes) -> bytes:
     return _HEAD.pack(_CONTROL_BIT | VERSION << 16 | kind, flags << 24 | len(payload)) + payload
 
 
-def _word(payload: bytes, at: int) -> int:
-    if len(payload) < at + 4:
-        raise ValueError(f"wanted at least {at + 4} bytes, got {len(payload)}")
-    return int(_U32.unpack_from(payload, at)[0])
-
-
 def _settings(payload: bytes) -> Iterator[tuple[int, int, int]]:
-    count = _word(payload, 0)
+    count = word(payload, 0)
     if len(payload) < 4 + 8 * count:
         raise ValueError(f"{count} settings in {len(payload)} bytes")
     for at in range(4, 4 + 8 * count, 8):
-        key = _word(payload, at)
-        yield key >> 24, key & 0xFFFFFF, _word(payload, at + 4)
+        key = word(payload, at)
+        yield key >> 24, key & 0xFFFFFF, word(payload, at + 4)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakecri.streaming import spdy
+from fakecri.streaming import spdy, spdy_headers
 from fakecri.streaming import spdy_frames as frames
 from fakecri.streaming.spdy_dictionary import ADLER32, DICTIONARY
 
@@ -96,25 +96,25 @@ def test_headers_that_unpack_to_too_much_end_the_session() -> None:
 @pytest.mark.parametrize(
     "block",
     [
-        frames.pack_headers((("a", "1"),)).replace(b"a", b"A"),
-        b"\0\0\0\2" + 2 * frames.pack_headers((("a", "1"),))[4:],
-        frames.pack_headers((("a", "1"),))[:-1],
+        spdy_headers.pack_headers((("a", "1"),)).replace(b"a", b"A"),
+        b"\0\0\0\2" + 2 * spdy_headers.pack_headers((("a", "1"),))[4:],
+        spdy_headers.pack_headers((("a", "1"),))[:-1],
     ],
 )
 def test_bad_header_blocks(block: bytes) -> None:
     with pytest.raises(ValueError, match="header"):
-        frames.unpack_headers(block)
+        spdy_headers.unpack_headers(block)
 
 
 def test_values_of_one_name_are_joined() -> None:
     headers = (("a", "1"), ("b", "2"), ("a", "3"))
-    assert frames.unpack_headers(frames.pack_headers(headers)) == (
+    assert spdy_headers.unpack_headers(spdy_headers.pack_headers(headers)) == (
         ("a", "1"),
         ("a", "3"),
         ("b", "2"),
     )
-    assert frames.header(headers, "A") == "1"
-    assert frames.header(headers, "c") == ""
+    assert spdy_headers.header(headers, "A") == "1"
+    assert spdy_headers.header(headers, "c") == ""
 
 
 # -- sessions ------------------------------------------------------------------------------------

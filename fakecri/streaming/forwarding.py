@@ -1,0 +1,87 @@
+"""What PortForward does, whatever carries its connections (CRI-115, SRV-026).
+
+A handler of the test gets an ordinary asyncio reader and writer, the ends of a socket pair, so that
+the same function can also serve a real port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from contextlib import AsyncExitStack, suppress
+from typing import Protocol
+
+from fakecri.errors import CriError
+from fakecri.matching import Subject
+from fakecri.streaming.execution import PIECE_BYTES, Runtime, stop
+from fakecri.streaming.programs import Programs, Target, address, run_handler
+
+log = logging.getLogger(__name__)
+
+
+class Duplex(Protocol):
+    """One forwarded connection, the caller's end."""
+
+    reader: asyncio.StreamReader
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the caller."""
+
+
+async def forward(
+    runtime: Runtime, programs: Programs, sandbox_id: str, port: int, stream: Duplex
+) -> str:
+    """Carry one connection to a port of a pod; the text of what went wrong, "" if nothing."""
+    try:
+        sandbox = runtime.core.find_sandbox(sandbox_id)
+    except CriError as error:
+        return str(error.details())
+    if not sandbox.ready:
+        return f"sandbox {sandbox.id} is not running"
+    meta = sandbox.config.metadata
+    subject = Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
+    target = programs.port_of(subject, port)
+    if target is None:
+        return (
+            f"failed to connect to localhost:{port} inside the pod: connection refused "
+            f"(nothing listens there: cri.streaming.forward({port}, to=...))"
+        )
+    try:
+        await _carry(target, stream)
+    except OSError as error:
+        return f"failed to connect to localhost:{port} inside the pod: {error}"
+    except Exception as error:
+        log.exception("a port handler of the test failed")
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+async def _carry(target: Target, stream: Duplex) -> None:
+    """Bytes both ways until the pod's side has said everything."""
+    async with AsyncExitStack() as stack:
+        if callable(target):
+            ours, theirs = socket.socketpair()
+            reader, writer = await asyncio.open_connection(sock=ours)
+            inner = await asyncio.open_connection(sock=theirs)
+            handler = asyncio.create_task(run_handler(target, *inner))
+            stack.push_async_callback(stop, handler)
+        else:
+            host, port = address(target)
+            reader, writer = await asyncio.open_connection(host, port)
+            handler = None
+        stack.callback(writer.close)
+        upward = asyncio.create_task(_pour(stream.reader, writer))
+        stack.push_async_callback(stop, upward)
+        while data := await reader.read(PIECE_BYTES):
+            await stream.write(data)
+        if handler is not None:
+            await handler
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(PIECE_BYTES):
+            writer.write(data)
+            await writer.drain()
+        writer.write_eof()

@@ -1,0 +1,181 @@
+"""The first protocol of every connection, and the one that carries SPDY on TCP.
+
+What must never happen: bytes that a caller still has to read are thrown away by closing too early,
+or a caller that is gone keeps its program running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.streaming import over_spdy
+from fakecri.streaming.connections import SpdyLink
+from fakecri.streaming.execution import wanted_of
+from fakecri.streaming.http_head import (
+    PROTOCOL_HEADER,
+    Head,
+    negotiate,
+    parse_head,
+    refusal,
+    switching,
+)
+
+if TYPE_CHECKING:
+    from fakecri.streaming.server import StreamingServer
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+HEAD_S: Final = 30.0
+LINGER_S: Final = 2.0
+"""How long a finished connection waits for the caller to close it first."""
+
+
+class Front(asyncio.Protocol):
+    """Reads the head of the first request, then gives the connection to whoever speaks it."""
+
+    def __init__(self, server: StreamingServer) -> None:
+        self._server = server
+        self._bytes = b""
+        self._transport: Any = None
+        self._limit: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._server.opened(transport)
+        self._limit = asyncio.get_running_loop().call_later(HEAD_S, transport.close)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._done()
+        self._server.closed(self._transport)
+
+    def _done(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+
+    def data_received(self, data: bytes) -> None:
+        self._bytes += data
+        raw, end, rest = self._bytes.partition(b"\r\n\r\n")
+        if not end and len(raw) < MAX_HEAD_BYTES:
+            return
+        self._done()
+        head = parse_head(raw) if end else None
+        if head is None or not head.wants_spdy:
+            self._server.closed(self._transport)
+            self._server.give_to_web(self._transport, self._bytes)
+            return
+        self._start_spdy(head, rest)
+
+    def _start_spdy(self, head: Head, rest: bytes) -> None:
+        request = self._server.take(head.path)
+        if request is None:
+            self._refuse(refusal(404, "404 page not found"))
+            return
+        ports = isinstance(request, pb.PortForwardRequest)
+        served = over_spdy.PORT_PROTOCOLS if ports else over_spdy.COMMAND_PROTOCOLS
+        asked = head.values(PROTOCOL_HEADER)
+        protocol = negotiate(asked, served)
+        if not asked:
+            text = f"unable to upgrade: header {PROTOCOL_HEADER} does not exist in request"
+            self._refuse(refusal(400, text))
+        elif protocol is None:
+            text = f"client supports {asked}, server accepts {list(served)}"
+            text = f"unable to upgrade: unable to negotiate protocol: {text}"
+            self._refuse(refusal(403, text, served))
+        else:
+            self._transport.write(switching(protocol))
+            SpdyFront(self._server, self._transport, request, protocol).data_received(rest)
+
+    def _refuse(self, answer: bytes) -> None:
+        self._transport.write(answer)
+        self._transport.close()
+
+
+class SpdyFront(asyncio.Protocol):
+    """A SPDY session on a TCP connection; also the carrier of its link."""
+
+    def __init__(
+        self, server: StreamingServer, transport: Any, request: Message, protocol: str
+    ) -> None:
+        self._server = server
+        self._transport = transport
+        self._room = asyncio.Event()
+        self._room.set()
+        self._left = asyncio.Event()
+        self._link = SpdyLink(self)
+        transport.set_protocol(self)
+        self._task = server.run(self._serve(request, protocol))
+
+    async def _serve(self, request: Message, protocol: str) -> None:
+        try:
+            if isinstance(request, pb.ExecRequest | pb.AttachRequest):
+                work = self._server.work_of(request)
+                await over_spdy.serve_command(self._link, protocol, wanted_of(request), work)
+            elif isinstance(request, pb.PortForwardRequest):
+                await over_spdy.serve_ports(self._link, self._server.forward_of(request))
+            await self._say_goodbye()
+        finally:
+            self._transport.close()
+
+    async def _say_goodbye(self) -> None:
+        """Closing with unread bytes would destroy what the caller has not read yet."""
+        self._link.session.go_away()
+        self._link.flush()
+        self._transport.resume_reading()
+        with suppress(OSError):  # it may have left just now
+            self._transport.write_eof()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                await self._left.wait()
+
+    # -- asyncio.Protocol ----------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        if not self._link.over:
+            self._link.receive(data)
+            if self._link.over:
+                self._transport.close()
+
+    def eof_received(self) -> bool:
+        self._gone()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._gone()
+        self._server.closed(self._transport)
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def _gone(self) -> None:
+        """The caller left: nobody reads what a program still writes."""
+        if not self._left.is_set():
+            self._left.set()
+            self._room.set()
+            self._link.lost()
+            self._task.cancel()
+
+    # -- Carrier -------------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def drain(self) -> None:
+        await self._room.wait()
+        if self._left.is_set():
+            raise ConnectionResetError("the caller left")
+
+    def pause(self) -> None:
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()

@@ -22,7 +22,7 @@ class RuntimeState:
         self._pleg_error = pleg_error
         self._good_s: float | None = None
         self._runtime_error: str | None = None
-        self._network_error: str | None = "container runtime status is not known yet"
+        self._network_error: str | None = "network state unknown"  # NODE-023
 
     @property
     def seen_ready(self) -> bool:

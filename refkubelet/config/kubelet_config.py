@@ -49,7 +49,7 @@ class AnonymousAuthentication:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """Who may talk to the main port (SRV-013); refkubelet's first servers do not check it yet."""
+    """Who may talk to the main port ; refkubelet's first servers do not check it yet."""
 
     x509: X509Authentication = f.struct("x509", X509Authentication)
     webhook: WebhookAuthentication = f.struct("webhook", WebhookAuthentication)

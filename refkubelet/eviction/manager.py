@@ -137,7 +137,7 @@ class EvictionManager:
         return self._conditions
 
     def node_conditions(self) -> tuple[PressureCondition, ...]:
-        """All three pressure conditions, for the Node object (EVIC-060..063)."""
+        """All three pressure conditions, for the Node object (EVIC-060..062)."""
         types = dict.fromkeys(condition for _, condition in SIGNALS.values())
         return tuple(PressureCondition(t, str(t in self._conditions)) for t in types)
 

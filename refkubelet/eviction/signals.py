@@ -1,7 +1,8 @@
-"""What the machine has left: one observation per signal (EVIC-020..028).
+"""What the machine has left: one observation per signal.
 
-A signal without observation is never pressure (EVIC-027). The numbers of ImageFsInfo do not count:
-its mount point is measured, only its time stamp is taken (EVIC-028).
+Rules: EVIC-020, EVIC-022, EVIC-023, EVIC-026..028. Not observed: allocatable memory, processes, a
+disk for containers. A signal without observation is never pressure (EVIC-027). The numbers of
+ImageFsInfo do not count: its mount point is measured, only its time stamp is taken (EVIC-028).
 Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
 """
 

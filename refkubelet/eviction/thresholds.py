@@ -1,6 +1,7 @@
 """Eviction thresholds: their texts in the configuration, and what they mean in bytes. Pure.
 
-Rules: EVIC-001..009, EVIC-060..062. Messages of errors are wire facts: other tools match them.
+Rules: EVIC-001..007, EVIC-009, EVIC-060..062. Messages of errors are wire facts: other tools
+match them.
 Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig; pkg/kubelet/eviction/api/types.go.
 """
 

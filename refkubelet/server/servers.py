@@ -1,7 +1,7 @@
 """The kubelet's HTTP servers: the main port, the read-only port, healthz.
 
 Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port speaks TLS when the configuration
-names a certificate and key, else plain HTTP (upstream makes a self-signed pair, SRV-003); it does
+names a certificate and key, else plain HTTP (upstream makes a self-signed pair); it does
 not authenticate yet. All ports are bound by `start`: a port in use is known before anything runs.
 """
 

@@ -47,16 +47,19 @@ class Node:
         self.kill_error: Exception | None = None
         self.finish_after_s = 0.0
         self.image_mount = "/root"
+        self.devices = {"/root": "disk", "/images": "other disk"}
 
     def memory(self) -> MemoryStats:
         used = sum(self.memory_mi.values()) * MI
         return MemoryStats(self.total_mi * MI, used, self.clock.wall_ns())
 
     def filesystem(self, path: str) -> FilesystemStats:
-        if path != "/root":
+        if path not in self.devices:
             raise FileNotFoundError(path)
         free = (self.disk_mi - self.disk_used_mi) * MI
-        return FilesystemStats("disk", self.disk_mi * MI, free, 100, 100, self.clock.wall_ns())
+        return FilesystemStats(
+            self.devices[path], self.disk_mi * MI, free, 100, 100, self.clock.wall_ns()
+        )
 
     def cpu_count(self) -> int:
         return 1
@@ -233,6 +236,20 @@ async def test_garbage_goes_before_pods_EVIC_070_EVIC_071_EVIC_072() -> None:
     assert node.reclaimed == ["containers", "images"]
     assert node.killed == []
     assert [event[2] for event in node.events] == ["Attempting to reclaim ephemeral-storage"]
+
+
+@virtual
+async def test_the_layout_of_the_disks_is_decided_once_EVIC_040() -> None:
+    node = Node(make_pod("a"))
+    node.image_mount = "/images"  # images on a disk of their own: removing some frees no nodefs
+    manager = node.manager(frees_mi=100, **DISK)
+    await manager.synchronize()
+    await node.clock.sleep(10)
+    node.image_mount = "/root"
+    node.disk_used_mi = 950
+    await manager.synchronize()
+    assert node.reclaimed == []
+    assert [name for _, name, _ in node.killed] == ["a"]
 
 
 @virtual

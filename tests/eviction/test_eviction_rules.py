@@ -127,7 +127,7 @@ def test_a_percentage_is_close_to_exact_EVIC_009(capacity: int, percent: int) ->
     assert abs(amount - capacity * percent / 100) <= 1 + capacity * 1e-6
 
 
-def test_settings_make_a_configuration_EVIC_007() -> None:
+def test_settings_make_a_configuration_EVIC_002_EVIC_007() -> None:
     config = EvictionConfig.from_settings(
         hard={"memory.available": "100Mi"},
         soft={},

@@ -167,6 +167,27 @@ def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
     on_node(body, tmp_path, api=True)
 
 
+def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_001_MIRR_037(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.until(is_phase(node, "web-golden", "Running"), 20)
+        mirror = await node.live("web-golden")
+        static = uid(node.kubelet.pods.pods()[0])
+        assert uid(mirror) != static
+        config = node.cri.calls("RunPodSandbox")[0].request.config
+        assert config.metadata.uid == static
+        assert config.labels["io.kubernetes.pod.uid"] == static
+        assert [d.name for d in (node.directory / "root" / "pods").iterdir()] == [static]
+        assert mirror.metadata is not None
+        assert mirror.metadata.generation == 1
+        assert mirror.status is not None
+        assert mirror.status.observedGeneration is None
+
+    on_node(body, tmp_path, api=True)
+
+
 def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_MIRR_030(
     tmp_path: Path,
 ) -> None:

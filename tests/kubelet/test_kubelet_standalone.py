@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -199,6 +200,29 @@ def test_a_bad_manifest_beside_a_good_one_SRC_005(tmp_path: Path) -> None:
         (node.manifests / "bad.yaml").write_text("kind: [")
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
+
+    on_node(body, tmp_path)
+
+
+def test_events_of_pulls_BACK_204(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.on("PullImage").fails("UNKNOWN", "no route", times=1)
+        node.cri.on("PullImage").delays(1.5)
+        image = "registry.example/app:1"
+        node.apply(manifest(containers=[CONTAINER | {"image": image}]))
+        await node.until(lambda: node.phase("web-golden") == "Running", 60)
+        told = [e for e in node.events() if "mage" in e or e.startswith("Failed")]
+        assert told[:3] == [
+            f'Pulling: Pulling image "{image}"',
+            f'Failed: Failed to pull image "{image}": no route',
+            "Failed: Error: ErrImagePull",
+        ]
+        wanted = (
+            rf'Pulled: Successfully pulled image "{image}" in (\S+) \((\S+) including waiting\)'
+        )
+        found = re.match(wanted + r"\. Image size: [1-9]\d* bytes\.$", told[-1])
+        assert found is not None, told[-1]
+        assert found.groups() == ("1.5s", "1.5s")
 
     on_node(body, tmp_path)
 

@@ -8,6 +8,8 @@ from typing import Any
 from criapi.v1 import api_pb2 as cri
 from node_world import CONTAINER, PODS, Node, manifest, on_node
 
+from fakecri import exits
+
 
 def network_is_down(answer: Any) -> None:
     for condition in answer.status.conditions:
@@ -114,6 +116,29 @@ def test_a_failing_list_ends_housekeeping_and_kills_nothing_LIFE_015(tmp_path: P
         assert node.cri.count("StopContainer") == 0
         rule.remove()
         await node.until(lambda: node.cri.count("StopContainer") == 1, 15)
+
+    on_node(body, tmp_path)
+
+
+def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LIFE_073(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(3))
+        node.apply(manifest(restartPolicy="Never"))
+        await node.until(lambda: node.phase("web-golden") == "Failed", 10)
+        uid = str(node.kubelet.pods.pods()[0].metadata.uid)
+        await node.until(lambda: node.kubelet.workers.should_pod_be_finished(uid), 10)
+        writes = node.write_names()
+        status = node.status("web-golden")
+        assert status is not None
+        ended = (status.containerStatuses or [])[0].state
+        assert ended is not None
+        assert ended.terminated is not None
+        assert ended.terminated.exitCode == 3
+        await node.clock.sleep(50)
+        assert node.write_names() == writes
+        assert [c.name for c in node.cri.containers()] == ["main"]
 
     on_node(body, tmp_path)
 

@@ -213,6 +213,7 @@ def test_a_missing_file_is_one_line() -> None:
             "imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than "
             "imageGCHighThresholdPercent (--image-gc-high-threshold) 80",
         ),
+        ("containerLogMaxFiles: 1", "containerLogMaxFiles 1 must be greater than 1"),
         (
             "cgroupsPerQOS: false",
             "enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless "
@@ -229,7 +230,7 @@ def test_a_missing_file_is_one_line() -> None:
         ),
     ],
 )
-def test_values_out_of_bounds_CFG_005_BACK_013(text: str, problem: str) -> None:
+def test_values_out_of_bounds_CFG_005_BACK_013_GC_101_GC_201(text: str, problem: str) -> None:
     assert complaints(text) == [f"k.yaml: invalid configuration: {problem}"]
 
 

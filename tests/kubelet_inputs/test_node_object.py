@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,10 +16,13 @@ import pytest
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.cli import UsageError
 from refkubelet.config import KubeletConfiguration
+from refkubelet.daemon import host_ips
 from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.machine import FilesystemStats, MemoryStats
 from refkubelet.node.real_machine import MachineError, RealMachine
 from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
 from refkubelet.node.status import (
@@ -27,7 +31,10 @@ from refkubelet.node.status import (
     conditions,
     default_labels,
     flip_events,
+    node_status,
 )
+from refkubelet.runtime.records import RuntimeConditions
+from refkubelet.runtime_state import RuntimeState
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 
 FACTS = NodeFacts(name="n1", internal_ip="10.0.0.1", labels=default_labels("n1", "amd64"))
@@ -42,14 +49,17 @@ class Pressure:
 class World:
     """A registrar on a fake API server; `not_ready` and `pressures` may be changed."""
 
-    def __init__(self, loop: VirtualLoop) -> None:
+    def __init__(self, loop: VirtualLoop, *, register: bool) -> None:
         self.api = FakeApi(clock=loop.clock)
         self.client = LightkubeApiClient.in_process(InProcessTransport(self.api))
         self.recorder = QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
         self.not_ready: list[str] = []
         self.pressures: list[Pressure] = []
         settings = NodeSettings(
-            FACTS, pressures=lambda: self.pressures, not_ready=lambda: self.not_ready
+            FACTS,
+            register=register,
+            pressures=lambda: self.pressures,
+            not_ready=lambda: self.not_ready,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
 
@@ -64,11 +74,13 @@ class World:
         return [r.started_s for r in self.api.requests("PATCH")]
 
 
-def registered(body: Callable[[World], Awaitable[None]], before: Any = None) -> None:
+def registered(
+    body: Callable[[World], Awaitable[None]], before: Any = None, *, register: bool = True
+) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        world = World(loop)
+        world = World(loop, register=register)
         if before is not None:
             await before(world)
         task = asyncio.create_task(world.registrar.run())
@@ -168,7 +180,7 @@ def test_why_a_node_is_not_ready_NODE_022_NODE_024() -> None:
     registered(body)
 
 
-def test_transition_times_change_with_the_status_only_NODE_021() -> None:
+def test_transition_times_change_with_the_status_only_NODE_021_EVIC_063() -> None:
     first = conditions([], [], [], "t1")
     second = conditions([Pressure("DiskPressure")], ["one"], first, "t2")
     times = {c["type"]: c["lastTransitionTime"] for c in second}
@@ -180,6 +192,138 @@ def test_transition_times_change_with_the_status_only_NODE_021() -> None:
     }
     assert second[-1]["message"] == "one"
     assert flip_events(first, second) == ["NodeHasDiskPressure", "NodeNotReady"]
+
+
+def test_reasons_and_messages_of_pressure_NODE_020() -> None:
+    under = [Pressure(kind) for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")]
+    calm, pressed = conditions([], [], [], "t1"), conditions(under, [], [], "t2")
+    assert [(c["reason"], c["message"]) for c in pressed[:3]] == [
+        ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+        ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+        ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ]
+    assert [(c["reason"], c["message"]) for c in calm[:3]] == [
+        ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ]
+    assert flip_events(calm, pressed) == [
+        "NodeHasInsufficientMemory",
+        "NodeHasDiskPressure",
+        "NodeHasInsufficientPID",
+    ]
+
+
+def test_texts_of_a_runtime_that_is_not_ready_NODE_023() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        pleg: list[str | None] = ["pleg has yet to be successful"]
+        state = RuntimeState(loop.clock, lambda: pleg[0])
+        assert state.not_ready() == [
+            "container runtime status check may not have completed yet",
+            "PLEG is not healthy: pleg has yet to be successful",
+            "network state unknown",
+        ]
+        pleg[0] = None
+        state.observe(RuntimeConditions(True, False, network_reason="NoCNI", network_message="m"))
+        assert state.not_ready() == [
+            "container runtime network not ready: NetworkReady=false reason:NoCNI message:m"
+        ]
+        state.observe(RuntimeConditions(False, True, runtime_reason="R", runtime_message="m"))
+        await asyncio.sleep(30)
+        assert state.not_ready()[:2] == [
+            "container runtime is down",
+            "container runtime not ready: RuntimeReady=false reason:R message:m",
+        ]
+
+    run_virtual(main)
+
+
+def test_a_node_that_may_not_register_waits_for_somebody_else_NODE_005() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(30)
+        assert world.api.requests("POST") == []
+        await world.api.request("POST", "/api/v1/nodes", body={"metadata": {"name": "n1"}})
+        await asyncio.sleep(15)
+        assert (await world.node())["status"]["conditions"][-1]["type"] == "Ready"
+
+    registered(body, register=False)
+
+
+class Machine(RealMachine):
+    """This machine with 4 cores, 1000 bytes of memory and a disk of 2000."""
+
+    def cpu_count(self) -> int:
+        return 4
+
+    def memory(self) -> MemoryStats:
+        return MemoryStats(1000, 0, 0)
+
+    def filesystem(self, path: str) -> FilesystemStats:
+        return FilesystemStats("disk", 2000, 0, 0, 0, 0)
+
+    def boot_id(self) -> str:
+        return "boot"
+
+
+@pytest.mark.parametrize(
+    ("settings", "pods", "disk"),
+    [
+        ({}, 110, 2000),
+        ({"pods_per_core": 10}, 40, 2000),
+        ({"pods_per_core": 50}, 110, 2000),
+        ({"local_storage_capacity_isolation": False}, 110, None),
+    ],
+)
+def test_capacity_of_a_node_NODE_030(settings: Any, pods: int, disk: int | None) -> None:
+    config = KubeletConfiguration(eviction_hard={}, **settings)
+    facts = node_facts(config, "n1", Machine(RealClock()), root_dir="/r")
+    assert {name: amount // NANO for name, amount in facts.capacity.items()} == {
+        "cpu": 4,
+        "memory": 1000,
+        "pods": pods,
+    } | ({} if disk is None else {"ephemeral-storage": disk})
+
+
+def test_what_a_node_says_about_itself_NODE_032_NODE_033() -> None:
+    config = KubeletConfiguration(eviction_hard={})
+    facts = node_facts(
+        config,
+        "n1",
+        Machine(RealClock()),
+        root_dir="/r",
+        node_ip="10.0.0.7",
+        runtime_version="containerd://1.6.20",
+    )
+    status = node_status(facts, [])
+    assert status["addresses"] == [
+        {"type": "InternalIP", "address": "10.0.0.7"},
+        {"type": "Hostname", "address": "n1"},
+    ]
+    info = status["nodeInfo"]
+    assert info["containerRuntimeVersion"] == "containerd://1.6.20"
+    assert (info["bootID"], info["kubeProxyVersion"], info["operatingSystem"]) == (
+        "boot",
+        "",
+        "linux",
+    )
+    assert info["kernelVersion"] == os.uname().release
+    unknown = node_facts(config, "n1", Machine(RealClock()), root_dir="/r")
+    assert unknown.info["containerRuntimeVersion"] == "Unknown"
+
+
+@pytest.mark.parametrize(
+    ("flag", "standalone", "wanted"),
+    [("10.1.2.3", False, ("10.1.2.3",)), ("::1", True, ("::1",)), ("", True, ())],
+)
+def test_the_address_of_a_node_NODE_032(flag: str, standalone: bool, wanted: Any) -> None:
+    assert host_ips(flag, standalone=standalone) == wanted
+
+
+def test_a_wrong_node_ip_is_a_usage_error_NODE_032() -> None:
+    with pytest.raises(UsageError, match=r"--node-ip 1\.2\.3: wanted an IP address"):
+        host_ips("1.2.3", standalone=True)
 
 
 def test_allocatable_leaves_out_reserves_and_thresholds_NODE_031() -> None:

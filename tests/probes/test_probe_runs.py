@@ -286,6 +286,23 @@ async def test_housekeeping_ends_workers_of_other_pods_PROBE_094() -> None:
 
 
 @virtual
+async def test_results_tell_changes_only_and_a_full_queue_blocks_PROBE_031() -> None:
+    results = ResultManager()
+    for result in (ProbeResult.SUCCESS, ProbeResult.SUCCESS, ProbeResult.FAILURE):
+        await results.set("id0", result, "u")
+    results.remove("id0")
+    assert results.get("id0") is None
+    await results.set("id0", ProbeResult.FAILURE, "u")  # initial values are told too
+    told = await drain(results, results.updates.qsize())
+    assert [result.value for _, result in told] == ["success", "failure", "failure"]
+    for number in range(20):
+        await results.set(f"id{number}", ProbeResult.SUCCESS, "u")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await results.set("one more", ProbeResult.SUCCESS, "u")
+
+
+@virtual
 async def test_a_worker_that_waits_for_its_first_run_ends_at_once_PROBE_094() -> None:
     world = World(0, readiness={"periodSeconds": 1000})
     world.started()

@@ -118,7 +118,9 @@ def test_a_failing_handler_does_not_stop_the_loop() -> None:
         ("startup", ProbeResult.SUCCESS, ["set_container_startup", "sync_by_uid"]),
     ],
 )
-def test_probe_results_LIFE_005(queue: str, result: ProbeResult, expected: list[str]) -> None:
+def test_probe_results_LIFE_005_PROBE_032(
+    queue: str, result: ProbeResult, expected: list[str]
+) -> None:
     async def body(w: LoopWorld) -> None:
         await getattr(w.queues, queue).put(ProbeUpdate("c1", result, "u1"))
         await w.clock.sleep(0.1)

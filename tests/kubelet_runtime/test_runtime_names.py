@@ -1,0 +1,127 @@
+"""Names the runtime and the disk get: cgroups of pods, directories, flags over files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from refkubelet.cli import _parser
+from refkubelet.daemon import configuration
+from refkubelet.model import names
+from refkubelet.model.defaults import apply_api_defaults
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.validation import pod_problems
+from refkubelet.runtime.cgroup_parent import cgroup_parent
+from refkubelet.runtime.options import RuntimeOptions
+from refkubelet.runtime.sandbox_config import sandbox_config
+
+UID = "12-34"
+LIMITS = {"cpu": "1", "memory": "1Mi"}
+
+
+def pod(resources: dict[str, Any] | None = None, **spec: Any) -> Pod:
+    container = {"name": "main", "image": "i", "resources": resources or {}}
+    meta = {"name": "p", "namespace": "n", "uid": UID}
+    return apply_api_defaults(
+        decode_pod({"metadata": meta, "spec": {"containers": [container]} | spec})
+    )
+
+
+@pytest.mark.parametrize(
+    ("resources", "cgroupfs", "systemd"),
+    [
+        ({"limits": LIMITS}, "/kubepods/pod12-34", "/kubepods.slice/kubepods-pod12_34.slice"),
+        (
+            {"requests": {"cpu": "1"}},
+            "/kubepods/burstable/pod12-34",
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice",
+        ),
+        (
+            None,
+            "/kubepods/besteffort/pod12-34",
+            "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12_34.slice",
+        ),
+    ],
+    ids=["Guaranteed", "Burstable", "BestEffort"],
+)
+def test_cgroups_of_pods_CG_010_CG_012(resources: Any, cgroupfs: str, systemd: str) -> None:
+    assert cgroup_parent(pod(resources), "/kubepods", "cgroupfs") == cgroupfs
+    assert cgroup_parent(pod(resources), "/kubepods", "systemd") == systemd
+
+
+def test_a_cgroup_root_comes_first_CG_010() -> None:
+    assert cgroup_parent(pod(), "/my-root/kubepods", "systemd") == (
+        "/my_root.slice/my_root-kubepods.slice/my_root-kubepods-besteffort.slice/"
+        "my_root-kubepods-besteffort-pod12_34.slice"
+    )
+
+
+@pytest.mark.parametrize(
+    ("per_qos", "parent"), [(True, "/kubepods/besteffort/pod12-34"), (False, "")]
+)
+def test_the_sandbox_gets_the_whole_path_or_nothing_CG_012(
+    per_qos: bool, parent: str, tmp_path: Path
+) -> None:
+    options = RuntimeOptions(root_dir=tmp_path, pod_logs_dir=tmp_path, cgroups_per_qos=per_qos)
+    assert sandbox_config(pod(), 0, options).linux.cgroup_parent == parent
+
+
+def test_directories_of_a_pod_NODE_200_GC_201() -> None:
+    assert names.pod_volume_dir("/k", "u", "kubernetes.io/empty-dir", "v") == (
+        "/k/pods/u/volumes/kubernetes.io~empty-dir/v"
+    )
+    assert names.container_dir("/k", "u", "main") == "/k/pods/u/containers/main"
+    logs = names.pod_log_dir("/logs", "n", "p", "u")
+    assert f"{logs}/{names.container_log_path('main', 3)}" == "/logs/n_p_u/main/3.log"
+
+
+@pytest.mark.parametrize(
+    ("path", "problems"),
+    [
+        ("/a..b/c", []),
+        ("/a/..", ["Invalid value: \"/a/..\": must not contain '..'"]),
+        ("../a", ["Invalid value: \"../a\": must not contain '..'"]),
+    ],
+)
+def test_host_paths_lead_nowhere_up_NODE_204(path: str, problems: list[str]) -> None:
+    found = pod_problems(pod(volumes=[{"name": "v", "hostPath": {"path": path}}]))
+    assert [p.partition("path: ")[2] for p in found] == problems
+
+
+def test_files_of_volumes_may_be_read_by_all_NODE_205() -> None:
+    sources: list[dict[str, Any]] = [
+        {"secret": {"secretName": "s"}},
+        {"configMap": {"name": "c"}},
+        {"downwardAPI": {}},
+        {"projected": {"sources": []}},
+        {"secret": {"secretName": "s", "defaultMode": 0o400}},
+    ]
+    volumes = [{"name": f"v{i}"} | source for i, source in enumerate(sources)]
+    found = pod(volumes=volumes)
+    assert found.spec is not None
+    modes = [
+        getattr(volume, next(iter(source))).defaultMode
+        for volume, source in zip(found.spec.volumes or (), sources, strict=True)
+    ]
+    assert modes == [0o644, 0o644, 0o644, 0o644, 0o400]
+
+
+def test_flags_win_over_the_file_CFG_001(tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        "containerRuntimeEndpoint: unix:///file.sock\nimageServiceEndpoint: unix:///images.sock\n"
+    )
+    arguments = ["run", "--config", str(file)]
+    from_file = configuration(_parser().parse_args(arguments))
+    assert from_file.container_runtime_endpoint == "unix:///file.sock"
+    assert from_file.image_service_endpoint == "unix:///images.sock"
+    flags = ["--container-runtime-endpoint", "unix:///flag.sock"]
+    assert configuration(_parser().parse_args([*arguments, *flags])).container_runtime_endpoint == (
+        "unix:///flag.sock"
+    )
+    more = [*flags, "--image-service-endpoint", "unix:///flag2.sock"]
+    both = configuration(_parser().parse_args([*arguments, *more]))
+    assert both.image_service_endpoint == "unix:///flag2.sock"

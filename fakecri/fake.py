@@ -242,6 +242,8 @@ class FakeCRI(Instrumented):
             future.set_exception(self._down)
         self._exits.clear()
         self._streams.end(self._down)
+        if "streaming" in self.__dict__:
+            self.streaming.cut()
 
     @property
     def is_down(self) -> bool:

@@ -65,6 +65,12 @@ class Streaming(Programs):
         copy.CopyFrom(request)
         return RESPONSES[type(request)](url=self._server.url(self._tokens.put(copy), copy))
 
+    def cut(self) -> None:
+        """The runtime crashed: connections break and URLs lead nowhere, but programs stay known."""
+        self._tokens.forget()
+        if self._server is not None:
+            self._server.cut()
+
     async def stop(self) -> None:
         """End every stream and the server; the next request starts a new one."""
         async with self._starting:

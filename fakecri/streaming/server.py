@@ -73,6 +73,13 @@ class StreamingServer:
         await self._server.wait_closed()
         self._server = None
 
+    def cut(self) -> None:
+        """Break every connection now; the listener stays."""
+        for task in list(self._work):
+            task.cancel()
+        for transport in list(self._open):
+            transport.close()
+
     def url(self, token: str, request: Message) -> str:
         """Where the caller of `request` connects to."""
         return f"http://{self.address}/{PATHS[type(request)]}/{token}"

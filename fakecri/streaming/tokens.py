@@ -52,5 +52,9 @@ class Tokens:
             return None
         return waiting.request
 
+    def forget(self) -> None:
+        """No token serves any more."""
+        self._waiting.clear()
+
     def _draw(self) -> str:
         return base64.urlsafe_b64encode(self._random.randbytes(TOKEN_BYTES)).decode()

@@ -19,6 +19,7 @@ from criapi.v1 import api_pb2 as cri
 from fakecri import CriError, FakeCRI, prints, replies
 from fakecri.streaming import spdy
 from fakecri.streaming.commands import Invocation
+from simtime import ManualLoop
 
 SUCCESS = {"metadata": {}, "status": "Success"}
 
@@ -447,6 +448,46 @@ async def test_stopping_ends_streams_and_the_next_request_starts_again(node: Nod
         await client.to_the_end()
     async with websocket(await node.exec("true"), "v5.channel.k8s.io") as socket:
         assert json.loads((await channels_of(socket))[3]) == SUCCESS
+
+
+async def test_a_crash_breaks_streams_and_forgets_urls(node: Node) -> None:
+    url = await node.exec("true")
+    async with spdy_client(await node.exec("sleep", "3600", stdout=True)) as client:
+        await client.open(streamType="error")
+        await client.open(streamType="stdout")
+        async with websocket(await node.exec("sleep", "3600"), "v5.channel.k8s.io") as socket:
+            await socket.receive()  # the streams are there
+            node.fake.crash()
+            await channels_of(socket)
+        await client.to_the_end()
+    node.fake.restart()
+    assert (await head_of(url, "v4.channel.k8s.io")).startswith("HTTP/1.1 404 ")
+    async with websocket(await node.exec("true"), "v5.channel.k8s.io") as socket:
+        assert json.loads((await channels_of(socket))[3]) == SUCCESS
+
+
+def test_streams_work_while_the_clock_stands() -> None:
+    """Over sockets with `clock="manual"` only what the test asked to last waits for time."""
+
+    async def main() -> dict[int, bytes]:
+        node = Node(FakeCRI())
+        await node.start()
+        async with spdy_client(await node.exec("echo", "hi", stdout=True)) as client:
+            await client.open(streamType="error")
+            await client.open(streamType="stdout")
+            await client.to_the_end()
+        async with websocket(await node.exec("sleep", "3600"), "v5.channel.k8s.io") as socket:
+            await socket.receive()
+            node.fake.kill()
+            await channels_of(socket)
+        await node.fake.stop_streaming()
+        return client.data
+
+    loop = ManualLoop()
+    try:
+        assert b"hi\n" in loop.run_until_complete(main()).values()
+    finally:
+        loop.close()
 
 
 # -- attach ----------------------------------------------------------------------------------------

@@ -319,10 +319,7 @@ class LightkubeApiClient:
                     raise _error_of(response.status_code, await response.aread())
                 async for line in response.aiter_lines():
                     if line.strip():
-                        event = _object(line.encode(), f"watch of {path}")
-                        if event["type"] == "ERROR":
-                            raise _error_of(event["object"].get("code", 500), event["object"])
-                        yield event["type"], event["object"]
+                        yield _watch_event(line.encode(), f"watch of {path}")
         except httpx2.HTTPError as e:
             raise ApiError(0, type(e).__name__, f"watch of {self.server}{path}: {e}") from e
 
@@ -360,6 +357,17 @@ def _object(content: bytes, what: str) -> dict[str, Any]:
         start = content[:80].decode(errors="replace")
         raise ApiError(0, "BadAnswer", f"{what}: wanted a JSON object, got {start!r}")
     return value
+
+
+def _watch_event(line: bytes, what: str) -> tuple[str, dict[str, Any]]:
+    """One line of a watch. Raises `ApiError` for an ERROR line, and for what is no event."""
+    event = _object(line, what)
+    kind, value = event.get("type"), event.get("object")
+    if not isinstance(kind, str) or not isinstance(value, dict):
+        raise ApiError(0, "BadAnswer", f"{what}: wanted type and object, got {sorted(event)}")
+    if kind == "ERROR":
+        raise _error_of(value.get("code", 500), value)
+    return kind, value
 
 
 def _error_of(status: int, body: bytes | dict[str, Any]) -> ApiError:

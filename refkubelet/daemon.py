@@ -15,9 +15,9 @@ import logging
 import signal
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.cli import UsageError
@@ -27,22 +27,22 @@ from refkubelet.config import (
     defaults_without_file,
     load_config,
 )
-from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.eviction.thresholds import ThresholdError
 from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
-from simtime import Ids, RealClock, Rng
-
-if TYPE_CHECKING:
-    from refkubelet.runtime.client import CriTarget
+from simtime import Clock, Ids, RealClock, Rng
 
 log = logging.getLogger(__name__)
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+CGROUP_DRIVER_TRIES: Final = 3
+CGROUP_DRIVER_PAUSE_S: Final = 2.0
 
 
 async def run(options: argparse.Namespace) -> int:
@@ -57,11 +57,12 @@ async def run(options: argparse.Namespace) -> int:
             api = _api_client(options.kubeconfig)
             if api is not None:
                 stack.push_async_callback(api.aclose)
-            target, runtime_version = await stack.enter_async_context(_target(config))
+            runtime = await stack.enter_async_context(_runtime(config))
+            config = await with_cgroup_driver(config, runtime.client, clock)
             name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
             ips = host_ips(options.node_ip, standalone=api is None)
             deps = KubeletDeps(
-                target=target,
+                target=runtime.client.target,
                 machine=machine,
                 clock=clock,
                 rng=rng,
@@ -77,7 +78,7 @@ async def run(options: argparse.Namespace) -> int:
                     machine,
                     root_dir=str(root_dir),
                     node_ip=ips[0] if ips else "",
-                    runtime_version=runtime_version,
+                    runtime_version=runtime.version,
                 ),
             )
             return await _serve(config, deps)
@@ -123,12 +124,7 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
     """The file's configuration with the flags over it (CFG-001). Raises `ConfigError`."""
     config = load_config(options.config) if options.config else defaults_without_file()
     try:
-        EvictionConfig.from_settings(
-            hard=config.eviction_hard or {},
-            soft=config.eviction_soft,
-            soft_grace_period=config.eviction_soft_grace_period,
-            minimum_reclaim=config.eviction_minimum_reclaim,
-        )
+        eviction_config(config)
     except ThresholdError as e:
         raise ConfigError(f"{options.config}: {e}") from None
     runtime = options.container_runtime_endpoint
@@ -187,19 +183,47 @@ def host_ips(node_ip: str, *, standalone: bool) -> tuple[str, ...]:
         return (str(probe.getsockname()[0]),)
 
 
-@contextlib.asynccontextmanager
-async def _target(config: KubeletConfiguration) -> AsyncIterator[tuple[CriTarget, str]]:
-    """The connected runtime, and what it calls itself: `<name>://<version>` (NODE-033).
+@dataclass(frozen=True, slots=True)
+class _Runtime:
+    """A runtime that has shaken hands; `version`: `<name>://<version>` (NODE-033)."""
 
-    Raises `EndpointError` when nothing that speaks CRI is there.
-    """
+    client: CriClient
+    version: str
+
+
+@contextlib.asynccontextmanager
+async def _runtime(config: KubeletConfiguration) -> AsyncIterator[_Runtime]:
+    """The connected runtime. Raises `EndpointError` when nothing that speaks CRI is there."""
     endpoint = config.container_runtime_endpoint
-    _, target, version = await connect(
+    client, target, version = await connect(
         endpoint, config.runtime_request_timeout_s, config.image_service_endpoint
     )
     shown = f"{version.runtime_name}://{version.runtime_version}"
     log.info("runtime at %s: %s", endpoint, shown)
     try:
-        yield target, shown
+        yield _Runtime(client, shown)
     finally:
         await target.close()
+
+
+async def with_cgroup_driver(
+    config: KubeletConfiguration, client: CriClient, clock: Clock
+) -> KubeletConfiguration:
+    """The runtime's cgroup driver instead of the configured one, where it tells (CG-013, CRI-133).
+
+    Raises `EndpointError` when it fails three times, 2 s apart.
+    """
+    failed = 0
+    while True:
+        try:
+            driver = await client.cgroup_driver()
+            break
+        except CriCallError as error:
+            failed += 1
+            if failed == CGROUP_DRIVER_TRIES:
+                endpoint = config.container_runtime_endpoint
+                raise EndpointError(
+                    f"the runtime at {endpoint} does not tell its cgroup driver: {error.text}"
+                ) from None
+        await clock.sleep(CGROUP_DRIVER_PAUSE_S)
+    return config if driver is None else replace(config, cgroup_driver=driver)

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
+import httpx2
 import msgspec
 import pytest
 
@@ -332,3 +333,18 @@ def test_the_mirror_never_changes_the_static_pod() -> None:
     before = to_dict(static)
     mirror_pod(static, msgspec.convert({"metadata": {"name": "n1", "uid": "u"}}, Node))
     assert to_dict(static) == before
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"kind": "Status"}', b'{"type": "ADDED", "object": 3}', b"[]", b"<html>"]
+)
+def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
+    async def main() -> None:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, content=line + b"\n"))
+        client = LightkubeApiClient.in_process(transport)
+        with pytest.raises(ApiError, match=r"watch of /api/v1/pods: wanted") as caught:
+            _ = [event async for event in client.watch_pods("n1", "1")]
+        assert (caught.value.status, caught.value.reason) == (0, "BadAnswer")
+        await client.aclose()
+
+    run_virtual(main)

@@ -14,6 +14,8 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import ParseDict
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
+from refkubelet.config import KubeletConfiguration
+from refkubelet.daemon import with_cgroup_driver
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.convert import container_record, sandbox_record
 from refkubelet.runtime.labels import POD_UID
@@ -27,7 +29,7 @@ from refkubelet.runtime.transport import (
     handshake,
     socket_path,
 )
-from simtime import RealClock
+from simtime import RealClock, VirtualLoop, run_virtual
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 Call = Callable[[CriClient], Awaitable[object]]
@@ -105,6 +107,44 @@ def test_not_found_means_stopped_CRI_009() -> None:
 def test_missing_runtime_config_falls_back_CRI_004_CRI_009() -> None:
     missing = Failure(grpc.StatusCode.UNIMPLEMENTED, "unknown method")
     assert run(lambda c: c.cgroup_driver(), RuntimeConfig=missing)[0] is None
+
+
+def linux(driver: Any) -> cri.RuntimeConfigResponse:
+    return cri.RuntimeConfigResponse(linux=cri.LinuxRuntimeConfiguration(cgroup_driver=driver))
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (linux(cri.SYSTEMD), "systemd"),
+        (linux(cri.CGROUPFS), "cgroupfs"),
+        (cri.RuntimeConfigResponse(), "configured"),
+        (Failure(grpc.StatusCode.UNIMPLEMENTED, "unknown method"), "configured"),
+    ],
+)
+def test_the_runtimes_cgroup_driver_counts_CRI_133_CG_013(answer: Any, wanted: str) -> None:
+    config = KubeletConfiguration(cgroup_driver="configured")
+    found, _ = run(lambda c: with_cgroup_driver(config, c, RealClock()), RuntimeConfig=answer)
+    assert found.cgroup_driver == wanted
+
+
+def test_a_runtime_that_does_not_tell_its_driver_is_asked_three_times_CG_013() -> None:
+    target = ScriptedTarget(RuntimeConfig=Failure(grpc.StatusCode.UNKNOWN, "boom"))
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        config = KubeletConfiguration(container_runtime_endpoint="unix:///x")
+        with pytest.raises(EndpointError) as caught:
+            await with_cgroup_driver(config, CriClient(target), loop.clock)
+        assert str(caught.value) == (
+            "the runtime at unix:///x does not tell its cgroup driver: "
+            "rpc error: code = Unknown desc = boom"
+        )
+        return loop.time()
+
+    assert run_virtual(main) == 4.0
+    assert target.methods() == ["RuntimeConfig"] * 3
 
 
 def test_filters_CRI_082() -> None:

@@ -33,6 +33,7 @@ from fakecri.on import On
 from fakecri.recorder import Call
 from fakecri.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
+from fakecri.streaming.programs import Programs
 from simtime import ManualLoop
 
 P = ParamSpec("P")
@@ -118,7 +119,7 @@ def hand_over(thread: LoopThread, work: Callable[[], Any]) -> Any:
 
 
 def _outside(thread: LoopThread, found: Any) -> Any:
-    if isinstance(found, Rule | On | ImageStore):
+    if isinstance(found, Rule | On | ImageStore | Programs):
         return _Handed(thread, found)
     if isinstance(found, Container | Sandbox | Call):
         return copy.copy(found)
@@ -209,6 +210,14 @@ class ServedFake:
     def images(self) -> ImageStore:
         """The image store, as `FakeCRI.images`."""
         return cast(ImageStore, hand_over(self._thread, lambda: self._cri.images))
+
+    @property
+    def streaming(self) -> Programs:
+        """The programs and ports behind Exec, Attach and PortForward, as `FakeCRI.streaming`.
+
+        What is programmed runs on the loop of the fake, not in the thread that programmed it.
+        """
+        return cast(Programs, hand_over(self._thread, lambda: self._cri.streaming))
 
     @property
     def node(self) -> FakeNode:

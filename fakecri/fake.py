@@ -138,7 +138,8 @@ class FakeCRI(Instrumented):
         return partial(HANDLERS[method], self.core.snapshot())
 
     def _rule_books(self) -> tuple[RuleBook, ...]:
-        return self.behaviors, self.faults.rules
+        streams = (self.streaming.rules,) if "streaming" in self.__dict__ else ()
+        return (self.behaviors, self.faults.rules, *streams)
 
     def _plan_of(self, container: Container) -> Plan:
         subject = _subject(container)

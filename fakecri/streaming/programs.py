@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from fakecri.faults import Rule
+from fakecri.faults import Rule, RuleBook
 from fakecri.matching import Match, Subject
 from fakecri.streaming.commands import Program
 from fakecri.streaming.shell import PROGRAMS
@@ -55,7 +55,7 @@ class Programs:
     """All of them, oldest first."""
 
     def __init__(self) -> None:
-        self.rules: list[Rule] = []
+        self.rules = RuleBook()
 
     def command(
         self,

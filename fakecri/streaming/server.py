@@ -70,7 +70,6 @@ class StreamingServer:
         await self._web.shutdown(SHUTDOWN_S)
         for transport in list(self._open):
             transport.close()
-        await self._server.wait_closed()
         self._server = None
 
     def cut(self) -> None:

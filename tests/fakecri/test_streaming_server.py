@@ -16,6 +16,7 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 
+import fakecri
 from fakecri import CriError, FakeCRI, prints, replies
 from fakecri.streaming import spdy
 from fakecri.streaming.commands import Invocation
@@ -488,6 +489,22 @@ def test_streams_work_while_the_clock_stands() -> None:
         assert b"hi\n" in loop.run_until_complete(main()).values()
     finally:
         loop.close()
+
+
+async def test_rules_of_streams_are_listed_with_the_others(node: Node) -> None:
+    program = node.fake.streaming.command("x", lambda run: 0)
+    assert node.fake.rules() == node.fake.unused_rules() == [program]
+    async with websocket(await node.exec("x"), "v5.channel.k8s.io") as socket:
+        await channels_of(socket)
+    assert node.fake.unused_rules() == []
+
+
+def test_a_fake_in_the_background_has_streams() -> None:
+    with fakecri.serve() as served:
+        with served.streaming.forward(80, to=8080) as rule:
+            assert rule.hits == 0
+            assert "port 80" in repr(rule)
+        assert served.rules() == []
 
 
 # -- attach ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from refkubelet.admission.handlers import AdmitHandler, admit
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
 from refkubelet.model.qos import qos_class
+from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pod_workers.records import StatusCache, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.updates import has_terminal_phase
@@ -187,7 +188,7 @@ class PodHandlers:
     def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:
         try:
             status = self._deps.cache.get(pod_uid)
-        except Exception:
+        except PodStatusError:
             return  # its status cannot be read now; garbage collection comes later
         self._deps.deletor.delete_containers_in_pod(exited_id, status, remove_all=remove_all)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from refkubelet.model.objects import Container, Pod, is_sidecar
-from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.model.quantity import parse_nano
 
 
 def container_requests(container: Container) -> dict[str, int]:
@@ -69,13 +69,3 @@ def _plus(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
 def _maximum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
     names = [*a, *(n for n in b if n not in a)]
     return {name: max(a.get(name, 0), b.get(name, 0)) for name in names}
-
-
-def memory_request_bytes(pod: Pod) -> int:
-    """Bytes of memory the pod asked for; 0 when it did not."""
-    return pod_requests(pod).get("memory", 0) // NANO
-
-
-def cpu_request_millicores(pod: Pod) -> int:
-    """Thousandths of a core, rounded up."""
-    return -(-pod_requests(pod).get("cpu", 0) // (NANO // 1000))

@@ -63,9 +63,6 @@ class PodManager:
         """The mirror of a static pod, or None."""
         return self._mirror_by_name.get(full_name(pod)) if is_static(pod) else None
 
-    def mirror_by_full_name(self, name: str) -> Pod | None:
-        return self._mirror_by_name.get(name)
-
     def static_of(self, mirror: Pod) -> Pod | None:
         """The static pod a mirror stands for, or None (an orphan, MIRR-031)."""
         pod = self._by_name.get(full_name(mirror))

@@ -215,10 +215,6 @@ class CriClient:
         answer = await self._call_until("ExecSync", request, deadline_s)
         return ExecResult(answer.exit_code, bytes(answer.stdout), bytes(answer.stderr))
 
-    async def reopen_container_log(self, container_id: str) -> None:
-        request = cri.ReopenContainerLogRequest(container_id=container_id)
-        await self._call("ReopenContainerLog", request)
-
     async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
         request = cri.ListContainerStatsRequest(filter=cri.ContainerStatsFilter())
         answer = await self._call("ListContainerStats", request)

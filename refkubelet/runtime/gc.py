@@ -170,8 +170,10 @@ class ContainerGC:
     async def _containers(self, may_go: MayGo) -> list[str]:
         listed = await self._client.list_containers()
         dead = evictable(listed, self._clock.wall_ns(), self._options.gc.min_age_s)
-        gone = [c for c in dead if may_go(c.uid)]
-        rest = [c for c in dead if c not in gone]
+        gone: list[DeadContainer] = []
+        rest: list[DeadContainer] = []
+        for container in dead:
+            (gone if may_go(container.uid) else rest).append(container)
         return await self._remove([*gone, *over_limit(rest, self._options.gc)])
 
     async def _remove(self, containers: Sequence[DeadContainer]) -> list[str]:

@@ -1,7 +1,7 @@
 """Keys of labels and annotations on sandboxes and containers: the kubelet's durable memory.
 
-A restarted kubelet finds its pods again by these (LIFE-133, LIFE-136); values are opaque to the
-runtime (CRI-026).
+A restarted kubelet finds its pods again by these (LIFE-133, LIFE-136); the runtime hands them
+back as they were given.
 """
 
 from typing import Final

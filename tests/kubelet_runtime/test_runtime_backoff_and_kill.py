@@ -217,7 +217,7 @@ def test_failing_hook_is_an_event_and_the_kill_goes_on_LIFE_143() -> None:
 
 
 @pytest.mark.parametrize(("override", "timeout"), [(0, 2), (1, 2), (9, 9)])
-def test_override_replaces_grace_and_zero_skips_the_hook_LIFE_143(
+def test_override_replaces_grace_and_zero_skips_the_hook_LIFE_143_CRI_065(
     override: int, timeout: int
 ) -> None:
     async def main(loop: VirtualLoop) -> None:

@@ -55,7 +55,15 @@ class LoopThread:
         self.loop.run_forever()
 
     def run(self, work: Callable[[], Any]) -> Any:
-        """The result of `work()`, called on the loop; an awaitable is awaited there."""
+        """The result of `work()`, called on the loop; an awaitable is awaited there.
+
+        From the loop itself (a predicate or handler of a test) it is called directly.
+        Raises: RuntimeError when the loop has ended.
+        """
+        if threading.current_thread() is self._thread:
+            return work()
+        if self.loop.is_closed():
+            raise RuntimeError("this fake has ended with its `with fakecri.serve()` block")
 
         async def body() -> Any:
             found = work()

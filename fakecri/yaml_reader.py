@@ -146,6 +146,8 @@ def parse_yaml(text: str, file: str) -> Value:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise ScriptError(f"{file}:{line}: no valid YAML: {error.problem or error}") from None
+    except RecursionError:
+        raise ScriptError(f"{file}: lists or mappings are nested too deeply") from None
     except yaml.YAMLError as error:
         raise ScriptError(f"{file}: no valid YAML: {error}") from None
     if node is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +20,8 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from fakecri.endpoint import make_room, socket_path
+
+log = logging.getLogger("fakecri.control")
 
 MAX_HEAD_BYTES: Final = 32 * 1024
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
@@ -111,6 +114,9 @@ async def _answer(
             response = None if request is None else await handler(request)
         except HttpError as error:
             response = error.response()
+        except Exception as error:
+            log.exception("a control request failed")
+            response = Response({"error": f"a mistake of fakecri: {error!r}"}, 500)
         if response is not None:
             writer.write(response.encode())
             await writer.drain()

@@ -124,6 +124,22 @@ def test_a_stop_waits_for_manual_time() -> None:
         client.channel.close()
 
 
+def test_a_predicate_may_ask_the_fake(fakecri_server: fakecri.ServedFake, client: Client) -> None:
+    fake = fakecri_server
+    second = fake.on("Version", where=lambda call: fake.count("Version") == 2)
+    second.fails("UNAVAILABLE", "the second")
+    client.runtime.Version(pb.VersionRequest(), timeout=10)
+    with pytest.raises(grpc.RpcError, match="the second"):
+        client.runtime.Version(pb.VersionRequest(), timeout=10)
+
+
+def test_after_its_block_a_fake_says_so() -> None:
+    with fakecri.serve() as fake:
+        pass
+    with pytest.raises(RuntimeError, match="has ended with its"):
+        fake.count()
+
+
 def test_real_time_cannot_be_advanced(fakecri_server: fakecri.ServedFake) -> None:
     with pytest.raises(ValueError, match=r"serve\(clock=\"manual\"\)"):
         fakecri_server.advance(1)

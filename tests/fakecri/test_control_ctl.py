@@ -17,7 +17,6 @@ import pytest
 
 import fakecri
 from fakecri.cli import main
-from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient, ControlError
 from fakecri.control.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from fakecri.endpoint import EndpointError
@@ -99,6 +98,11 @@ def test_a_body_may_be_announced_first(fake: fakecri.ServedFake) -> None:
     head = b"POST /v1/clock HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n"
     answer = raw(fake, head + b'{"advance_s": 1}')
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+
+
+def test_a_body_nested_without_end_is_refused(fake: fakecri.ServedFake) -> None:
+    with pytest.raises(ControlError, match="nested too deeply"):
+        fake.ctl().request("POST", "/v1/rules", "[" * 20_000)
 
 
 def test_a_connection_that_ends_early_disturbs_nobody(fake: fakecri.ServedFake) -> None:
@@ -228,21 +232,43 @@ def test_ctl_imports_nothing_heavy() -> None:
     assert shown.stdout.strip() == "[]"
 
 
-async def test_a_proxy_is_controlled_too(tmp_path: Path) -> None:
-    from criapi.v1 import api_pb2 as pb
+def test_a_proxy_process_is_controlled_too(fake: fakecri.ServedFake, tmp_path: Path) -> None:
+    listen, control = f"unix://{tmp_path}/front", f"unix://{tmp_path}/ctl"
+    command = [sys.executable, "-m", "fakecri", "proxy", "--upstream", fake.endpoint]
+    with subprocess.Popen(
+        [*command, "--listen", listen, "--control", control], stdout=subprocess.PIPE, text=True
+    ) as proxy:
+        assert proxy.stdout is not None
+        lines = [proxy.stdout.readline() for _ in range(2)]
+        assert lines == [
+            f"fakecri proxy: listening on {listen}\n",
+            f"fakecri proxy: control on {control}\n",
+        ]
+        client = ControlClient(control, timeout_s=10)
+        client.request("POST", "/v1/rules", "faults: [{on: Version, hangs: {}}]")
+        with pytest.raises(ControlError, match="its runtime is a real one"):
+            client.request("GET", "/v1/node")
+        proxy.terminate()
+        assert proxy.wait(20) == 0
+    assert list(tmp_path.iterdir()) == []
 
-    from fakecri import CriError, FakeCRI
-    from fakecri.proxy import RecordingProxy
 
-    proxy = RecordingProxy(FakeCRI())
-    async with serve_control(proxy, f"unix://{tmp_path}/ctl") as endpoint:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "fakecri", "ctl", "--control", endpoint),
-            *("fault", "Version", "fails: {message: away}"),
-        )
-        assert await process.wait() == 0
-        with pytest.raises(CriError, match="away"):
-            await proxy.call("Version", pb.VersionRequest())
+def test_standing_time_needs_somebody_to_advance_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--listen", f"unix://{tmp_path}/cri", "--clock", "manual"]) == 2
+    assert "time would stand still for ever; give --control too" in capsys.readouterr().err
+
+
+def test_a_control_socket_that_cannot_be_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["serve", "--listen", f"unix://{tmp_path}/cri", "--control"]
+    assert main([*words, f"unix://{tmp_path}/nowhere/ctl"]) == 2
+    assert f"the directory {tmp_path}/nowhere does not exist" in capsys.readouterr().err
+    assert main([*words, f"unix://{tmp_path}/cri"]) == 2
+    assert "listens there already" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_clients_get_the_words_of_the_server(fake: fakecri.ServedFake) -> None:

@@ -68,7 +68,8 @@ class FakeCRI(Instrumented):
     present from the start; every other reference is pulled from `registry` (default: it has all).
     `write_logs` True: log files are written where the create request says. `ids` makes ids.
     `runtime_name` and `runtime_version` (default: of this package) are what Version says;
-    `runtime_handlers` are the names RunPodSandbox takes beside "" (CRI-030).
+    `runtime_handlers` are the names RunPodSandbox takes beside "" (CRI-030). `keep_events_s`: how
+    long events wait for a subscriber when there is none, 300 in containerd 2 (CRI-143).
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class FakeCRI(Instrumented):
         runtime_name: str = "fakecri",
         runtime_version: str = "",
         runtime_handlers: Iterable[str] = (),
+        keep_events_s: float = 0.0,
         call_limit: int = 100_000,
     ) -> None:
         super().__init__(clock or LoopClock(), call_limit=call_limit)
@@ -102,7 +104,7 @@ class FakeCRI(Instrumented):
         self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
         self.list_batch_items = list_streams.BATCH_ITEMS
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
-        self._streams = EventStreams(self.core)
+        self._streams = EventStreams(self.core, keep_s=keep_events_s)
         self._watchers: list[asyncio.Event] = []
 
     # -- programming ---------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class Sandbox:
     ready: bool = True
     resources: pb.LinuxContainerResources | None = None  # of UpdatePodSandboxResources (CRI-122)
     overhead: pb.LinuxContainerResources | None = None
+    containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
     row: pb.PodSandbox | None = None  # of ListPodSandbox, see messages.sandbox_item
 
     @property

@@ -165,7 +165,8 @@ class Core:
         return lookup.find(self.containers, object_id, text)
 
     def containers_of(self, sandbox: Sandbox) -> list[Container]:
-        return [c for c in self.containers.values() if c.sandbox is sandbox]
+        """Oldest first; the cost does not depend on other pods."""
+        return list(sandbox.containers.values())
 
     # -- sandboxes -----------------------------------------------------------------------------
 
@@ -265,7 +266,7 @@ class Core:
             request.config.stop_signal, image.stop_signal
         )
         self._names[f"container {name}"] = container.id
-        self.containers[container.id] = container
+        self.containers[container.id] = sandbox.containers[container.id] = container
         self._tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
         return container
 
@@ -390,6 +391,7 @@ class Core:
     def drop_container(self, container: Container) -> None:
         """The container vanishes without a word, as after a lost disk."""
         self.containers.pop(container.id, None)
+        container.sandbox.containers.pop(container.id, None)
         name = container_name(container.config.metadata, container.pod)
         self._names.pop(f"container {name}", None)
 
@@ -448,8 +450,10 @@ class Core:
         frozen.images.images = dict(self.images.images)
         frozen.sandboxes = {key: copy.copy(s) for key, s in self.sandboxes.items()}
         frozen.containers = {key: copy.copy(c) for key, c in self.containers.items()}
+        for sandbox in frozen.sandboxes.values():
+            sandbox.containers = {key: frozen.containers[key] for key in sandbox.containers}
         for container in frozen.containers.values():
-            container.sandbox = frozen.sandboxes.get(container.sandbox.id, container.sandbox)
+            container.sandbox = frozen.sandboxes[container.sandbox.id]
             container.resources = _copy(container.resources)
         return frozen
 

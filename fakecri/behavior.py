@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, TypeAlias
 
+from fakecri import stop_signals
+
 FOREVER: Final = float("inf")
 Curve: TypeAlias = tuple[tuple[float, int], ...]
 """A step function: (seconds after start, value), in rising order of time."""
@@ -47,6 +49,12 @@ class Ignores:
 
     signal: str = "SIGTERM"
     for_s: float = FOREVER
+
+    def __post_init__(self) -> None:
+        try:
+            stop_signals.normal(self.signal)
+        except ValueError as error:
+            raise BehaviorError(f"ignores.signal: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 import grpc
 from criapi.v1 import api_pb2 as pb
 
+from fakecri import stop_signals
 from fakecri.errors import CriError, unknown
 from fakecri.lookup import shown
 
@@ -102,6 +103,9 @@ class RegistryImage:
     username: str = ""
     stop_signal: str = ""  # the image's STOPSIGNAL (CRI-061)
     credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
+
+    def __post_init__(self) -> None:
+        stop_signals.normal(self.stop_signal)  # a name that is none would only show at a create
 
 
 Registry: TypeAlias = Callable[[str], RegistryImage | None]

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from fakecri import (
     Behavior,
+    RegistryImage,
     exits,
     ignores,
+    oom_kills_child,
     prints,
     replies,
     start_fails,
@@ -27,12 +29,13 @@ BYTES = st.integers(0, 1 << 40)
 CURVES = st.one_of(BYTES, st.lists(st.tuples(SECONDS, BYTES), max_size=4))
 BEHAVIORS: st.SearchStrategy[Behavior] = st.one_of(
     st.builds(exits, st.integers(0, 255), after_s=SECONDS, reason=st.text(), message=st.text()),
-    st.builds(stops, st.integers(0, 255), after_s=SECONDS),
+    st.builds(stops, st.none() | st.integers(1, 255), after_s=SECONDS),
     st.builds(ignores, st.sampled_from(["SIGTERM", "SIGINT"]), for_s=SECONDS),
     st.builds(prints, st.text(), at_s=SECONDS, stream=st.sampled_from(["stdout", "stderr"])),
     st.builds(replies, st.lists(st.text(min_size=1), max_size=3), st.integers(0, 255), st.text()),
     st.builds(uses, memory_bytes=CURVES, cpu_millicores=CURVES, disk_bytes=CURVES),
     st.builds(start_fails, st.text()),
+    st.builds(oom_kills_child, at_s=SECONDS),
     st.builds(writes_termination_message, st.text()),
 )
 
@@ -40,6 +43,13 @@ BEHAVIORS: st.SearchStrategy[Behavior] = st.one_of(
 @given(BEHAVIORS)
 def test_every_behaviour_travels_as_plain_data(behavior: Behavior) -> None:
     assert from_dict(to_dict(behavior)) == behavior
+
+
+def test_a_signal_that_is_none_is_refused_where_it_is_written() -> None:
+    with pytest.raises(BehaviorError, match=r"ignores.signal: 'SIGNOPE' is no signal"):
+        from_dict({"ignores": {"signal": "SIGNOPE"}})
+    with pytest.raises(ValueError, match="'nope' is no signal"):
+        RegistryImage(stop_signal="nope")
 
 
 def test_plain_data_is_short() -> None:

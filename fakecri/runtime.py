@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, NewType, TypeVar
+from typing import Final, NewType
 
 import grpc
 from criapi.v1 import api_pb2 as pb
@@ -30,12 +30,20 @@ from fakecri.messages import OOM_KILLED, START_ERROR, exit_reason
 from fakecri.node import FakeNode, Usage
 from fakecri.objects import Container, Input, LogLine, Sandbox, State
 from fakecri.plan import Plan
+from fakecri.requests import (
+    complete,
+    container_name,
+    copied,
+    log_path,
+    log_text,
+    require_short_labels,
+    sandbox_name,
+)
 from simtime import Ids
 
 SIGKILLED: Final = 137
 START_FAILED: Final = 128
 LOST: Final = 255
-_LONGEST_LABEL_BYTES: Final = 4096
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
 
 
@@ -181,10 +189,10 @@ class Core:
                 "failed to get sandbox runtime: "
                 f'no runtime for "{lookup.shown(handler)}" is configured'
             )
-        sandbox = Sandbox(self.ids.hex(), _copy(config), handler, self.stamp_ns())
+        sandbox = Sandbox(self.ids.hex(), copied(config), handler, self.stamp_ns())
         if not sandbox.on_host_network:
             self._set_up_network(sandbox, name)
-        _require_short(config.labels)
+        require_short_labels(config.labels)
         self._names[f"sandbox {name}"] = sandbox.id
         self.sandboxes[sandbox.id] = sandbox
         self._tell(pb.CONTAINER_CREATED_EVENT, sandbox.id, sandbox)
@@ -249,19 +257,19 @@ class Core:
         self._require_free("container", name)
         wanted = request.config.image.image
         image = self.images.resolve(wanted)
-        _require_short(request.config.labels)
+        require_short_labels(request.config.labels)
         container = Container(
             self.ids.hex(),
             sandbox,
-            _copy(request.config),
-            _copy(request.sandbox_config.metadata),
+            copied(request.config),
+            copied(request.sandbox_config.metadata),
             image.id,
             image.digests[0] if image.digests else image.id,
             self.stamp_ns(),
-            _log_path(request),
+            log_path(request),
         )
         container.resources.CopyFrom(request.config.linux.resources)
-        _complete(container.resources)
+        complete(container.resources)
         container.stop_signal = stop_signals.effective(
             request.config.stop_signal, image.stop_signal
         )
@@ -454,7 +462,7 @@ class Core:
             sandbox.containers = {key: frozen.containers[key] for key in sandbox.containers}
         for container in frozen.containers.values():
             container.sandbox = frozen.sandboxes[container.sandbox.id]
-            container.resources = _copy(container.resources)
+            container.resources = copied(container.resources)
         return frozen
 
     def forget(self) -> None:
@@ -470,70 +478,3 @@ class Core:
             if container.state is State.EXITED and container.finished_at_ns >= since_ns:
                 container.finished_at_ns = self.stamp_ns()
                 container.exit_code, container.reason, container.message = LOST, "Unknown", ""
-
-
-def sandbox_name(pod: pb.PodSandboxMetadata) -> str:
-    """What no other sandbox may be called (CRI-024)."""
-    return f"{pod.name}_{pod.namespace}_{pod.uid}_{pod.attempt}"
-
-
-def container_name(container: pb.ContainerMetadata, pod: pb.PodSandboxMetadata) -> str:
-    """What no other container may be called (CRI-024); the pod as the create request has it."""
-    return f"{container.name}_{pod.name}_{pod.namespace}_{pod.uid}_{container.attempt}"
-
-
-def _require_short(labels: Mapping[str, str]) -> None:
-    """A label of more than 4096 bytes is refused, in the words of containerd."""
-    for key, value in labels.items():
-        if len(key.encode()) + len(value.encode()) > _LONGEST_LABEL_BYTES:
-            raise CriError(
-                grpc.StatusCode.INVALID_ARGUMENT,
-                "failed to create containerd container: create container failed validation: "
-                "containers.Labels: label key and value greater than maximum size (4096 bytes), "
-                f"key: {key[:64]}: invalid argument",
-            )
-
-
-def log_text(line: LogLine) -> str:
-    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes).
-
-    >>> log_text(LogLine(1_500_000_000_100_000_000, "stdout", "hi"))
-    '2017-07-14T02:40:00.1Z stdout F hi\\n'
-    """
-    from simtime import format_rfc3339
-
-    stamp = format_rfc3339(line.time_ns, digits=9).rstrip("Z").rstrip("0").rstrip(".") + "Z"
-    data = line.text.encode()
-    pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
-    marks = ["P"] * (len(pieces) - 1) + ["F"]
-    rows = zip(marks, pieces, strict=True)
-    return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
-
-
-def update_resources(container: Container, wanted: pb.LinuxContainerResources) -> None:
-    """UpdateContainerResources: only non-zero fields change (CRI-121)."""
-    if wanted.hugepage_limits:
-        del container.resources.hugepage_limits[:]  # a merge would append
-    container.resources.MergeFrom(wanted)
-    if wanted.memory_limit_in_bytes and not wanted.memory_swap_limit_in_bytes:
-        container.resources.memory_swap_limit_in_bytes = wanted.memory_limit_in_bytes
-
-
-def _complete(resources: pb.LinuxContainerResources) -> None:
-    """Without a swap limit of its own, a memory limit is the swap limit too (CRI-120)."""
-    if resources.memory_limit_in_bytes > 0 and resources.memory_swap_limit_in_bytes == 0:
-        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
-
-
-def _log_path(request: pb.CreateContainerRequest) -> str:
-    directory, path = request.sandbox_config.log_directory, request.config.log_path
-    return f"{directory}/{path}" if directory and path else ""
-
-
-M = TypeVar("M", bound=Message)
-
-
-def _copy(message: M) -> M:
-    copied = type(message)()
-    copied.CopyFrom(message)
-    return copied

@@ -26,7 +26,8 @@ from fakecri.messages import (
     sandbox_status,
 )
 from fakecri.objects import Container, Sandbox, State
-from fakecri.runtime import Core, update_resources
+from fakecri.requests import update_resources
+from fakecri.runtime import Core
 
 API_VERSION: Final = "v1"
 CRI_VERSION: Final = "0.1.0"

@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs/fakecri.md").read_text()
 def run(directory: Path, *command: str) -> str:
     """Output of a command that has to succeed, in `directory`, with our commands on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # Our own runs keep the tree off the path; a user's `python -m unittest` has its directory on it.
+    # Our own runs keep the tree off the path; a user's have their directory on it.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
         command,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="show the cases; needs no kubelet")
     _add_selection(listing, level="detail")
-    running = commands.add_parser("run", help="run the cases")
+    further = "every further option goes to pytest: -x, -q, --junitxml=..."
+    running = commands.add_parser("run", help="run the cases", epilog=further)
     _add_selection(running, level="must")
     running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
     running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
@@ -78,12 +80,19 @@ def list_cases(options: argparse.Namespace) -> int:
         needs = ",".join(sorted(feature.name.lower() for feature in case.needs))
         print(f"{case.area}/{case.id}  {case.level.name}  {','.join(case.rules)}  [{needs}]")
         print(f"    {case.title}")
-    print(f"{len(cases)} cases")
+    print(f"{len(cases)} case{'' if len(cases) == 1 else 's'}")
     return 0
 
 
 def run(words: Sequence[str]) -> int:
     """Run pytest over the cases with the plugin; returns its exit code."""
+    if find_spec("pytest") is None:
+        print(
+            "kubelet-conformance: `run` needs pytest, which is not installed here\n"
+            "  install it:  pip install 'refkubelet[conformance]'  (a checkout: '.[conformance]')",
+            file=sys.stderr,
+        )
+        return 2
     import pytest
 
     fixed = ["-p", "conformance.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]

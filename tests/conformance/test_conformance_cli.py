@@ -16,12 +16,20 @@ def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert "backoff/backoff-maximum  MUST  BACK-013" in out
     assert "every delay after the first is 2 s" in out
-    assert out.endswith("1 cases\n")
+    assert out.endswith("\n1 case\n")
 
 
 def test_list_says_what_is_wrong_with_a_selection(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--id", "nope"]) == 4
     assert "no case with ID 'nope'" in capsys.readouterr().err
+
+
+def test_run_without_pytest_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("conformance.cli.find_spec", lambda _: None)
+    assert main(["run"]) == 2
+    assert "pip install 'refkubelet[conformance]'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,7 @@ def from_dict(value: Mapping[str, Any]) -> Behavior:
     return behavior
 
 
+MAX_EXIT_CODE: Final = 255
 _NUMBERS: Final = frozenset({"code", "after_s", "for_s", "at_s", "from_s", "until_s", "pids"})
 
 
@@ -285,6 +286,10 @@ def _typed(name: str, key: str, value: Any) -> Any:
     if key in _NUMBERS:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BehaviorError(f"{name}.{key}: wanted a number, got {value!r}")
+        if value < 0:
+            raise BehaviorError(f"{name}.{key}: wanted 0 or more, got {value!r}")
+        if key == "code" and (value > MAX_EXIT_CODE or value != int(value)):
+            raise BehaviorError(f"{name}.code: wanted 0 to {MAX_EXIT_CODE}, got {value!r}")
         return value
     if key in ("memory", "cpu", "disk"):
         return _typed_curve(name, key, value)

@@ -48,7 +48,7 @@ class Control:
         try:
             route, arguments = _find(request)
             if route.fake_only and self._fake() is None:
-                raise HttpError(409, f"{route.summary}: a proxy cannot, its runtime is a real one")
+                raise HttpError(409, f"{request.path}: not on a proxy, its runtime is a real one")
             found = route.handler(self, request, **arguments)
             response: Response = await found if inspect.isawaitable(found) else found
             return response
@@ -196,8 +196,8 @@ class Control:
         duration_s = read_seconds(_body(request), "advance_s")
         if self._loop is None:
             raise HttpError(
-                409, "the clock is the machine's own and cannot be advanced; serve with --clock "
-                "manual"
+                409, "the clock is the machine's own and cannot be advanced; a fake can, started "
+                "by: fakecri serve --clock manual"
             )  # fmt: skip
         await self._loop.advance(duration_s)
         return Response(clock_row(self.target.clock, self._loop))

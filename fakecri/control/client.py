@@ -76,6 +76,11 @@ class ControlClient:
             status, kind, data = answer.status, answer.getheader("Content-Type"), answer.read()
         except (OSError, HTTPException) as error:
             require_listener(self.path, hint="start one:  fakecri serve --control unix:///PATH ...")
+            if isinstance(error, HTTPException):
+                raise EndpointError(
+                    f"what listens on unix://{self.path} is no control socket; give the path that "
+                    "`fakecri serve` or `fakecri proxy` got as --control"
+                ) from None
             raise EndpointError(f"no answer from unix://{self.path}: {error!r}") from None
         finally:
             connection.close()

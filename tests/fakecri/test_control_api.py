@@ -210,7 +210,7 @@ MISTAKES = [
     ("POST /v1/assert", "{called: {}}", 400, "called: key 'method' is missing"),
     ("POST /v1/assert", "{}", 400, "wanted exactly one of called"),
     ("POST /v1/clock", "{advance_s: -1}", 400, "advance_s: wanted seconds from 0, got '-1'"),
-    ("POST /v1/clock", "{advance_s: 1}", 409, "serve with --clock manual"),
+    ("POST /v1/clock", "{advance_s: 1}", 409, "fakecri serve --clock manual"),
     ("GET /v1/nothing", None, 404, "there is no '/v1/nothing'; GET /v1 lists what there is"),
     ("PUT /v1/node", "{}", 405, "/v1/node takes GET, PATCH, not PUT"),
 ]

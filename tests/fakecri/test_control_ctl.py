@@ -232,6 +232,12 @@ def test_ctl_imports_nothing_heavy() -> None:
     assert shown.stdout.strip() == "[]"
 
 
+def test_the_cri_socket_is_no_control_socket(fake: fakecri.ServedFake) -> None:
+    client = ControlClient(fake.endpoint)
+    with pytest.raises(EndpointError, match="is no control socket; give the path"):
+        client.request("GET", "/v1/rules")
+
+
 def test_a_proxy_process_is_controlled_too(fake: fakecri.ServedFake, tmp_path: Path) -> None:
     listen, control = f"unix://{tmp_path}/front", f"unix://{tmp_path}/ctl"
     command = [sys.executable, "-m", "fakecri", "proxy", "--upstream", fake.endpoint]

@@ -64,6 +64,8 @@ def test_plain_data_is_short() -> None:
         ({"exits": {"cod": 1}}, "exits: unknown field 'cod'; wanted one of code"),
         ({"exits": {"code": "1"}}, "exits.code: wanted a number, got '1'"),
         ({"exits": {"code": True}}, "exits.code: wanted a number, got True"),
+        ({"exits": {"code": 1000}}, "exits.code: wanted 0 to 255, got 1000"),
+        ({"exits": {"after_s": -1}}, "exits.after_s: wanted 0 or more, got -1"),
         ({"exits": 3}, "exits: wanted a mapping of its fields, got 3"),
         ({"exits": {}, "stops": {}}, "wanted one behaviour, got the keys ['exits', 'stops']"),
         ({"prints": {}}, "prints: "),

@@ -185,12 +185,14 @@ def test_a_missing_kubeconfig(config: Path) -> None:
     )
 
 
-def test_a_kubeconfig_that_is_none(config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["- not\n- a kubeconfig\n", "", "foo: bar\n"])
+def test_a_kubeconfig_that_is_none(config: Path, tmp_path: Path, content: str) -> None:
     file = tmp_path / "kube.conf"
-    file.write_text("- not\n- a kubeconfig\n")
-    text = complaint("--config", config, "--kubeconfig", file)
-    assert text.startswith(f"refkubelet: kubeconfig {file}: ")
-    assert "\n" not in text
+    file.write_text(content)
+    assert complaint("--config", config, "--kubeconfig", file) == (
+        f"refkubelet: kubeconfig {file}: not a kubeconfig: "
+        "wanted a mapping with clusters, users, contexts and current-context"
+    )
 
 
 def test_an_unknown_flag_is_refused() -> None:

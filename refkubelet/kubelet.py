@@ -30,6 +30,7 @@ from refkubelet.kubelet_parts import (
     GarbageCollection,
     RuntimeWatch,
     eviction_config,
+    image_gc_policy,
     runtime_options,
 )
 from refkubelet.model.objects import Pod, is_static, uid
@@ -49,6 +50,7 @@ from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
+from refkubelet.runtime.image_gc import ImageGC
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime_state import RuntimeState
@@ -239,6 +241,9 @@ class Kubelet:
         self.garbage = GarbageCollection(
             collector, self.seen_sources.ready, self.recorder, deps.clock
         )
+        self.images = ImageGC(
+            self.client, deps.machine, self._runtime_deps, image_gc_policy(self.config)
+        )
         self.eviction = EvictionManager(
             eviction_config(self.config),
             EvictionDeps(
@@ -252,6 +257,7 @@ class Kubelet:
                 kill_pod=self._evict,
                 events=self.recorder,
                 reclaim_containers=self.garbage.reclaim,
+                reclaim_images=self.images.delete_unused_images,
                 pod_files=PodFilesReader(str(deps.root_dir), self.config.pod_logs_dir),
             ),
         )
@@ -304,6 +310,7 @@ class Kubelet:
             ("pod config", self.pod_config.run()),
             ("eviction", self._after_runtime(self.eviction.run)),
             ("garbage collection", self._after_runtime(self.garbage.run)),
+            ("image garbage collection", self._after_runtime(self.images.run)),
             ("container deletor", self.deletions.run()),
             ("sync loop", self.sync_loop.run()),
         ]

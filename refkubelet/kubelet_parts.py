@@ -17,6 +17,7 @@ from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
+from refkubelet.runtime.image_choice import ImageGcPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
 from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
@@ -110,6 +111,16 @@ def eviction_config(config: KubeletConfiguration) -> EvictionConfig:
         minimum_reclaim=config.eviction_minimum_reclaim,
         pressure_transition_s=config.eviction_pressure_transition_period_s,
         max_pod_grace_s=config.eviction_max_pod_grace_period,
+    )
+
+
+def image_gc_policy(config: KubeletConfiguration) -> ImageGcPolicy:
+    """When images are removed (GC-101..104)."""
+    return ImageGcPolicy(
+        high_percent=config.image_gc_high_threshold_percent,
+        low_percent=config.image_gc_low_threshold_percent,
+        min_age_s=config.image_minimum_gc_age_s,
+        max_age_s=config.image_maximum_gc_age_s,
     )
 
 

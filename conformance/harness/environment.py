@@ -20,15 +20,13 @@ FAKE: Final = "fake"
 FAKE_SOCKET: Final = "fake-socket"
 CONTAINERD: Final = "containerd"
 
-KUBELET_FEATURES: Final = {
-    IN_PROCESS: frozenset(
-        {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.VIRTUAL_TIME}
-    ),
-    PROCESS: frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
-}
 EXTERNAL_FEATURES: Final = frozenset(
     {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC}
 )
+KUBELET_FEATURES: Final = {
+    IN_PROCESS: EXTERNAL_FEATURES | {Feature.VIRTUAL_TIME},
+    PROCESS: EXTERNAL_FEATURES,
+}
 RUNTIME_FEATURES: Final = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
 
 

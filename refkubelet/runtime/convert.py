@@ -142,6 +142,7 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         termination_message_policy=annotations.get(TERMINATION_MESSAGE_POLICY, ""),
         termination_log_host_path=_host_path(status.mounts, message_path),
         log_path=status.log_path,
+        mounted_images=tuple(m.image.image for m in status.mounts if m.image.image),
         annotations=annotations,
         labels=_frozen(status.labels),
     )

@@ -62,6 +62,7 @@ class ContainerRecord:
     termination_message_policy: str = ""
     termination_log_host_path: str = ""  # where that path is mounted from; "" when it is not
     log_path: str = ""
+    mounted_images: tuple[str, ...] = ()  # images mounted as volumes (GC-102)
     annotations: Mapping[str, str] = field(default_factory=_empty)
     labels: Mapping[str, str] = field(default_factory=_empty)
 

@@ -29,6 +29,7 @@ PURE = (
     "refkubelet.runtime.actions",
     "refkubelet.runtime.backoff",
     "refkubelet.runtime.grace",
+    "refkubelet.runtime.image_choice",
     "refkubelet.runtime.init_actions",
     "refkubelet.runtime.pod_actions",
     "refkubelet.runtime.reset_actions",

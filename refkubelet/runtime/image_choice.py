@@ -1,0 +1,124 @@
+"""Which images may go, in which order, and how much must be freed: GC-101..104, EVIC-072. Pure.
+
+`detect` carries the times of each image from one look to the next; everything else chooses from
+its result. Instants are monotonic seconds. What must never happen: an image that a listed
+container uses, or a pinned one, is chosen.
+Upstream: pkg/kubelet/images/image_gc_manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.runtime.records import ImageRecord
+
+UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownImage:
+    """An image and its times; `last_used_s` None: not used since it was first seen."""
+
+    id: str
+    size_bytes: int
+    first_seen_s: float
+    last_used_s: float | None = None
+    in_use: bool = False
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageGcPolicy:
+    """The usage rule in percent of the image filesystem (GC-101), the ages in seconds (GC-103,
+    GC-104; `max_age_s` 0: no age rule)."""
+
+    high_percent: int = 85
+    low_percent: int = 80
+    min_age_s: float = 120.0
+    max_age_s: float = 0.0
+
+    @property
+    def enabled(self) -> bool:
+        return self.high_percent != 100 or self.max_age_s > 0
+
+
+def detect(
+    known: Mapping[str, KnownImage],
+    images: Iterable[ImageRecord],
+    used_ids: AbstractSet[str],
+    now_s: float,
+) -> dict[str, KnownImage]:
+    """What is known after a look: new images are first seen now, vanished ones are forgotten."""
+    found = {}
+    for image in images:
+        before = known.get(image.id)
+        used = image.id in used_ids
+        last_used_s = now_s if used else before.last_used_s if before else None
+        first_seen_s = before.first_seen_s if before else now_s
+        found[image.id] = KnownImage(
+            image.id, image.size_bytes, first_seen_s, last_used_s, used, image.pinned
+        )
+    return found
+
+
+def unused(known: Mapping[str, KnownImage]) -> list[KnownImage]:
+    """Neither used nor pinned, least recently used first: never used counts as oldest, ties by
+    first detection (GC-102, GC-103)."""
+    return sorted(
+        (image for image in known.values() if not image.in_use and not image.pinned),
+        key=lambda i: (-1.0 if i.last_used_s is None else i.last_used_s, i.first_seen_s),
+    )
+
+
+def images_to_remove(
+    known: Mapping[str, KnownImage], now_s: float, min_age_s: float
+) -> list[KnownImage]:
+    """Unused images first seen at least `min_age_s` ago, in the order of `unused` (EVIC-072)."""
+    return [image for image in unused(known) if now_s - image.first_seen_s >= min_age_s]
+
+
+def images_too_old(
+    known: Mapping[str, KnownImage], now_s: float, max_age_s: float, began_s: float
+) -> list[KnownImage]:
+    """Images not used for longer than `max_age_s`; none while the kubelet, which began at
+    `began_s`, has not run that long itself, or without an age (GC-104)."""
+    if max_age_s <= 0 or now_s - began_s <= max_age_s:
+        return []
+    return [
+        image
+        for image in unused(known)
+        if image.last_used_s is None or now_s - image.last_used_s > max_age_s
+    ]
+
+
+def used_percent(capacity_bytes: int, available_bytes: int) -> int:
+    """GC-101; the available share is rounded down.
+
+    >>> used_percent(1000, 155), used_percent(1000, 2000)
+    (85, 0)
+    """
+    return 100 - min(available_bytes, capacity_bytes) * 100 // capacity_bytes
+
+
+def bytes_to_free(capacity_bytes: int, available_bytes: int, policy: ImageGcPolicy) -> int:
+    """How much the usage rule wants freed; 0 below the high threshold (GC-101).
+
+    >>> bytes_to_free(1000, 100, ImageGcPolicy()), bytes_to_free(1000, 500, ImageGcPolicy())
+    (100, 0)
+    """
+    if used_percent(capacity_bytes, available_bytes) < policy.high_percent:
+        return 0
+    return capacity_bytes * (100 - policy.low_percent) // 100 - available_bytes
+
+
+def format_size(size_bytes: int) -> str:
+    """With one decimal in the largest fitting unit (GC-105).
+
+    >>> format_size(10 * 1024**3), format_size(1536), format_size(5)
+    ('10.0 GiB', '1.5 KiB', '5.0 B')
+    """
+    power = min(max(size_bytes.bit_length() - 1, 0) // 10, len(UNITS) - 1)
+    return f"{size_bytes / 1024**power:.1f} {UNITS[power]}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fakecri.script import load_script
 from refkubelet.model.objects import uid
 from refkubelet.pods.manifest import read_manifest
 from refkubelet.pods.updates import PodSource
@@ -23,3 +24,9 @@ def test_manifest_is_a_static_pod(path: Path) -> None:
 
 def test_there_are_manifests() -> None:
     assert len(MANIFESTS) >= 3
+
+
+def test_the_fake_is_told_what_the_containers_of_the_manifests_do() -> None:
+    script = load_script(MANIFESTS[0].parents[1] / "fake.yaml")
+    pods = {entry.selectors["pod"].removesuffix("*") for entry in script.behaviors}
+    assert pods == {path.stem for path in MANIFESTS}

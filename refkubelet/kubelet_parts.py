@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.manager import EvictionConfig
+from refkubelet.failures import log_failure
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
@@ -60,8 +61,8 @@ class RuntimeWatch:
             if self._name is None:
                 self._name = (await self._runtime.version()).runtime_name
             self._state.observe(await self._runtime.runtime_status())
-        except CriCallError as error:
-            log.warning("the runtime does not say how it is: %s", error)
+        except Exception as error:
+            log_failure(log, "the runtime does not say how it is", error, CriCallError)
             return
         if self._state.seen_ready:
             self.ready.set()

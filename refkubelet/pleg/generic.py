@@ -12,10 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from refkubelet.failures import log_failure
 from refkubelet.model.duration import format_duration
 from refkubelet.pleg.cache import PodCache, PodStatusError
 from refkubelet.pleg.compute import (
@@ -82,10 +83,17 @@ class GenericPLEG:
     async def run(self) -> None:
         """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
         while True:
-            await self.relist()
+            await self._guarded("relist", self.relist())
             due_s = self._clock.monotonic_s() + self._options.relist_period_s
             while (uid := await self._next_request(due_s)) is not None:
-                await self.relist_pod(uid)
+                await self._guarded(f"relist of pod {uid}", self.relist_pod(uid))
+
+    async def _guarded(self, what: str, step: Awaitable[None]) -> None:
+        """A relist that fails is tried again in time; if that lasts, `healthy` tells (PLEG-201)."""
+        try:
+            await step
+        except Exception as error:
+            log_failure(log, f"{what} failed", error, CriCallError)
 
     def healthy(self) -> str | None:
         """None, or why the PLEG is unhealthy (PLEG-201)."""
@@ -110,13 +118,9 @@ class GenericPLEG:
         self._reinspect[uid] = None
 
     async def relist(self) -> None:
-        """One global relist (PLEG-001..009)."""
+        """One global relist (PLEG-001..009). Raises `CriCallError` if the lists fail."""
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
-        try:
-            listed = await self._runtime.get_pods(all_states=True)
-        except CriCallError as error:
-            log.warning("relist failed: %s", error)
-            return
+        listed = await self._runtime.get_pods(all_states=True)
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
         pods = {pod.uid: pod for pod in listed}
         # Who failed at first sight has no record, and may be gone: its error must go, too.
@@ -125,13 +129,10 @@ class GenericPLEG:
         self._cache.update_time(stamp_s)
 
     async def relist_pod(self, uid: str) -> None:
-        """Relist one pod; a pod that is not there is left to the next global relist (PLEG-011)."""
+        """Relist one pod; a pod that is not there is left to the next global relist (PLEG-011).
+        Raises `CriCallError` if the lists fail."""
         stamp_s = self._cache.stamp_s()
-        try:
-            pod = await self._runtime.get_pod(uid)
-        except CriCallError as error:
-            log.warning("relist of pod %s failed: %s", uid, error)
-            return
+        pod = await self._runtime.get_pod(uid)
         if pod is None:
             return
         await self._handle(uid, pod, stamp_s)
@@ -163,8 +164,9 @@ class GenericPLEG:
             return True
         try:
             status = await self._runtime.status_of(pod)
-        except CriCallError as error:
-            log.warning("cannot read the status of pod %s_%s: %s", pod.name, pod.namespace, error)
+        except Exception as error:
+            what = f"cannot read the status of pod {pod.name}_{pod.namespace}"
+            log_failure(log, what, error, CriCallError)
             empty = RuntimePodStatus(uid, pod.name, pod.namespace)
             self._cache.set(uid, empty, error, stamp_s)
             return False

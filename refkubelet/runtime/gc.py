@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from refkubelet.failures import log_failure
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.labels import POD_UID
@@ -248,8 +249,9 @@ class ContainerDeletor:
             try:
                 links = self._options.container_logs_dir
                 await remove_container(self._client, container_id, links)
-            except (CriCallError, LogRemovalError) as error:
-                log.warning("cannot remove container %s: %s", container_id, error)
+            except Exception as error:
+                what = f"cannot remove container {container_id}"
+                log_failure(log, what, error, CriCallError, LogRemovalError)
 
 
 def dead_to_delete(

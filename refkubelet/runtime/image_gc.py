@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+from refkubelet.failures import log_failure
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.image_choice import (
@@ -65,10 +66,8 @@ class ImageGC:
         try:
             await self.garbage_collect()
         except Exception as error:
-            if isinstance(error, (CriCallError, ImageGcError, OSError)):
-                log.warning("image garbage collection: %s", error)
-            else:
-                log.exception("image garbage collection failed")
+            what = "image garbage collection failed"
+            log_failure(log, what, error, CriCallError, ImageGcError, OSError)
             self._failures += 1
             if self._failures >= FAILURES_TOLD:
                 self._events.node_event("Warning", "ImageGCFailed", str(error))

@@ -247,6 +247,33 @@ def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
     assert calls == ["StopPodSandbox", "RemovePodSandbox"]
 
 
+def test_an_unexpected_error_does_not_end_the_deletor(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        removed = asyncio.Event()
+
+        def remove(request: Any) -> Any:
+            if request.container_id == "main-0":
+                raise ValueError("surprise")
+            removed.set()
+            return cri.RemoveContainerResponse()
+
+        target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
+        deletor = ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None))
+        pod = make_pod()
+        both = [record(pod, "main", "exited", attempt=n) for n in (1, 0)]
+        deletor.delete_containers_in_pod("main-1", status(*both[1:]), remove_all=True)
+        deletor.delete_containers_in_pod("main-1", status(*both[:1]), remove_all=True)
+        task = asyncio.ensure_future(deletor.run())
+        await removed.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(main)
+    assert "Traceback" in caplog.text
+    assert "cannot remove container main-0: unexpected error" in caplog.text
+
+
 def test_deletor_removes_what_is_queued_GC_020() -> None:
     async def main() -> None:
         removed = asyncio.Event()

@@ -178,8 +178,9 @@ class FakeRuntime:
 
     def __init__(self) -> None:
         self.pods: dict[str, RuntimePod] = {}
-        self.list_error: CriCallError | None = None
-        self.status_error: CriCallError | None = None
+        self.list_error: Exception | None = None
+        self.status_error: Exception | None = None
+        self.pod_error: Exception | None = None
         self.ips: tuple[str, ...] = ()
         self.calls: list[str] = []
 
@@ -191,6 +192,8 @@ class FakeRuntime:
 
     async def get_pod(self, uid: str) -> RuntimePod | None:
         self.calls.append(f"list {uid}")
+        if self.pod_error is not None:
+            raise self.pod_error
         return self.pods.get(uid)
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
@@ -260,6 +263,45 @@ def test_failed_fetch_is_retried_and_then_sends_the_events_PLEG_006() -> None:
     virtual(main)
 
 
+def test_an_unexpected_error_does_not_end_the_pleg(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.runtime.pods = {"a": pod("a", x="running")}
+        s.runtime.list_error = s.runtime.status_error = ValueError("surprise")
+        task = asyncio.ensure_future(s.pleg.run())
+        await loop.clock.sleep(1.5)
+        assert s.runtime.calls == ["list", "list"]
+        assert s.pleg.healthy() == "pleg has yet to be successful"
+        s.runtime.list_error = None
+        await loop.clock.sleep(1)
+        with pytest.raises(PodStatusError, match="surprise"):
+            s.cache.get("a")  # the pod's own trouble: the PLEG itself is well
+        assert s.pleg.healthy() is None
+        s.runtime.status_error = None
+        await s.pleg.events.get()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    virtual(main)
+    assert caplog.text.count("Traceback") == 3
+    assert "relist failed: unexpected error" in caplog.text
+
+
+def test_an_unexpected_error_of_a_requested_relist_does_not_end_the_pleg() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        task = asyncio.ensure_future(s.pleg.run())
+        await loop.clock.sleep(0.5)
+        s.runtime.pod_error = ValueError("surprise")
+        s.pleg.request_relist("a")
+        await loop.clock.sleep(1)
+        task.cancel()
+        assert s.runtime.calls == ["list", "list a", "list"]
+
+    virtual(main)
+
+
 def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_006() -> None:
     async def main(loop: VirtualLoop) -> None:
         s = Setup(loop)
@@ -312,7 +354,8 @@ def test_failed_list_changes_nothing_PLEG_009() -> None:
         waiter = asyncio.ensure_future(s.cache.get_newer_than("a", s.cache.stamp_s()))
         s.runtime.list_error = boom()
         await asyncio.sleep(1)
-        await s.pleg.relist()
+        with pytest.raises(CriCallError, match="boom"):
+            await s.pleg.relist()
         await asyncio.sleep(1)
         assert not waiter.done()
         s.runtime.list_error = None

@@ -13,12 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from refkubelet.usage import UsageError
+
 USAGE_ERROR: Final = 2
 ROOT_DIR: Final = "/var/lib/kubelet"
-
-
-class UsageError(Exception):
-    """A mistake in what the user gave; the text is all there is to say."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.apiclient import LightkubeApiClient
-from refkubelet.cli import UsageError
 from refkubelet.config import (
     ConfigError,
     KubeletConfiguration,
@@ -36,6 +35,7 @@ from refkubelet.node.real_machine import MachineError, RealMachine
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
+from refkubelet.usage import UsageError
 from simtime import Clock, Ids, RealClock, Rng
 
 log = logging.getLogger(__name__)

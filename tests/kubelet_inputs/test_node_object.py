@@ -16,7 +16,6 @@ import pytest
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.apiclient import LightkubeApiClient
-from refkubelet.cli import UsageError
 from refkubelet.config import KubeletConfiguration
 from refkubelet.daemon import host_ips
 from refkubelet.event_recorder import QueuedEventRecorder
@@ -35,6 +34,7 @@ from refkubelet.node.status import (
 )
 from refkubelet.runtime.records import RuntimeConditions
 from refkubelet.runtime_state import RuntimeState
+from refkubelet.usage import UsageError
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 
 FACTS = NodeFacts(name="n1", internal_ip="10.0.0.1", labels=default_labels("n1", "amd64"))

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import ModuleType
 
@@ -89,6 +90,27 @@ def test_dependencies_point_one_way(package: str) -> None:
         if top not in ALLOWED[package]
     ]
     assert wrong == []
+
+
+def _imported_modules(path: Path, modules: AbstractSet[str]) -> set[str]:
+    """Those of `modules` that the file imports, at its top or later."""
+    found = _imports(path)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names} & modules
+            found |= parts
+            if len(parts) == len(node.names):  # modules of a package, not the package
+                found.discard(node.module)
+    return found & modules
+
+
+def test_no_module_of_the_kubelet_imports_in_a_circle() -> None:
+    files = dict(_source_files("refkubelet"))
+    left = {name: _imported_modules(path, files.keys()) for name, path in files.items()}
+    while leaves := [name for name, imported in left.items() if not imported & left.keys()]:
+        for name in leaves:
+            del left[name]
+    assert sorted(left) == []
 
 
 @pytest.mark.parametrize("name", PURE)

@@ -69,15 +69,6 @@ def parse_integer(text: str) -> int:
     return -(-parse_nano(text) // NANO)
 
 
-def parse_millicores(text: str) -> int:
-    """A CPU quantity in thousandths of a core, rounded up.
-
-    >>> parse_millicores("0.25"), parse_millicores("2"), parse_millicores("1n")
-    (250, 2000, 1)
-    """
-    return -(-parse_nano(text) // (NANO // 1000))
-
-
 def format_binary(value: int) -> str:
     """Whole units in canonical BinarySI form: the largest power of 1024 that divides (EVIC-092).
 

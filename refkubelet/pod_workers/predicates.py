@@ -30,11 +30,6 @@ def termination_requested(record: PodSyncStatus | None) -> bool:
     return record is not None and record.termination_requested
 
 
-def containers_should_be_terminating(record: PodSyncStatus | None, synced: bool) -> bool:
-    """LIFE-055: its worker has begun to end it."""
-    return synced if record is None else record.started_terminating
-
-
 def runtime_should_be_removed(record: PodSyncStatus | None, synced: bool) -> bool:
     """LIFE-056: volumes may be unmounted."""
     return synced if record is None else record.terminated
@@ -70,9 +65,6 @@ class WorkerQuestions:
 
     def is_pod_termination_requested(self, pod_uid: str) -> bool:
         return termination_requested(self.record(pod_uid))
-
-    def should_pod_containers_be_terminating(self, pod_uid: str) -> bool:
-        return containers_should_be_terminating(self.record(pod_uid), self._synced)
 
     def should_pod_runtime_be_removed(self, pod_uid: str) -> bool:
         return runtime_should_be_removed(self.record(pod_uid), self._synced)

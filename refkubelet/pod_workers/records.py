@@ -133,7 +133,6 @@ class PodSyncStatus:
     pending: UpdatePodOptions | None = None
     active: UpdatePodOptions | None = None
     started: bool = False
-    started_terminating: bool = False
     deleted: bool = False
     evicted: bool = False
     observed_runtime: bool = False

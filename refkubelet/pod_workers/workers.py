@@ -102,7 +102,6 @@ class PodWorkers(WorkerQuestions):
         over = options.pod is not None and has_terminal_phase(options.pod)
         if over and self._stopped_long_ago(record.uid):
             record.state = WorkState.TERMINATED  # LIFE-031 row 2
-            record.started_terminating = True
         self._records[record.uid] = record
         return record
 
@@ -219,8 +218,6 @@ class PodWorkers(WorkerQuestions):
     async def _run_step(self, record: PodSyncStatus, options: UpdatePodOptions) -> WorkInput:
         """The one step of the record's state; what its end means for the table."""
         state = record.state
-        if state is WorkState.TERMINATING:
-            record.started_terminating = True
         if options.running_pod is not None and options.pod is None:
             await self._syncer.sync_terminating_runtime_pod(options.running_pod)
             return WorkInput.RUNTIME_POD_STOPPED
@@ -268,8 +265,6 @@ class PodWorkers(WorkerQuestions):
             self._finish(record, done)
             return StepOutcome()
         record.state = row.to
-        if done is WorkInput.SYNC_SAID_TERMINAL:
-            record.started_terminating = True
         if done is WorkInput.CONTAINERS_STOPPED:
             for waiter in record.waiters:
                 waiter.set()

@@ -6,8 +6,6 @@ full name only. Upstream: pkg/kubelet/pod/pod_manager.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from refkubelet.model.objects import Pod, full_name, is_mirror, is_static, uid
 
 
@@ -19,13 +17,6 @@ class PodManager:
         self._mirrors: dict[str, Pod] = {}
         self._by_name: dict[str, Pod] = {}
         self._mirror_by_name: dict[str, Pod] = {}
-
-    def set_pods(self, pods: Iterable[Pod]) -> None:
-        """Forget everything and keep `pods`."""
-        for index in (self._pods, self._mirrors, self._by_name, self._mirror_by_name):
-            index.clear()
-        for pod in pods:
-            self.update(pod)
 
     def add(self, pod: Pod) -> None:
         self.update(pod)
@@ -56,9 +47,6 @@ class PodManager:
         """The regular or static pod of that UID; mirror UIDs are unknown here (MIRR-001)."""
         return self._pods.get(uid)
 
-    def by_full_name(self, name: str) -> Pod | None:
-        return self._by_name.get(name)
-
     def mirror_of(self, pod: Pod) -> Pod | None:
         """The mirror of a static pod, or None."""
         return self._mirror_by_name.get(full_name(pod)) if is_static(pod) else None
@@ -77,8 +65,3 @@ class PodManager:
         mirror = self._mirrors.get(pod_uid)
         static = self._by_name.get(full_name(mirror)) if mirror is not None else None
         return pod_uid if static is None else uid(static)
-
-    def status_uid_of(self, pod: Pod) -> str:
-        """The UID under which the API knows this pod: the mirror's for a static pod."""
-        mirror = self.mirror_of(pod)
-        return uid(pod) if mirror is None else uid(mirror)

@@ -16,7 +16,6 @@ from refkubelet.model.quantity import (
     format_decimal,
     format_decimal_nano,
     parse_integer,
-    parse_millicores,
     parse_nano,
 )
 
@@ -56,7 +55,6 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 
 def test_whole_units_round_up() -> None:
     assert parse_integer("1500m") == 2
-    assert parse_millicores("1100u") == 2
 
 
 @pytest.mark.parametrize(

@@ -124,15 +124,14 @@ def test_a_full_queue_holds_the_source_back_SRC_064() -> None:
 def test_mirrors_are_no_pods_of_the_node_MIRR_020() -> None:
     pods = PodManager()
     static, mirror = pod("s", "web", source="file"), pod("m", "web", source="api", mirror="x")
-    pods.set_pods([static, mirror, pod("r", "plain", source="api")])
+    for each in (static, mirror, pod("r", "plain", source="api")):
+        pods.add(each)
     assert [p.metadata.uid for p in pods.pods() if p.metadata] == ["s", "r"]
     assert len(pods.pods_and_mirrors()) == 3
     assert pods.get("m") is None
-    assert pods.by_full_name("web_d") is static
     assert pods.mirror_of(static) is mirror
     assert pods.static_of(mirror) is static
     assert pods.translate_uid("m") == "s"
-    assert pods.status_uid_of(static) == "m"
     assert pods.orphan_mirrors() == ()
 
 
@@ -154,4 +153,4 @@ def test_removing_an_edited_pod_leaves_the_name_to_its_successor_SRC_067() -> No
     pods.add(old)
     pods.add(new)
     pods.remove(old)
-    assert pods.by_full_name("web_d") is new
+    assert pods.static_of(pod("m", "web", source="api", mirror="x")) is new

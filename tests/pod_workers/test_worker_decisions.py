@@ -137,7 +137,6 @@ QUESTIONS = [
     ("LIFE-052", "could_have_running_containers", True, False),
     ("LIFE-053", "should_pod_be_finished", False, True),
     ("LIFE-054", "is_pod_termination_requested", False, False),
-    ("LIFE-055", "should_pod_containers_be_terminating", False, True),
     ("LIFE-056", "should_pod_runtime_be_removed", False, True),
     ("LIFE-057", "should_pod_content_be_removed", False, True),
 ]
@@ -164,33 +163,30 @@ def test_questions_about_an_unknown_uid_LIFE_051_057(
         ),
         (
             WorkState.TERMINATING,
-            {"evicted": True, "started_terminating": True},
+            {"evicted": True},
             {
                 "could_have_running_containers",
                 "is_pod_termination_requested",
-                "should_pod_containers_be_terminating",
                 "should_pod_content_be_removed",
             },
         ),
         (
             WorkState.TERMINATED,
-            {"deleted": True, "started_terminating": True},
+            {"deleted": True},
             {
                 "is_pod_known_terminated",
                 "is_pod_termination_requested",
-                "should_pod_containers_be_terminating",
                 "should_pod_runtime_be_removed",
                 "should_pod_content_be_removed",
             },
         ),
         (
             WorkState.FINISHED,
-            {"started_terminating": True},
+            {},
             {
                 "is_pod_known_terminated",
                 "should_pod_be_finished",
                 "is_pod_termination_requested",
-                "should_pod_containers_be_terminating",
                 "should_pod_runtime_be_removed",
             },
         ),

@@ -30,6 +30,7 @@ from refkubelet.pod_workers.updates import has_terminal_phase, is_being_deleted
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
+from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod
 from refkubelet.status.manager import StatusManager
 from refkubelet.worker_steps import RUNTIME_POD_GRACE_S
@@ -77,7 +78,11 @@ class Housekeeping:
         deps = self._deps
         wanted = deps.pods.pods()
         working = deps.workers.sync_known_pods(wanted)
-        running = await deps.runtime.get_pods(all_states=False)
+        try:
+            running = await deps.runtime.get_pods(all_states=False)
+        except CriCallError as error:
+            log.warning("housekeeping is put off: %s", error)
+            return
         deps.probes.cleanup_pods([u for u, w in working.items() if w.state in AT_WORK])
         deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
         self._remove_orphan_directories(wanted, running)

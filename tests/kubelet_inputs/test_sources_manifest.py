@@ -391,7 +391,7 @@ def test_json_may_be_indented_with_tabs_SRC_004() -> None:
     [
         ("\n {apiVersion: v1, kind: Pod}", "line 2: a text that begins with a brace must be JSON"),
         (JSON_POD + '{"more": 1}', "line 7: a text that begins with a brace must be JSON: Extra"),
-        (JSON_POD.replace("]}\n}", "]},\n}"), "line 6: a text that begins with a brace must be"),
+        (JSON_POD.replace("]}\n}", "]}\n;}"), "line 6: a text that begins with a brace must be"),
     ],
 )
 def test_a_text_that_begins_with_a_brace_is_json_SRC_004(text: str, reason: str) -> None:

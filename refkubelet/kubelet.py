@@ -310,9 +310,9 @@ class Kubelet:
             ("pod config", self.pod_config.run()),
             ("eviction", self._after_runtime(self.eviction.run)),
             ("garbage collection", self._after_runtime(self.garbage.run)),
-            ("image garbage collection", self._after_runtime(self.images.run)),
             ("container deletor", self.deletions.run()),
             ("sync loop", self.sync_loop.run()),
+            ("image garbage collection", self._after_runtime(self.images.run)),  # least urgent
         ]
         if self.informer is not None:
             parts.append(("node informer", self.informer.run()))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 
-from conformance.harness.environment import Choice
+from conformance.harness.environment import FAKE_SOCKET, PROCESS, Choice
 from conformance.harness.expect import expect
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
@@ -80,12 +80,13 @@ def test_a_clean_up_problem_is_a_warning_beside_the_outcome(tmp_path: Path) -> N
 
 
 def test_skip_and_disabled_are_told_apart() -> None:
-    needy = case_of(passes, needs=frozenset({Feature.IMAGE_GC}))
-    skipped = not_to_run(needy, Choice(), ())
+    needy = case_of(passes, needs=frozenset({Feature.NODE_RESOURCES}))
+    real = Choice(kubelet=PROCESS, runtime=FAKE_SOCKET)
+    skipped = not_to_run(needy, real, ())
     assert skipped is not None
     assert skipped.outcome is Outcome.SKIPPED
-    assert skipped.detail == "needs a kubelet that removes unused images"
-    disabled = not_to_run(needy, Choice(), ("x",))
+    assert skipped.detail == "needs a node whose memory and disks can be set"
+    disabled = not_to_run(needy, real, ("x",))
     assert disabled is not None
     assert disabled.outcome is Outcome.DISABLED
     assert not_to_run(case_of(passes), Choice(), ()) is None

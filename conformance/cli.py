@@ -93,8 +93,12 @@ def run(words: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 2
+    import signal
+
     import pytest
 
+    # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     fixed = ["-p", "conformance.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     place = ["-c", str(HERE / "pytest.ini"), f"--rootdir={HERE}", str(HERE / "cases")]
     return int(pytest.main([*fixed, *place, *words]))

@@ -6,6 +6,7 @@ Rules: NODE-001 (name), NODE-003 (labels, taints), NODE-030..033.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -19,15 +20,27 @@ KUBELET_VERSION: Final = "v1.36.0"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
+_DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
 class NodeNameError(ValueError):
     """No usable node name."""
 
 
 def node_name(override: str = "") -> str:
-    """`--hostname-override` or the OS hostname, trimmed, lower case (NODE-001)."""
+    """`--hostname-override` or the OS hostname, trimmed, lower case (NODE-001).
+
+    Raises: NodeNameError for a name that is empty, or that no Node can have: it also ends the
+    names of static pods (SRC-033).
+    """
     name = (override or os.uname().nodename).strip().lower()
     if not name:
         raise NodeNameError("empty hostname is invalid; give one with --hostname-override")
+    if len(name) > 253 or not _DNS_NAME.fullmatch(name):
+        raise NodeNameError(
+            f"{name!r} is no node name: wanted letters, digits, '-' and '.', each part beginning "
+            "and ending with a letter or digit; give another with --hostname-override"
+        )
     return name
 
 

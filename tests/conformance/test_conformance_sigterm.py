@@ -1,0 +1,51 @@
+"""A run that is told to end stops the kubelets it started."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simtime import RealClock
+
+CLOCK = RealClock()
+COMMAND = (
+    *(sys.executable, "-m", "conformance.cli", "run", "--id", "stop-grace"),
+    *("--kubelet", "refkubelet-process", "--runtime", "fake-socket"),
+)
+
+
+def kubelets_of(pid: int) -> list[Path]:
+    """The /proc directories of the kubelets that process started and that still run."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [Path("/proc", child) for child in children.read_text().split()]
+    return [path for path in found if b"refkubelet.cli" in (path / "cmdline").read_bytes()]
+
+
+async def until(condition: Callable[[], object], within_s: float) -> None:
+    """Real time: looks every 50 ms."""
+    end_s = CLOCK.monotonic_s() + within_s
+    while not condition():
+        assert CLOCK.monotonic_s() < end_s, "waited too long"
+        await CLOCK.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_sigterm_leaves_no_kubelet_behind() -> None:
+    quiet = asyncio.subprocess.DEVNULL
+    run = await asyncio.create_subprocess_exec(*COMMAND, stdout=quiet, stderr=quiet)
+    try:
+        await until(lambda: kubelets_of(run.pid), 30)
+        kubelets = kubelets_of(run.pid)
+        run.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(20):
+            assert await run.wait() == 2
+        await until(lambda: not any(path.exists() for path in kubelets), 5)
+    finally:
+        if run.returncode is None:
+            run.kill()
+            await run.wait()

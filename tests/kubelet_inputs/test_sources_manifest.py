@@ -141,7 +141,9 @@ def test_pull_policy_and_requests_default_SRC_036() -> None:
 
 
 def test_unknown_fields_are_ignored_SRC_004() -> None:
-    read(manifest({"noSuchField": 1}))
+    spec = to_dict(read(manifest({"noSuchField": 1})))["spec"]
+    assert "noSuchField" not in spec
+    assert [c["name"] for c in spec["containers"]] == ["main"]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +314,8 @@ def test_static_pods_may_not_reference_api_objects_SRC_038(text: str, what: str)
     ],
 )
 def test_local_volumes_are_allowed_SRC_038(source: dict[str, Any]) -> None:
-    read(volume(**source))
+    (kept,) = to_dict(read(volume(**source)))["spec"]["volumes"]
+    assert set(kept) == {"name", *source}
 
 
 FULL: dict[str, Any] = yaml.safe_load(
@@ -373,7 +376,11 @@ def test_any_manifest_gives_a_pod_or_a_manifest_error_SRC_005(
 
 
 def test_the_full_example_is_a_good_manifest() -> None:
-    read(json.dumps(FULL))
+    spec = to_dict(read(json.dumps(FULL)))["spec"]
+    for kind in ("volumes", "initContainers", "containers"):
+        assert [item["name"] for item in spec[kind]] == [
+            item["name"] for item in FULL["spec"][kind]
+        ]
 
 
 JSON_POD = (

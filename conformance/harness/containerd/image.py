@@ -26,6 +26,7 @@ PACKAGES: Final = (
     "busybox-static",
     "containerd",
     "containernetworking-plugins",
+    "docker-registry",
     "iptables",
     "runc",
 )

@@ -7,12 +7,13 @@ megabyte that the caller sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 import grpc
 
 from fakecri.errors import CriError, unknown
+from fakecri.prefix_table import PrefixTable
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ TEXTS: Final[Mapping[str, str]] = {
 _LONGEST_SHOWN: Final = 256
 
 
-def find(table: Mapping[str, T], object_id: str, text: str) -> T:
+def find(table: PrefixTable[T], object_id: str, text: str) -> T:
     """By id or unique prefix. Raises CriError: NOT_FOUND, or UNKNOWN for an empty or ambiguous
     id (CRI-022)."""
     known = table.get(object_id)
@@ -42,9 +43,9 @@ def find(table: Mapping[str, T], object_id: str, text: str) -> T:
         return known
     if not object_id:
         raise unknown(text.format(id="", why="Prefix can't be empty"))
-    found = [value for key, value in table.items() if key.startswith(object_id)]
+    found = table.at_most_two(object_id)
     if len(found) == 1:
-        return found[0]
+        return table[found[0]]
     name = shown(object_id)
     if found:
         why = f"Multiple IDs found with provided prefix: {name}"
@@ -52,15 +53,15 @@ def find(table: Mapping[str, T], object_id: str, text: str) -> T:
     raise CriError(grpc.StatusCode.NOT_FOUND, text.format(id=name, why="not found"))
 
 
-def matching_ids(table: Iterable[str], wanted: str) -> set[str] | None:
+def matching_ids(table: PrefixTable[Any], wanted: str) -> set[str] | None:
     """Ids that a list filter's id field selects: None for an empty field, else one or none
     (CRI-022: an unknown or ambiguous prefix selects nothing)."""
     if not wanted:
         return None
-    found = {key for key in table if key.startswith(wanted)}
-    if wanted in found:
+    if wanted in table:
         return {wanted}
-    return found if len(found) == 1 else set()
+    found = table.at_most_two(wanted)
+    return set(found) if len(found) == 1 else set()
 
 
 def shown(text: str) -> str:

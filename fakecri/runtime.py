@@ -30,6 +30,7 @@ from fakecri.messages import OOM_KILLED, START_ERROR, exit_reason
 from fakecri.node import FakeNode, Usage
 from fakecri.objects import Container, Input, LogLine, Sandbox, State
 from fakecri.plan import Plan
+from fakecri.prefix_table import PrefixTable
 from fakecri.requests import (
     complete,
     container_name,
@@ -39,12 +40,14 @@ from fakecri.requests import (
     require_short_labels,
     sandbox_name,
 )
+from fakecri.usage import UsageLedger
 from simtime import Ids
 
 SIGKILLED: Final = 137
 START_FAILED: Final = 128
 LOST: Final = 255
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
+_SPARE_DUE: Final = 1000
 
 
 Name = NewType("Name", str)
@@ -78,8 +81,8 @@ class Core:
     images: ImageStore
     plan_of: Callable[[Container], Plan]
     now_ns: Callable[[], int]
-    sandboxes: dict[str, Sandbox] = field(default_factory=dict)
-    containers: dict[str, Container] = field(default_factory=dict)
+    sandboxes: PrefixTable[Sandbox] = field(default_factory=PrefixTable)
+    containers: PrefixTable[Container] = field(default_factory=PrefixTable)
     news: list[News] = field(default_factory=list)
     writes: list[FileWork] = field(default_factory=list)
     network_ready: bool = True
@@ -93,6 +96,8 @@ class Core:
     _counter: int = 0
     _last_stamp_ns: int = 0
     _next_ip: int = 2
+    _used: UsageLedger = field(default_factory=UsageLedger)
+    _most_due: int = _SPARE_DUE
 
     def __post_init__(self) -> None:
         self.node.usage = self.usage
@@ -133,6 +138,10 @@ class Core:
     def _plan_wake_up(self, container: Container, due_ns: int) -> None:
         self._counter += 1
         heapq.heappush(self._due, (due_ns, self._counter, container.id))
+        if len(self._due) > self._most_due:  # plans of the removed must not pile up
+            self._due = [due for due in self._due if due[2] in self.containers]
+            heapq.heapify(self._due)
+            self._most_due = 2 * len(self._due) + _SPARE_DUE
 
     # -- names and look-up ---------------------------------------------------------------------
 
@@ -299,6 +308,7 @@ class Core:
         container.started_at_ns = self.stamp_ns()
         self._counter += 1
         container.pid = 1000 + self._counter
+        self._used.started(container.id, self.now_ns(), plan.uses)
         self.open_log(container)
         self._plan_run(container)
         self._tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
@@ -359,6 +369,7 @@ class Core:
         self._note_child_oom(container, self.now_ns())
         container.change(Input.EXIT)
         container.finished_at_ns = self.stamp_ns()
+        self._used.ended(container.id, self.now_ns())
         container.exit_code = container.end_code
         container.reason = container.end_reason or exit_reason(container.end_code)
         if container.oom_killed:
@@ -398,7 +409,9 @@ class Core:
 
     def drop_container(self, container: Container) -> None:
         """The container vanishes without a word, as after a lost disk."""
-        self.containers.pop(container.id, None)
+        if container.id in self.containers:
+            del self.containers[container.id]
+        self._used.gone(container.id)
         container.sandbox.containers.pop(container.id, None)
         name = container_name(container.config.metadata, container.pod)
         self._names.pop(f"container {name}", None)
@@ -432,13 +445,7 @@ class Core:
 
     def usage(self) -> Usage:
         """What containers and images use of the node now."""
-        now = self.now_ns()
-        running = [c for c in self.containers.values() if c.state is State.RUNNING]
-        memory = sum(c.plan.memory_bytes(c.age_s(now)) for c in running)
-        ended = (c for c in self.containers.values() if c.state is State.EXITED)
-        disk = sum(c.plan.disk_bytes(c.age_s(now)) for c in running)
-        disk += sum(c.plan.disk_bytes(c.age_s(c.finished_at_ns)) for c in ended)
-        return Usage(memory, disk, self.images.total_bytes())
+        return self._used.total(self.now_ns(), self.images.total_bytes())
 
     def _tell(self, kind: pb.ContainerEventType, object_id: str, sandbox: Sandbox) -> None:
         news = News(kind, object_id, sandbox, self.now_ns())
@@ -454,10 +461,11 @@ class Core:
         now_ns = self.now_ns()
         frozen.now_ns = lambda: now_ns
         frozen.watch, frozen.news, frozen.writes, frozen._due = None, [], [], []
+        frozen._used = self._used.as_of(now_ns)
         frozen.images = copy.copy(self.images)
         frozen.images.images = dict(self.images.images)
-        frozen.sandboxes = {key: copy.copy(s) for key, s in self.sandboxes.items()}
-        frozen.containers = {key: copy.copy(c) for key, c in self.containers.items()}
+        frozen.sandboxes = PrefixTable((key, copy.copy(s)) for key, s in self.sandboxes.items())
+        frozen.containers = PrefixTable((key, copy.copy(c)) for key, c in self.containers.items())
         for sandbox in frozen.sandboxes.values():
             sandbox.containers = {key: frozen.containers[key] for key in sandbox.containers}
         for container in frozen.containers.values():
@@ -471,6 +479,7 @@ class Core:
         for table in (self.sandboxes, self.containers, self._names):
             table.clear()
         self._due.clear()
+        self._used.clear()
 
     def lose_exits(self, since_ns: int) -> None:
         """What ended from then on ended unseen: 255 `Unknown`, as of now (CRI-161)."""

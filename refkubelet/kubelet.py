@@ -103,6 +103,7 @@ class Kubelet:
             deps.node_name,
             qps=config.event_record_qps,
             burst=config.event_burst,
+            random=deps.rng.stream("events").random,
         )
         self.pods = PodManager()
         self.informer = NodeInformer(api, deps.node_name, clock, deps.rng) if api else None

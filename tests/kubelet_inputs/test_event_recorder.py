@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.apiclient import LightkubeApiClient
-from refkubelet.event_recorder import SPAM_BURST, QueuedEventRecorder
+from refkubelet.event_correlator import SPAM_BURST, RecordedEvent
+from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
@@ -83,21 +84,88 @@ def test_identical_events_become_one_with_a_rising_count_BACK_012() -> None:
     with_api(body)
 
 
-def test_more_than_ten_similar_events_are_combined_BACK_012() -> None:
+def fail(recorder: QueuedEventRecorder, message: str, *, path: str = "", version: str = "") -> None:
+    about = pod()
+    assert about.metadata is not None
+    about.metadata.resourceVersion = version
+    recorder.pod_event(about, "Warning", "Failed", message, field_path=path)
+
+
+def combined(recorder: QueuedEventRecorder) -> list[RecordedEvent]:
+    return [e for e in recorder.events if e.message.startswith("(combined from similar events): ")]
+
+
+def test_the_tenth_similar_event_and_the_later_ones_are_combined_BACK_012() -> None:
     async def body(recorder: QueuedEventRecorder) -> None:
         for i in range(15):
-            recorder.pod_event(pod(), "Warning", "Failed", f"message {i}")
+            fail(recorder, f"message {i}", path=f"spec.containers{{c{i % 3}}}", version=str(i))
         messages = [e.message for e in recorder.events]
-        assert messages[9] == "message 9"
-        assert messages[10] == "(combined from similar events): message 10"
-        combined = [e for e in recorder.events if e.message.startswith("(combined")]
-        assert [e.count for e in combined] == [1, 2, 3, 4, 5]
-        assert len({e.name for e in combined}) == 1
+        assert messages[8:10] == ["message 8", "(combined from similar events): message 9"]
+        assert [e.count for e in combined(recorder)] == [1, 2, 3, 4, 5, 6]
+        assert len({e.name for e in combined(recorder)}) == 1
+        assert len({e.name for e in recorder.events}) == 10
 
     standalone(body)
 
 
-def test_a_flood_of_one_object_is_cut_off_BACK_012() -> None:
+def test_what_is_combined_names_no_reporting_component_BACK_012() -> None:
+    async def body(recorder: QueuedEventRecorder, api: FakeApi) -> None:
+        for i in range(11):
+            fail(recorder, f"message {i}")
+        await asyncio.sleep(1)
+        posted = [r.body for r in api.requests("POST")]
+        assert len(posted) == 10
+        assert posted[0]["reportingComponent"] == "kubelet"
+        assert "reportingComponent" not in posted[9]
+        patch = api.requests("PATCH")[0].body
+        assert patch["message"] == "(combined from similar events): message 10"
+        assert patch["count"] == 2
+
+    with_api(body)
+
+
+def test_after_ten_quiet_minutes_similar_events_are_told_one_by_one_BACK_012() -> None:
+    async def body(recorder: QueuedEventRecorder) -> None:
+        for i in range(10):
+            fail(recorder, f"message {i}")
+        await asyncio.sleep(600)
+        fail(recorder, "ten minutes are not yet too long")
+        await asyncio.sleep(601)
+        fail(recorder, "new")
+        assert [e.count for e in combined(recorder)] == [1, 2]
+        assert recorder.events[-1].message == "new"
+
+    standalone(body)
+
+
+def test_a_new_version_of_the_pod_still_counts_up_and_a_new_container_does_not_BACK_012() -> None:
+    async def body(recorder: QueuedEventRecorder) -> None:
+        fail(recorder, "no", path="spec.containers{a}", version="1")
+        fail(recorder, "no", path="spec.containers{a}", version="2")
+        fail(recorder, "no", path="spec.containers{b}", version="2")
+        assert [e.count for e in recorder.events] == [1, 2, 1]
+
+    standalone(body)
+
+
+def test_an_event_the_server_forgot_is_posted_again_with_its_count() -> None:
+    async def body(recorder: QueuedEventRecorder, api: FakeApi) -> None:
+        fail(recorder, "no")
+        await asyncio.sleep(1)
+        name = api.requests("POST")[0].body["metadata"]["name"]
+        api.fails("PATCH", f"/events/{name}", status=404, times=1)
+        fail(recorder, "no")
+        await asyncio.sleep(1)
+        assert [(r.method, r.status) for r in api.requests()][-2:] == [
+            ("PATCH", 404),
+            ("POST", 409),
+        ]
+        assert api.requests("POST")[-1].body["count"] == 2
+
+    with_api(body)
+
+
+def test_a_flood_about_one_object_is_dropped_but_counted_BACK_012() -> None:
     async def body(recorder: QueuedEventRecorder) -> None:
         for _ in range(100):
             recorder.pod_event(pod(), "Warning", "Unhealthy", "no")

@@ -27,6 +27,7 @@ ALLOWED = {
 
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
+    "refkubelet.event_correlator",
     "refkubelet.runtime.actions",
     "refkubelet.runtime.backoff",
     "refkubelet.runtime.grace",

@@ -1,0 +1,79 @@
+"""What becomes of many events: counted, combined, dropped (BACK-012)."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import MISSING_IMAGE, Container, container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, Level, conformance
+
+API = Feature.API
+COMBINED = "(combined from similar events): "
+SPAM_BURST = 25
+
+
+def imageless(count: int) -> list[Container]:
+    """Containers whose images are absent and must not be pulled: each sync tells of each of them,
+    once with a message of its own and once with the common one."""
+    return [
+        container(f"c{i}", image=f"{MISSING_IMAGE}{i}", imagePullPolicy="Never")
+        for i in range(count)
+    ]
+
+
+def written(node: Node, event_type: str) -> list[Any]:
+    """The kubelet's requests that post or patch events about pod web of that type."""
+    events = {e["metadata"]["name"]: e for e in node.events(pod="web")}
+    posts = node.api_requests("POST", "/events$")
+    patches = node.api_requests("PATCH", "/events/")
+    names = [r.body["metadata"]["name"] for r in posts]
+    names += [r.path.split("?")[0].rsplit("/", 1)[-1] for r in patches]
+    return [n for n in names if n in events and events[n]["type"] == event_type]
+
+
+@conformance(id="similar-events-combined", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
+async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
+    """The tenth different message of one object, type and reason, and the later ones, become one
+    event with a rising count."""
+    await node.create_pod(pod("web", *imageless(12)))
+    await node.run_until(
+        lambda: node.event_count("ErrImageNeverPull", pod="web") >= 12,
+        within_s=limits.START_S,
+        what="twelve times ErrImageNeverPull",
+    )
+    events = node.events("ErrImageNeverPull", pod="web")
+    plain = [e for e in events if not e["message"].startswith(COMBINED)]
+    joined = [e for e in events if e["message"].startswith(COMBINED)]
+    expect_equal(node, len(plain), 9, "events of their own")
+    expect_equal(node, len(joined), 1, "combined events")
+    expect_equal(node, joined[0]["count"], 3, "count of the combined event")
+    expect(node, f'"{MISSING_IMAGE}11"' in joined[0]["message"], "the last message", joined[0])
+    expect(node, not joined[0].get("reportingComponent"), "no reporting component", joined[0])
+
+
+@conformance(id="event-flood-dropped", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
+async def a_flood_of_events_about_one_object_is_dropped(node: Node) -> None:
+    """After 25 events of one type about one pod the rest are dropped; other types still pass."""
+    await node.create_pod(pod("web", *imageless(20), container("main")))
+    await node.run_until(
+        lambda: node.events("Started", pod="web"), within_s=limits.START_S, what="event Started"
+    )
+    await node.run_for(limits.SYNC_ERROR_S + limits.NOTICE_S)
+    warnings = written(node, "Warning")
+    expect_equal(node, len(warnings), SPAM_BURST, "requests for warnings about the pod")
+
+
+@conformance(id="repeated-event-counts", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
+async def the_same_event_again_counts_up(node: Node) -> None:
+    """An event that repeats is one object whose count and last time move."""
+    await node.create_pod(pod("web", *imageless(1)))
+    await node.run_until(
+        lambda: node.event_count("ErrImageNeverPull", pod="web") >= 2,
+        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        what="ErrImageNeverPull twice",
+    )
+    events = node.events("ErrImageNeverPull", pod="web")
+    expect_equal(node, len(events), 1, "events")
+    first, last = events[0]["firstTimestamp"], events[0]["lastTimestamp"]
+    expect(node, last > first, "lastTimestamp after firstTimestamp", (first, last))

@@ -1,0 +1,205 @@
+"""What becomes of an event: written anew, counted up, combined with similar ones, or dropped.
+
+No I/O, no clock: the time comes with each event (BACK-012). How it works, in this order: the tenth
+different message of one object, type and reason within ten minutes, and all that follow, become
+one combined event; an event that was seen before counts that one up; at last a bucket of tokens
+per object and type drops a flood. What was dropped still counts, so the next event that passes
+shows the true count. What must never happen: unbounded memory (all three caches forget the least
+recently used entry).
+Upstream: client-go tools/record/events_cache.go: EventAggregate, eventObserve, Filter.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from refkubelet.events import EventType
+from simtime import Ids, format_rfc3339
+
+COMPONENT: Final = "kubelet"
+CACHE_SIZE: Final = 4096
+SIMILAR_LIMIT: Final = 10  # so many different messages, this one included, are combined
+SIMILAR_WINDOW_S: Final = 600.0  # after so long without any of them they are told one by one again
+SPAM_BURST: Final = 25
+SPAM_REFILL_S: Final = 300.0
+COMBINED_PREFIX: Final = "(combined from similar events): "
+
+
+@dataclass(frozen=True, slots=True)
+class InvolvedObject:
+    """What an event is about."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """The v1 ObjectReference, without empty fields."""
+        reference = {
+            "apiVersion": "v1",
+            "kind": self.kind,
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": self.resource_version,
+            "fieldPath": self.field_path,
+        }
+        return {name: value for name, value in reference.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """One event as last written; `count` grows with repetition. Times: wall clock, ns. `combined`:
+    it stands for several that differ in their message."""
+
+    name: str
+    involved: InvolvedObject
+    type: EventType
+    reason: str
+    message: str
+    first_ns: int
+    last_ns: int
+    count: int = 1
+    annotations: tuple[tuple[str, str], ...] = ()
+    combined: bool = False
+
+    @property
+    def namespace(self) -> str:
+        return self.involved.namespace or "default"
+
+    def to_json(self, host: str) -> dict[str, Any]:
+        """The v1 Event to post. A combined one names no reporting component."""
+        metadata: dict[str, Any] = {"name": self.name, "namespace": self.namespace}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": metadata,
+            "involvedObject": self.involved.to_json(),
+            "reason": self.reason,
+            "message": self.message,
+            "source": {"component": COMPONENT, "host": host},
+            "firstTimestamp": format_rfc3339(self.first_ns),
+            "lastTimestamp": format_rfc3339(self.last_ns),
+            "count": self.count,
+            "type": self.type,
+        }
+        if not self.combined:
+            event |= {"reportingComponent": COMPONENT, "reportingInstance": host}
+        return event
+
+    def to_patch(self) -> dict[str, Any]:
+        """What changed since the event was posted."""
+        return {
+            "count": self.count,
+            "lastTimestamp": format_rfc3339(self.last_ns),
+            "message": self.message,
+        }
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """`burst` tokens, one more every `refill_s` seconds, never more than `burst`."""
+
+    burst: int
+    refill_s: float
+    tokens: float = field(init=False)
+    filled_at_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tokens = float(self.burst)
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until a token is there; 0 when one can be taken now."""
+        self.tokens = min(self.burst, self.tokens + (now_s - self.filled_at_s) / self.refill_s)
+        self.filled_at_s = now_s
+        return max(0.0, (1.0 - self.tokens) * self.refill_s)
+
+    def take(self, now_s: float) -> bool:
+        """Take a token if there is one."""
+        if self.wait_s(now_s) > 0:
+            return False
+        self.tokens -= 1
+        return True
+
+
+@dataclass(slots=True)
+class _Similar:
+    """Messages seen of events that differ in nothing else, and when the last one came."""
+
+    last_s: float
+    messages: dict[str, None] = field(default_factory=dict)
+
+
+class _Cache(OrderedDict[Any, Any]):
+    """A dictionary that forgets its least recently used key above `CACHE_SIZE`."""
+
+    def touch(self, key: Any, value: Any) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > CACHE_SIZE:
+            self.popitem(last=False)
+
+
+_Kind: TypeAlias = tuple[InvolvedObject, str, str]
+
+
+class EventCorrelator:
+    """Decides what becomes of each event (BACK-012)."""
+
+    def __init__(self, ids: Ids) -> None:
+        self._ids = ids
+        self._similar = _Cache()
+        self._written = _Cache()
+        self._buckets = _Cache()
+
+    def correlate(self, event: RecordedEvent, now_s: float) -> RecordedEvent | None:
+        """The event to write (a new one with a name, or an old one counted up), None = drop it.
+
+        `now_s` is monotonic. The version of the object never tells events apart, nor does the
+        field path where the question is how similar they are.
+        """
+        whole = replace(event.involved, resource_version="", field_path="")
+        kind: _Kind = (whole, event.type, event.reason)
+        key: Any = (kind, event.involved.field_path, event.message)
+        if self._is_one_of_many(kind, event.message, now_s):
+            key = kind
+            message = COMBINED_PREFIX + event.message
+            event = replace(event, message=message, annotations=(), combined=True)
+        counted = self._counted(key, event)
+        return counted if self._bucket(whole, event.type).take(now_s) else None
+
+    def _is_one_of_many(self, kind: _Kind, message: str, now_s: float) -> bool:
+        similar: _Similar | None = self._similar.get(kind)
+        if similar is None or now_s - similar.last_s > SIMILAR_WINDOW_S:
+            similar = _Similar(now_s)
+        similar.last_s = now_s
+        similar.messages[message] = None
+        self._similar.touch(kind, similar)
+        if len(similar.messages) < SIMILAR_LIMIT:
+            return False
+        del similar.messages[next(iter(similar.messages))]  # upstream forgets any; here the oldest
+        return True
+
+    def _counted(self, key: Any, event: RecordedEvent) -> RecordedEvent:
+        old: RecordedEvent | None = self._written.get(key)
+        if old is None:
+            new = replace(event, name=f"{event.involved.name}.{self._ids.hex(16)}")
+        else:
+            new = replace(event, name=old.name, first_ns=old.first_ns, count=old.count + 1)
+        self._written.touch(key, new)
+        return new
+
+    def _bucket(self, whole: InvolvedObject, event_type: EventType) -> TokenBucket:
+        key = (whole, event_type)
+        bucket: TokenBucket | None = self._buckets.get(key)
+        if bucket is None:
+            bucket = TokenBucket(SPAM_BURST, SPAM_REFILL_S)
+        self._buckets.touch(key, bucket)
+        return bucket

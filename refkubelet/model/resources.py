@@ -7,7 +7,6 @@ component-helpers resource: PodRequests, PodLimits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from refkubelet.model.objects import Container, Pod, is_sidecar
 from refkubelet.model.quantity import parse_nano
@@ -27,21 +26,28 @@ def _amounts(container: Container, which: str) -> dict[str, int]:
     return {name: parse_nano(text) for name, text in (values or {}).items()}
 
 
-def pod_requests(pod: Pod) -> dict[str, int]:
+def pod_requests(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
     """The pod's requests: all containers and sidecars together, or the peak of its initialisation
     if that is higher, plus overhead; pod-level requests replace what they name."""
-    return _pod_total(pod, container_requests, "requests")
+    total = container_total(pod, "requests") | pod_level(pod, "requests")
+    return _plus(total, _overhead(pod)) if with_overhead else total
 
 
-def pod_limits(pod: Pod) -> dict[str, int]:
-    """The same for limits; a container without a limit counts as nothing."""
-    return _pod_total(pod, container_limits, "limits")
+def pod_limits(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
+    """The same for limits; a container without a limit counts as nothing, and overhead is added
+    to limits that are there."""
+    total = container_total(pod, "limits") | pod_level(pod, "limits")
+    if not with_overhead:
+        return total
+    return _plus(total, {k: v for k, v in _overhead(pod).items() if total.get(k)})
 
 
-def _pod_total(pod: Pod, amounts: Any, which: str) -> dict[str, int]:
+def container_total(pod: Pod, which: str) -> dict[str, int]:
+    """`requests` or `limits` of the containers alone (upstream: AggregateContainerRequests)."""
     spec = pod.spec
     if spec is None:
         return {}
+    amounts = container_requests if which == "requests" else container_limits
     total: dict[str, int] = {}
     for container in spec.containers or ():
         total = _plus(total, amounts(container))
@@ -53,13 +59,18 @@ def _pod_total(pod: Pod, amounts: Any, which: str) -> dict[str, int]:
             peak = _maximum(peak, sidecars)
         else:
             peak = _maximum(peak, _plus(sidecars, amounts(container)))
-    total = _maximum(_plus(total, sidecars), peak)
-    at_pod = getattr(spec.resources, which, None) if spec.resources else None
-    total |= {name: parse_nano(text) for name, text in (at_pod or {}).items()}
-    overhead = {name: parse_nano(text) for name, text in (spec.overhead or {}).items()}
-    if which == "limits":
-        overhead = {name: value for name, value in overhead.items() if name in total}
-    return _plus(total, overhead)
+    return _maximum(_plus(total, sidecars), peak)
+
+
+def pod_level(pod: Pod, which: str) -> dict[str, int]:
+    """`requests` or `limits` that the pod itself names (spec.resources)."""
+    values = getattr(pod.spec.resources, which) if pod.spec and pod.spec.resources else None
+    return {name: parse_nano(text) for name, text in (values or {}).items()}
+
+
+def _overhead(pod: Pod) -> dict[str, int]:
+    values = pod.spec.overhead if pod.spec else None
+    return {name: parse_nano(text) for name, text in (values or {}).items()}
 
 
 def _plus(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import ContainerPort
 
 from refkubelet.model.hashes import container_hash
-from refkubelet.model.names import container_log_path
-from refkubelet.model.objects import Container, Pod, to_dict
+from refkubelet.model.names import container_log_path, pod_log_dir
+from refkubelet.model.objects import Container, Pod, to_dict, uid
 from refkubelet.model.quantity import QuantityError
 from refkubelet.runtime import labels as keys
 from refkubelet.runtime.environment import EnvironmentFacts, VariableError, environment, expand
@@ -66,6 +68,7 @@ def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: Run
 
 def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
     container = start.container
+    _make_log_directory(container, pod, options)
     variables = environment(container, pod, _facts(start, pod, deps, options))
     return cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name=container.name, attempt=start.attempt),
@@ -84,14 +87,23 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
         linux=cri.LinuxContainerConfig(
             resources=container_resources(container, pod, options),
             security_context=container_security(
-                container,
-                pod,
-                start.image,
-                seccomp_default=options.seccomp_default,
-                target_id=start.target_id,
+                container, pod, start.image, options, start.target_id
             ),
         ),
     )
+
+
+def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions) -> None:
+    """The runtime writes the log; its directory is the kubelet's to make."""
+    meta = pod.metadata
+    name, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
+    directory = pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod))
+    try:
+        (Path(directory) / container.name).mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"create container log directory for container {container.name} failed: {error}"
+        ) from error
 
 
 def _facts(
@@ -118,7 +130,7 @@ def _mounts(
     container, root = start.container, options.root_dir
     mounts = volume_mounts(container, pod, root, dict(variables))
     if wants_etc_hosts(container, pod, start.pod_ips):
-        mounts.append(etc_hosts_mount(pod, start.pod_ips, root))
+        mounts.append(etc_hosts_mount(pod, start.pod_ips, root, options.dns.cluster_domain))
     log = termination_log_mount(_with_message_path(container), pod, root, deps.ids)
     return [*mounts, log] if log is not None else mounts
 
@@ -147,8 +159,14 @@ def container_annotations(container: Container, pod: Pod, attempt: int) -> dict[
     if container.lifecycle is not None and container.lifecycle.preStop is not None:
         notes[keys.PRE_STOP_HANDLER] = _json(to_dict(container.lifecycle.preStop))
     if container.ports:
-        notes[keys.CONTAINER_PORTS] = _json([to_dict(port) for port in container.ports])
+        notes[keys.CONTAINER_PORTS] = _json([_ordered(port) for port in container.ports])
     return notes
+
+
+def _ordered(port: ContainerPort) -> dict[str, Any]:
+    """A port's fields as the kubelet writes them."""
+    names = ("name", "hostPort", "containerPort", "protocol", "hostIP")
+    return {n: value for n in names if (value := getattr(port, n))}
 
 
 def _json(value: Any) -> str:

@@ -78,7 +78,7 @@ class ContainerStarter:
         self.images = ImageManager(client, deps, options.images)
         self.backoff = BackoffTable(BackoffLimits.up_to(options.max_restart_period_s))
 
-    async def start(self, where: PodStart, container: Container, target_id: str = "") -> None:
+    async def start(self, where: PodStart, container: Container) -> None:
         """All steps of a start. Raises `StartError`."""
         self._check_back_off(where.pod, container, where.status)
         try:
@@ -86,7 +86,7 @@ class ContainerStarter:
         except ImageError as error:
             self._fail(where.pod, container, error.reason)
             raise StartError(error.reason, error.message) from None
-        container_id, attempt = await self._create(where, container, ref, target_id)
+        container_id, attempt = await self._create(where, container, ref)
         await self._start(where, container, container_id)
         self._link_log(where.pod, container, container_id, attempt)
         await self._post_start(where.pod, container, container_id)
@@ -113,12 +113,11 @@ class ContainerStarter:
             self._deps.clock.monotonic_s() + left_s,
         )
 
-    async def _create(
-        self, where: PodStart, container: Container, ref: str, target_id: str
-    ) -> tuple[str, int]:
+    async def _create(self, where: PodStart, container: Container, ref: str) -> tuple[str, int]:
         pod = where.pod
         attempt = self.next_attempt(pod, container, where.status)
         try:
+            target_id = target_of(container, pod, where.status)
             image = await self.images.image_of(container)
             spec = StartSpec(container, attempt, image, ref, where.pod_ips, target_id)
             config = container_config(spec, pod, self._deps, self._options)
@@ -191,6 +190,18 @@ class ContainerStarter:
 
     def _fail(self, pod: Pod, container: Container, text: str) -> None:
         self._events.warning(pod, container.name, reasons.EVENT_FAILED, f"Error: {text}")
+
+
+def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
+    """The id of the container whose processes an ephemeral container wants to see (LIFE-134);
+    "" for every other container. Raises `ConfigError` when there is no such container."""
+    for ephemeral in (pod.spec.ephemeralContainers if pod.spec else None) or ():
+        name = ephemeral.targetContainerName
+        if ephemeral.name == container.name and name:
+            if (record := status.newest(name)) is None:
+                raise ConfigError(f"unable to find target container {name}")
+            return record.id
+    return ""
 
 
 def newest_exited(status: RuntimePodStatus, name: str) -> ContainerRecord | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.model.objects import Container, Pod, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO
+from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.model.resources import (
     container_limits,
     container_requests,
+    container_total,
+    pod_level,
     pod_limits,
     pod_requests,
 )
@@ -45,11 +48,11 @@ def cpu_quota_us(millicores: int, period_us: int) -> int:
 
 
 def container_resources(container: Container, pod: Pod, options: RuntimeOptions) -> Any:
-    """LinuxContainerResources of a container (upstream: calculateLinuxResources). A limit the
-    container lacks is the pod's, if the pod has one of its own."""
-    requests = container_requests(container)
-    limits = {**_own_limits(pod), **container_limits(container)}
-    resources = _resources(requests or limits, limits, options)
+    """LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A limit
+    that the container lacks is the pod's own (spec.resources), for the shares too."""
+    own = {name: amount for name, amount in container_limits(container).items() if amount}
+    limits = {**pod_level(pod, "limits"), **own}
+    resources = compute_resources(container_requests(container).get("cpu"), limits, options)
     resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
     resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
     for size in options.hugepage_sizes:
@@ -61,18 +64,32 @@ def container_resources(container: Container, pod: Pod, options: RuntimeOptions)
 
 def sandbox_resources(pod: Pod, options: RuntimeOptions) -> Any:
     """LinuxContainerResources of the whole pod, without overhead: limits of those that have one."""
-    return _resources(pod_requests(pod), pod_limits(pod), options)
+    requests = pod_requests(pod, with_overhead=False)
+    return compute_resources(requests.get("cpu"), pod_limits(pod, with_overhead=False), options)
 
 
-def _resources(requests: dict[str, int], limits: dict[str, int], options: RuntimeOptions) -> Any:
-    limit_milli = millicores(limits.get("cpu", 0))
-    period_us = options.cpu_cfs_quota_period_us
-    return cri.LinuxContainerResources(
-        cpu_period=period_us,
-        cpu_quota=cpu_quota_us(limit_milli, period_us) if options.cpu_cfs_quota else 0,
-        cpu_shares=cpu_shares(millicores(requests.get("cpu", limits.get("cpu", 0)))),
-        memory_limit_in_bytes=limits.get("memory", 0) // NANO,
+def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
+    """LinuxContainerResources of spec.overhead, which is request and limit at once."""
+    overhead = (pod.spec.overhead if pod.spec else None) or {}
+    if not overhead:
+        return cri.LinuxContainerResources()
+    amounts = {name: parse_nano(text) for name, text in overhead.items()}
+    return compute_resources(amounts.get("cpu", 0), amounts, options)
+
+
+def compute_resources(
+    cpu_request: int | None, limits: Mapping[str, int], options: RuntimeOptions
+) -> Any:
+    """Shares of the request, else of the limit; period and quota only with cpuCFSQuota on."""
+    limit = limits.get("cpu", 0)
+    resources = cri.LinuxContainerResources(
+        cpu_shares=cpu_shares(millicores(limit if cpu_request is None else cpu_request)),
+        memory_limit_in_bytes=in_bytes(limits.get("memory", 0)),
     )
+    if options.cpu_cfs_quota:
+        resources.cpu_period = options.cpu_cfs_quota_period_us
+        resources.cpu_quota = cpu_quota_us(millicores(limit), options.cpu_cfs_quota_period_us)
+    return resources
 
 
 def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) -> int:
@@ -84,18 +101,27 @@ def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) ->
         return GUARANTEED_SCORE
     if qos == "BestEffort" or memory_capacity_bytes <= 0:
         return BEST_EFFORT_SCORE
-    score = _burstable_score(container, memory_capacity_bytes)
+    request = _memory_request(container)
     if is_init_sidecar(container, pod) and pod.spec is not None:
-        regular = (_burstable_score(c, memory_capacity_bytes) for c in pod.spec.containers)
-        score = min(score, max(regular, default=score))
-    return score
-
-
-def _burstable_score(container: Container, memory_capacity_bytes: int) -> int:
-    request = container_requests(container).get("memory", 0) // NANO
+        regular = (_memory_request(c) for c in pod.spec.containers)
+        request = max(request, min(regular, default=request))
+    request += _unclaimed_memory(pod)
     score = 1000 - 1000 * request // memory_capacity_bytes
     # 3..999: better than Guaranteed's neighbours at -997 + 1000, worse than BestEffort's 1000.
     return min(max(score, 1000 + GUARANTEED_SCORE), BEST_EFFORT_SCORE - 1)
+
+
+def _memory_request(container: Container) -> int:
+    return in_bytes(container_requests(container).get("memory", 0))
+
+
+def _unclaimed_memory(pod: Pod) -> int:
+    """Each container's share of the pod-level request that the containers do not claim."""
+    own = in_bytes(pod_level(pod, "requests").get("memory", 0))
+    if not own or pod.spec is None:
+        return 0
+    claimed = in_bytes(container_total(pod, "requests").get("memory", 0))
+    return (own - claimed) // (len(pod.spec.containers) + len(pod.spec.initContainers or ()))
 
 
 def is_node_critical(pod: Pod) -> bool:
@@ -114,11 +140,11 @@ def millicores(nano_cores: int) -> int:
     return -(-nano_cores // (NANO // 1000))
 
 
-def _own_limits(pod: Pod) -> dict[str, int]:
-    own = pod.spec.resources.limits if pod.spec and pod.spec.resources else None
-    return {name: value for name, value in pod_limits(pod).items() if name in (own or {})}
+def in_bytes(nano_bytes: int) -> int:
+    """Whole bytes, rounded up."""
+    return -(-nano_bytes // NANO)
 
 
-def _hugepages(limits: dict[str, int], size: str) -> int:
+def _hugepages(limits: Mapping[str, int], size: str) -> int:
     # The resource is hugepages-2Mi, the runtime's page size 2MB.
-    return limits.get(f"hugepages-{size.removesuffix('B')}i", 0) // NANO
+    return in_bytes(limits.get(f"hugepages-{size.removesuffix('B')}i", 0))

@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import Volume, VolumeMount
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.runtime.environment import expand
-from refkubelet.runtime.sandbox_config import pod_hostname
+from refkubelet.runtime.sandbox_config import hostname_and_domain
 from simtime import Ids
 
 ETC_HOSTS: Final = "/etc/hosts"
@@ -100,37 +100,30 @@ def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) ->
     return known and all(m.mountPath != ETC_HOSTS for m in container.volumeMounts or [])
 
 
-def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path) -> Any:
+def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_domain: str) -> Any:
     """Write the pod's hosts file and mount it."""
     path = Path(pod_dir(str(root_dir), uid(pod))) / "etc-hosts"
     path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-    path.write_text(hosts_text(pod, pod_ips))
+    path.write_text(hosts_text(pod, pod_ips, cluster_domain))
     path.chmod(0o644)
     return cri.Mount(container_path=ETC_HOSTS, host_path=str(path))
 
 
-def hosts_text(pod: Pod, pod_ips: tuple[str, ...]) -> str:
+def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:
     """The hosts file: the node's on its network, else the fixed part and the pod's name; then
     hostAliases."""
     if pod.spec is not None and pod.spec.hostNetwork:
         node_file = Path(ETC_HOSTS)
         text = HOST_NETWORK_HEADER + (node_file.read_text() if node_file.exists() else "")
     else:
-        text = HOSTS_HEADER + "".join(f"{ip}\t{_names(pod)}\n" for ip in pod_ips)
+        name, domain = hostname_and_domain(pod, cluster_domain)
+        names = f"{name}.{domain}\t{name}" if domain else name
+        text = HOSTS_HEADER + "".join(f"{ip}\t{names}\n" for ip in pod_ips)
     aliases = (pod.spec.hostAliases if pod.spec else None) or []
     if aliases:
         lines = "".join(f"{a.ip}\t" + "\t".join(a.hostnames or []) + "\n" for a in aliases)
         text += f"\n# Entries added by HostAliases.\n{lines}"
     return text
-
-
-def _names(pod: Pod) -> str:
-    name = pod_hostname(pod)
-    subdomain = pod.spec.subdomain if pod.spec else None
-    if not subdomain:
-        return name
-    namespace = pod.metadata.namespace if pod.metadata else ""
-    return f"{name}.{subdomain}.{namespace}.svc\t{name}"
 
 
 def termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: Ids) -> Any | None:

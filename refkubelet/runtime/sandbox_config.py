@@ -13,16 +13,20 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod, labels, uid
 from refkubelet.model.objects import annotations as pod_annotations
-from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.runtime.cgroup_parent import cgroup_parent
 from refkubelet.runtime.dns import dns_config
 from refkubelet.runtime.labels import POD_NAME, POD_NAMESPACE, POD_UID
-from refkubelet.runtime.linux_resources import cpu_shares, millicores, sandbox_resources
+from refkubelet.runtime.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.runtime.options import RuntimeOptions
 from refkubelet.runtime.security import sandbox_security
 
 MAX_HOSTNAME: Final = 63
+MAX_FQDN: Final = 64
 PROTOCOLS: Final[dict[str, Any]] = {"TCP": cri.TCP, "UDP": cri.UDP, "SCTP": cri.SCTP}
+
+
+class SandboxConfigError(Exception):
+    """No config can be made for the sandbox; the text says why."""
 
 
 def pod_labels(pod: Pod) -> dict[str, str]:
@@ -32,13 +36,13 @@ def pod_labels(pod: Pod) -> dict[str, str]:
 
 
 def sandbox_config(pod: Pod, attempt: int, options: RuntimeOptions) -> Any:
-    """PodSandboxConfig (upstream: generatePodSandboxConfig)."""
+    """PodSandboxConfig (upstream: generatePodSandboxConfig). Raises `SandboxConfigError`."""
     name, namespace = _name_and_namespace(pod)
     config = cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
             name=name, uid=uid(pod), namespace=namespace, attempt=attempt
         ),
-        hostname=hostname(pod),
+        hostname=hostname(pod, options.dns.cluster_domain),
         log_directory=pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod)),
         dns_config=dns_config(pod, options.dns),
         labels={**labels(pod), **pod_labels(pod)},
@@ -50,20 +54,43 @@ def sandbox_config(pod: Pod, attempt: int, options: RuntimeOptions) -> Any:
     return config
 
 
-def hostname(pod: Pod) -> str:
-    """spec.hostname, else the name, cut to 63 characters; "" for the node's network.
-
-    A name that ends in `-` or `.` after the cut loses that ending.
-    """
-    if pod.spec is not None and pod.spec.hostNetwork:
+def hostname(pod: Pod, cluster_domain: str) -> str:
+    """The sandbox's host name; "" for the node's network. With setHostnameAsFQDN and a subdomain
+    the full name. Raises `SandboxConfigError` when that does not fit the kernel."""
+    spec = pod.spec
+    if spec is not None and spec.hostNetwork:
         return ""
-    return pod_hostname(pod)
+    name, domain = hostname_and_domain(pod, cluster_domain)
+    if not domain or spec is None or not spec.setHostnameAsFQDN:
+        return name
+    full = f"{name}.{domain}"
+    if len(full) > MAX_FQDN:
+        raise SandboxConfigError(
+            "failed to construct FQDN from pod hostname and cluster domain, FQDN "
+            f"{full} is too long ({MAX_FQDN} characters is the max, {len(full)} characters "
+            "requested)"
+        )
+    return full
 
 
-def pod_hostname(pod: Pod) -> str:
-    """The hostname whatever the network."""
-    wanted = (pod.spec.hostname if pod.spec else None) or _name_and_namespace(pod)[0]
-    return wanted[:MAX_HOSTNAME].rstrip("-.")
+def hostname_and_domain(pod: Pod, cluster_domain: str) -> tuple[str, str]:
+    """The host name whatever the network, and the domain of its subdomain, "" without one.
+
+    The name: spec.hostnameOverride (then without domain), else spec.hostname, else the pod's name,
+    cut to 63 characters; a cut name loses an ending of `-` and `.`.
+    """
+    spec = pod.spec
+    name, namespace = _name_and_namespace(pod)
+    if spec is not None and spec.hostnameOverride is not None:
+        return _cut(spec.hostnameOverride), ""
+    short = _cut((spec.hostname if spec else None) or name)
+    if spec is None or not spec.subdomain:
+        return short, ""
+    return short, f"{spec.subdomain}.{namespace}.svc.{cluster_domain}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_HOSTNAME else name[:MAX_HOSTNAME].rstrip("-.")
 
 
 def port_mappings(container: Container) -> list[Any]:
@@ -87,20 +114,20 @@ def _linux(pod: Pod, options: RuntimeOptions) -> Any:
     return cri.LinuxPodSandboxConfig(
         cgroup_parent=parent,
         security_context=sandbox_security(pod),
-        sysctls={s.name: s.value for s in sysctls or []},
-        overhead=_overhead(pod),
+        sysctls={dotted(s.name): s.value for s in sysctls or []},
+        overhead=overhead_resources(pod, options),
         resources=sandbox_resources(pod, options),
     )
 
 
-def _overhead(pod: Pod) -> Any:
-    wanted = (pod.spec.overhead if pod.spec else None) or {}
-    overhead = cri.LinuxContainerResources()
-    if "cpu" in wanted:
-        overhead.cpu_shares = cpu_shares(millicores(parse_nano(wanted["cpu"])))
-    if "memory" in wanted:
-        overhead.memory_limit_in_bytes = parse_nano(wanted["memory"]) // NANO
-    return overhead
+def dotted(sysctl: str) -> str:
+    """The sysctl with dots between its parts; one that has slashes there keeps its dots as slashes.
+
+    >>> dotted("net.ipv4.tcp_syncookies"), dotted("net/ipv4/conf/eno2.100/rp_filter")
+    ('net.ipv4.tcp_syncookies', 'net.ipv4.conf.eno2/100.rp_filter')
+    """
+    first = next((c for c in sysctl if c in "./"), ".")
+    return sysctl if first == "." else sysctl.translate(str.maketrans("./", "/."))
 
 
 def _name_and_namespace(pod: Pod) -> tuple[str, str]:

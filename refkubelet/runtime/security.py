@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import (
+    AppArmorProfile,
     Capabilities,
     PodSecurityContext,
     SeccompProfile,
@@ -13,7 +14,9 @@ from lightkube.models.core_v1 import (
     SELinuxOptions,
 )
 
-from refkubelet.model.objects import Container, Pod
+from refkubelet.model.objects import Container, Pod, pod_ref
+from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.runtime.options import RuntimeOptions
 from refkubelet.runtime.records import ImageRecord
 
 MASKED_PATHS: Final = (
@@ -37,11 +40,16 @@ READONLY_PATHS: Final = (
     "/proc/sys",
     "/proc/sysrq-trigger",
 )
-SECCOMP_TYPES: Final[dict[str, Any]] = {
+PROFILE_TYPES: Final[dict[str, Any]] = {
     "RuntimeDefault": cri.SecurityProfile.RuntimeDefault,
     "Unconfined": cri.SecurityProfile.Unconfined,
     "Localhost": cri.SecurityProfile.Localhost,
 }
+
+
+APPARMOR_ANNOTATION: Final = "container.apparmor.security.beta.kubernetes.io/"
+APPARMOR_OLD_NAMES: Final = {"RuntimeDefault": "runtime/default", "Unconfined": "unconfined"}
+APPARMOR_OLD_LOCALHOST: Final = "localhost/"
 
 
 class SecurityError(Exception):
@@ -92,15 +100,15 @@ def container_security(
     container: Container,
     pod: Pod,
     image: ImageRecord,
-    *,
-    seccomp_default: bool = False,
+    options: RuntimeOptions,
     target_id: str = "",
 ) -> Any:
     """LinuxContainerSecurityContext: the container's wishes over the pod's (LIFE-141).
 
-    Raises `SecurityError` when runAsNonRoot cannot be kept.
+    Raises `SecurityError` when runAsNonRoot cannot be kept, or a localhost profile has no name.
     """
     own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
+    profile, old_name = _apparmor(apparmor_profile(container, pod))
     context = cri.LinuxContainerSecurityContext(
         namespace_options=namespace_options(pod, target_id),
         privileged=bool(own.privileged),
@@ -108,43 +116,58 @@ def container_security(
         no_new_privs=own.allowPrivilegeEscalation is False,
         supplemental_groups=_groups(pod),
         supplemental_groups_policy=_groups_policy(pod),
-        seccomp=_seccomp(own.seccompProfile or shared.seccompProfile, seccomp_default),
+        seccomp=_seccomp(own.seccompProfile or shared.seccompProfile, options),
+        apparmor=profile,
+        apparmor_profile=old_name,
     )
     if own.procMount != "Unmasked":
         context.masked_paths.extend(MASKED_PATHS)
         context.readonly_paths.extend(READONLY_PATHS)
+    verify_non_root(container, pod, image)
     _user(context, own, shared, image)
     _capabilities(context, own.capabilities)
     _selinux(context, own.seLinuxOptions or shared.seLinuxOptions)
     return context
 
 
+def verify_non_root(container: Container, pod: Pod, image: ImageRecord) -> None:
+    """Refuse what would run as root, or might, where runAsNonRoot forbids it. Raises
+    `SecurityError`. An image without a user runs as root."""
+    own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
+    if not (own.runAsNonRoot if own.runAsNonRoot is not None else shared.runAsNonRoot):
+        return
+    wanted = own.runAsUser if own.runAsUser is not None else shared.runAsUser
+    if wanted is not None:
+        problem = "container's runAsUser breaks non-root policy" if wanted == 0 else ""
+    elif image.uid is None and image.username:
+        problem = (
+            f"container has runAsNonRoot and image has non-numeric user ({image.username}), "
+            "cannot verify user is non-root"
+        )
+    else:
+        root = "container has runAsNonRoot and image will run as root"
+        problem = "" if image.uid else root
+    if problem:
+        raise SecurityError(f'{problem} (pod: "{pod_ref(pod)}", container: {container.name})')
+
+
 def _user(
     context: Any, own: SecurityContext, shared: PodSecurityContext, image: ImageRecord
 ) -> None:
-    """The spec's user, else the image's, else root; refuses root where the spec forbids it."""
+    """The spec's user, else the image's, else root."""
     wanted = own.runAsUser if own.runAsUser is not None else shared.runAsUser
     group = own.runAsGroup if own.runAsGroup is not None else shared.runAsGroup
     if group is not None:
         context.run_as_group.value = group
-    non_root = own.runAsNonRoot if own.runAsNonRoot is not None else shared.runAsNonRoot
     if wanted is None and image.uid is None and image.username:
-        if non_root:
-            raise SecurityError(
-                f"container has runAsNonRoot and image has non-numeric user ({image.username}), "
-                "cannot verify user is non-root"
-            )
         context.run_as_username = image.username
-        return
-    if non_root and wanted is None and not image.uid:
-        raise SecurityError("container has runAsNonRoot and image will run as root")
-    if non_root and wanted == 0:
-        raise SecurityError("container's runAsUser breaks non-root policy")
-    context.run_as_user.value = wanted if wanted is not None else image.uid or 0
+    else:
+        context.run_as_user.value = wanted if wanted is not None else image.uid or 0
 
 
 def _capabilities(context: Any, wanted: Capabilities | None) -> None:
     if wanted is not None:
+        context.capabilities.SetInParent()
         context.capabilities.add_capabilities.extend(wanted.add or [])
         context.capabilities.drop_capabilities.extend(wanted.drop or [])
 
@@ -161,14 +184,51 @@ def _selinux(context: Any, options: SELinuxOptions | None) -> None:
         )
 
 
-def _seccomp(profile: SeccompProfile | None, seccomp_default: bool) -> Any:
+def _seccomp(profile: SeccompProfile | None, options: RuntimeOptions) -> Any:
+    """A localhost profile is a file below the kubelet's directory `seccomp`."""
     if profile is None:
-        kind = "RuntimeDefault" if seccomp_default else "Unconfined"
-        return cri.SecurityProfile(profile_type=SECCOMP_TYPES[kind])
+        kind = "RuntimeDefault" if options.seccomp_default else "Unconfined"
+        return cri.SecurityProfile(profile_type=PROFILE_TYPES[kind])
+    if profile.type != "Localhost":
+        kind = profile.type if profile.type in PROFILE_TYPES else "Unconfined"
+        return cri.SecurityProfile(profile_type=PROFILE_TYPES[kind])
+    if not profile.localhostProfile:
+        raise SecurityError("localhostProfile must be set if seccompProfile type is Localhost.")
     return cri.SecurityProfile(
-        profile_type=SECCOMP_TYPES.get(profile.type, SECCOMP_TYPES["Unconfined"]),
-        localhost_ref=profile.localhostProfile or "",
+        profile_type=cri.SecurityProfile.Localhost,
+        localhost_ref=str(options.root_dir / "seccomp" / profile.localhostProfile),
     )
+
+
+def apparmor_profile(container: Container, pod: Pod) -> AppArmorProfile | None:
+    """The container's own profile, else that of its old annotation, else the pod's."""
+    own = container.securityContext.appArmorProfile if container.securityContext else None
+    if own is not None:
+        return own
+    text = pod_annotations(pod).get(APPARMOR_ANNOTATION + container.name, "")
+    for kind, old_name in APPARMOR_OLD_NAMES.items():
+        if text == old_name:
+            return AppArmorProfile(type=kind)
+    if text.startswith(APPARMOR_OLD_LOCALHOST):
+        name = text.removeprefix(APPARMOR_OLD_LOCALHOST)
+        return AppArmorProfile(type="Localhost", localhostProfile=name)
+    return _pod_context(pod).appArmorProfile
+
+
+def _apparmor(profile: AppArmorProfile | None) -> tuple[Any | None, str]:
+    """As the runtime wants it, and in the older form that older runtimes read."""
+    if profile is None:
+        return None, ""
+    if profile.type != "Localhost":
+        if profile.type not in APPARMOR_OLD_NAMES:
+            raise SecurityError(f'unknown apparmor profile type: "{profile.type}"')
+        kind = PROFILE_TYPES[profile.type]
+        return cri.SecurityProfile(profile_type=kind), APPARMOR_OLD_NAMES[profile.type]
+    if profile.localhostProfile is None:
+        raise SecurityError("missing localhost apparmor profile name")
+    name = profile.localhostProfile
+    local = cri.SecurityProfile(profile_type=cri.SecurityProfile.Localhost, localhost_ref=name)
+    return local, APPARMOR_OLD_LOCALHOST + name
 
 
 def _groups(pod: Pod) -> list[int]:
@@ -188,9 +248,12 @@ def _pod_context(pod: Pod) -> PodSecurityContext:
     return context or PodSecurityContext()
 
 
-def _is_privileged(container: Container) -> bool:
+def _is_privileged(container: Any) -> bool:
     return bool(container.securityContext and container.securityContext.privileged)
 
 
-def _all_containers(pod: Pod) -> list[Container]:
-    return [*(pod.spec.containers or []), *(pod.spec.initContainers or [])] if pod.spec else []
+def _all_containers(pod: Pod) -> list[Any]:
+    spec = pod.spec
+    if spec is None:
+        return []
+    return [*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ())]

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
@@ -33,7 +34,7 @@ from refkubelet.runtime.records import (
 )
 from refkubelet.runtime.removal import LogRemovalError, remove_container
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
-from refkubelet.runtime.sandbox_config import sandbox_config
+from refkubelet.runtime.sandbox_config import SandboxConfigError, sandbox_config
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ class PodSync:
             policy = (self.pod.spec.dnsPolicy if self.pod.spec else None) or CLUSTER_FIRST
             text = reasons.missing_cluster_dns(pod_ref(self.pod), policy)
             self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
-        config = sandbox_config(self.pod, self.actions.attempt, self.tools.options)
+        config = self._sandbox_config()
         if not self.actions.create_sandbox:
             return PodStart(self.pod, self.status, self.actions.sandbox_id, config, self.status.ips)
         sandbox_id, ips = await self._create_sandbox(config)
@@ -171,20 +172,38 @@ class PodSync:
             await on_sandbox_ready()
         return PodStart(self.pod, self.status, sandbox_id, config, ips)
 
+    def _sandbox_config(self) -> Any:
+        try:
+            config = sandbox_config(self.pod, self.actions.attempt, self.tools.options)
+            if self.actions.create_sandbox:
+                Path(config.log_directory).mkdir(mode=0o755, parents=True, exist_ok=True)
+        except (SandboxConfigError, OSError) as error:
+            self._no_sandbox(str(error))
+            raise _Stop from None
+        return config
+
+    def _no_sandbox(self, text: str) -> None:
+        """The sandbox could not be made. That is no news for a pod that is deleted (LIFE-130)."""
+        name = self.pod.metadata.name if self.pod.metadata else None
+        reason = reasons.CREATE_POD_SANDBOX_ERROR
+        self.errors.append(SyncError(SyncAction.CREATE_SANDBOX, name or "", reason, text))
+        if not self._terminating():
+            message = f"Failed to create pod sandbox: {text}"
+            self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
+
     async def _create_sandbox(self, config: Any) -> tuple[str, tuple[str, ...]]:
         self.count += 1
         try:
             sandbox_id = await self.tools.client.run_pod_sandbox(config)
         except CriCallError as error:
-            self._sandbox_failed(SyncAction.CREATE_SANDBOX, reasons.CREATE_POD_SANDBOX_ERROR, error)
-            if not self._terminating():
-                text = f"Failed to create pod sandbox: {error.text}"
-                self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, text)
+            self._no_sandbox(error.text)
             raise _Stop from None
         try:
             record = await self.tools.client.pod_sandbox_status(sandbox_id)
         except CriCallError as error:
-            self._sandbox_failed(SyncAction.CONFIG_SANDBOX, reasons.CONFIG_POD_SANDBOX_ERROR, error)
+            name = self.pod.metadata.name if self.pod.metadata else None
+            reason = reasons.CONFIG_POD_SANDBOX_ERROR
+            self.errors.append(SyncError(SyncAction.CONFIG_SANDBOX, name or "", reason, error.text))
             text = f"Unable to get pod sandbox status: {error.text}"
             self._event("Warning", reasons.EVENT_FAILED_SANDBOX_STATUS, text)
             raise _Stop from None
@@ -194,7 +213,7 @@ class PodSync:
     async def _start(self, where: PodStart, container: Container) -> bool:
         self.count += 1
         try:
-            await self.tools.starter.start(where, container, self._target_id(container))
+            await self.tools.starter.start(where, container)
         except StartError as error:
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
             self.errors.append(
@@ -209,19 +228,6 @@ class PodSync:
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
         return True
-
-    def _target_id(self, container: Container) -> str:
-        """The id of the container whose processes an ephemeral container wants to see."""
-        spec = self.pod.spec
-        for ephemeral in (spec.ephemeralContainers if spec else None) or []:
-            if ephemeral.name == container.name and ephemeral.targetContainerName:
-                record = self.status.newest(ephemeral.targetContainerName)
-                return record.id if record else ""
-        return ""
-
-    def _sandbox_failed(self, action: SyncAction, reason: str, error: CriCallError) -> None:
-        name = self.pod.metadata.name if self.pod.metadata else None
-        self.errors.append(SyncError(action, name or "", reason, error.text))
 
     def _terminating(self) -> bool:
         meta = self.pod.metadata

@@ -16,6 +16,7 @@ examples:
   kubelet-conformance run --rule BACK --level detail
   kubelet-conformance run --kubelet refkubelet-process --runtime fake-socket
   kubelet-conformance run --kubelet refkubelet-process --runtime containerd
+  kubelet-conformance run --kubelet refkubelet-process --runtime containerd --containerd-version 2.1
   kubelet-conformance run --kubelet /usr/bin/kubelet --runtime unix:///run/containerd/containerd.sock
 
 exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the harness did,
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_selection(running, level="must")
     running.add_argument("--kubelet", help="refkubelet, refkubelet-process or a path")
     running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
+    running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
     running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
     running.add_argument("--jobs", type=int, help="cases at a time in a real run")
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")

@@ -120,6 +120,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kubelet conformance")
     group.addoption("--kubelet", default=DEFAULT.kubelet, help="refkubelet (in this process, virtual time), refkubelet-process, or the path of a kubelet binary")  # fmt: skip  # noqa: E501
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
+    group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
     group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run")
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
@@ -138,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
         seed=option.seed,
         jobs=option.jobs,
         long=option.long,
+        containerd_version=option.containerd_version,
     )
     selection = Selection(
         ids=tuple(option.case_id),

@@ -37,13 +37,14 @@ class EnvironmentProblem(Exception):
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The options of a run. `seed` fixes every random choice of a virtual run; `long` lets a real
-    run take the minutes that some cases last."""
+    run take the minutes that some cases last; `containerd_version` "" is the default one."""
 
     kubelet: str = IN_PROCESS
     runtime: str = FAKE
     seed: int = 1
     jobs: int = 8
     long: bool = False
+    containerd_version: str = ""
 
     @property
     def virtual(self) -> bool:
@@ -67,6 +68,7 @@ class Choice:
             )
         if self.runtime.startswith("unix://"):
             self._check_endpoint()
+        self._check_version()
 
     def _check_pair(self) -> None:
         known = (FAKE, FAKE_SOCKET, CONTAINERD)
@@ -84,6 +86,20 @@ class Choice:
                 f"--kubelet {self.kubelet} is a process of its own and needs a socket: choose "
                 f"--runtime {FAKE_SOCKET}"
             )
+
+    def _check_version(self) -> None:
+        if self.containerd_version and self.runtime != CONTAINERD:
+            raise EnvironmentProblem(
+                f"--containerd-version {self.containerd_version}: only --runtime {CONTAINERD} has "
+                f"versions to choose, --runtime {self.runtime} is what it is"
+            )
+        if self.runtime == CONTAINERD:
+            from conformance.harness.containerd import NodeError, release_of
+
+            try:
+                release_of(self.containerd_version or None)
+            except NodeError as problem:
+                raise EnvironmentProblem(str(problem)) from None
 
     def _check_endpoint(self) -> None:
         from fakecri.endpoint import EndpointError, require_listener, socket_path
@@ -103,6 +119,8 @@ class Choice:
             line += f" --kubelet {self.kubelet}"
         if self.runtime != FAKE:
             line += f" --runtime {self.runtime}"
+        if self.containerd_version:
+            line += f" --containerd-version {self.containerd_version}"
         if self.virtual:
             return f"{line} --seed {self.seed}"
         return f"{line} --long" if self.long else line

@@ -132,7 +132,9 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
     if problem:
         raise EnvironmentProblem(problem)
     try:
-        node = await stack.enter_async_context(start_containerd(base))
+        node = await stack.enter_async_context(
+            start_containerd(base, version=choice.containerd_version or None)
+        )
     except NodeError as error:
         raise EnvironmentProblem(str(error)) from None
     upstream = await _upstream(node.endpoint, stack)

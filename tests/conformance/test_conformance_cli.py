@@ -47,6 +47,31 @@ def test_a_pair_that_cannot_run_is_told_in_words(kubelet: str, runtime: str, tex
         Choice(kubelet=kubelet, runtime=runtime).check()
 
 
+@pytest.mark.parametrize(
+    ("runtime", "version", "text"),
+    [
+        ("containerd", "1.5", "containerd version '1.5' is not known; wanted 1.6, 1.7, 2.1"),
+        ("fake-socket", "1.7", "only --runtime containerd has versions to choose"),
+    ],
+)
+def test_a_containerd_version_that_cannot_be_had_is_told_in_words(
+    runtime: str, version: str, text: str
+) -> None:
+    choice = Choice(kubelet="refkubelet-process", runtime=runtime, containerd_version=version)
+    with pytest.raises(EnvironmentProblem, match=text):
+        choice.check()
+
+
+def test_an_unknown_containerd_version_in_the_environment_ends_with_exit_code_2() -> None:
+    done = run_cli(
+        "run", "--kubelet", "refkubelet-process", "--runtime", "containerd",
+        REFKUBELET_CONTAINERD_VERSION="9.9",
+    )  # fmt: skip
+    assert done.returncode == 2
+    text = "REFKUBELET_CONTAINERD_VERSION '9.9' is not known; wanted 1.6, 1.7, 2.1"
+    assert text in done.stdout + done.stderr
+
+
 def run_cli(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "conformance.cli", *words],
@@ -81,3 +106,5 @@ def test_a_repeat_line_holds_everything_that_matters() -> None:
     assert real.repeat("x") == (
         "kubelet-conformance run --id x --kubelet refkubelet-process --runtime containerd"
     )
+    newer = Choice(kubelet="refkubelet-process", runtime="containerd", containerd_version="2.1")
+    assert newer.repeat("x") == f"{real.repeat('x')} --containerd-version 2.1"

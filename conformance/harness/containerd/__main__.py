@@ -9,17 +9,31 @@ import argparse
 import asyncio
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 
-from conformance.harness.containerd import NodeError, start_containerd
+from conformance.harness.containerd import (
+    VERSIONS,
+    NodeError,
+    docker_problem,
+    release_of,
+    start_containerd,
+)
+from conformance.harness.containerd.docker_host import docker_client
+from conformance.harness.containerd.image import ensure_image
+from conformance.harness.containerd.versions import DEFAULT_VERSION, VERSION_VARIABLE
 from fakecri.endpoint import EndpointError
 
 
-async def _run(workdir: Path) -> None:
+def _report(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+async def _run(workdir: Path, version: str | None) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with start_containerd(workdir, report=lambda line: print(line, file=sys.stderr)) as node:
+    async with start_containerd(workdir, version=version, report=_report) as node:
         print(f"containerd {node.version}")
         print(f"endpoint     {node.endpoint}")
         print(f"pod logs     {node.log_root}")
@@ -27,8 +41,16 @@ async def _run(workdir: Path) -> None:
         await ended.wait()
 
 
+def _image(version: str | None) -> str:
+    release = release_of(version)
+    if problem := docker_problem():
+        raise NodeError(problem)
+    with closing(docker_client()) as client:
+        return ensure_image(client, release, _report)
+
+
 def main() -> int:
-    """Exit code 0 after a signal, 2 if the node cannot be started."""
+    """Exit code 0 after a signal, 2 if the node cannot be started or the image not made."""
     parser = argparse.ArgumentParser(
         prog="python -m conformance.harness.containerd",
         description="Start a real containerd in a container and keep it until Ctrl-C.",
@@ -40,8 +62,20 @@ def main() -> int:
         type=Path,
         help="socket, logs and roots go here (default: %(default)s)",
     )
+    parser.add_argument(
+        "--containerd-version",
+        metavar="VERSION",
+        help=f"{', '.join(VERSIONS)} (default: {VERSION_VARIABLE}, else {DEFAULT_VERSION})",
+    )
+    parser.add_argument(
+        "--image-only", action="store_true", help="make the image if it is not there, and end"
+    )
+    given = parser.parse_args()
     try:
-        asyncio.run(_run(parser.parse_args().workdir))
+        if given.image_only:
+            print(_image(given.containerd_version))
+        else:
+            asyncio.run(_run(given.workdir, given.containerd_version))
     except (NodeError, EndpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -20,8 +21,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from conformance.harness.containerd.docker_host import NodeError
+from conformance.harness.containerd.versions import Release, other_version
 
-RELEASE: Final = "bookworm"
 PACKAGES: Final = (
     "busybox-static",
     "containerd",
@@ -32,12 +33,7 @@ PACKAGES: Final = (
 )
 REPOSITORY: Final = "refkubelet-containerd"
 
-_DOCKERFILE: Final = f"""\
-FROM debian:{RELEASE}-slim
-RUN apt-get update \\
- && apt-get install -y --no-install-recommends {" ".join(PACKAGES)} \\
- && rm -rf /var/lib/apt/lists/*
-"""
+DEFAULT_MIRROR: Final = "http://deb.debian.org/debian"
 _LEFT_OUT: Final = (
     "./dev/*",
     "./proc/*",
@@ -54,13 +50,24 @@ _PROBE_TIMEOUT_S: Final = 3.0
 Report = Callable[[str], None]
 
 
-def image_tag() -> str:
-    """`refkubelet-containerd:<hash of everything that goes into it>`."""
-    inputs = "\n".join((_DOCKERFILE, *_LEFT_OUT))
-    return f"{REPOSITORY}:{hashlib.sha256(inputs.encode()).hexdigest()[:12]}"
+def dockerfile(release: Release) -> str:
+    """The packages on the public Debian base; the build fails if their version is another one."""
+    return f"""\
+FROM debian:{release.suite}-slim
+RUN apt-get update \\
+ && apt-get install -y --no-install-recommends {" ".join(PACKAGES)} \\
+ && rm -rf /var/lib/apt/lists/* \\
+ && dpkg-query -W -f '${{Version}}' containerd | grep '^{re.escape(release.version)}[^0-9]'
+"""
 
 
-def ensure_image(client: Any, report: Report) -> str:
+def image_tag(release: Release) -> str:
+    """`refkubelet-containerd:<version>-<hash of everything that goes into it>`."""
+    inputs = "\n".join((dockerfile(release), *_LEFT_OUT))
+    return f"{REPOSITORY}:{release.version}-{hashlib.sha256(inputs.encode()).hexdigest()[:12]}"
+
+
+def ensure_image(client: Any, release: Release, report: Report) -> str:
     """The tag of the image, built first if it is not there (about a minute, once).
 
     Environment: `REFKUBELET_CONTAINERD_IMAGE` names a ready image to use instead;
@@ -72,15 +79,16 @@ def ensure_image(client: Any, report: Report) -> str:
 
     if given := os.environ.get("REFKUBELET_CONTAINERD_IMAGE"):
         return given
-    tag = image_tag()
+    tag = image_tag(release)
     try:
         client.images.get(tag)
     except docker.errors.ImageNotFound:
-        _build(client, tag, report)
+        _build(client, release, report)
     return tag
 
 
-def _build(client: Any, tag: str, report: Report) -> None:
+def _build(client: Any, release: Release, report: Report) -> None:
+    tag = image_tag(release)
     ways = {"registry": build_from_registry, "packages": build_from_packages}
     chosen = os.environ.get("REFKUBELET_IMAGE_SOURCE")
     if chosen is not None and chosen not in ways:
@@ -92,12 +100,15 @@ def _build(client: Any, tag: str, report: Report) -> None:
     for name in (chosen,) if chosen else tuple(ways):
         report(f"building the image {tag} from {name} (about a minute, only once)")
         try:
-            ways[name](client, tag)
+            ways[name](client, release)
         except NodeError as error:
             problems.append(f"from {name}: {error}")
         else:
             return
-    raise NodeError("cannot build the containerd image\n  " + "\n  ".join(problems))
+    raise NodeError(
+        f"cannot build the image of containerd {release.version} (Debian {release.suite})\n  "
+        + "\n  ".join(problems)
+    )
 
 
 def registry_answers(client: Any) -> bool:
@@ -119,14 +130,13 @@ def registry_answers(client: Any) -> bool:
     return False
 
 
-def build_from_registry(client: Any, tag: str) -> None:
+def build_from_registry(client: Any, release: Release) -> None:
     """Build on the public Debian base. Raises: NodeError with the last lines of the build."""
     import docker.errors
 
+    text, tag = dockerfile(release).encode(), image_tag(release)
     try:
-        client.images.build(
-            fileobj=io.BytesIO(_DOCKERFILE.encode()), tag=tag, rm=True, timeout=_BUILD_TIMEOUT_S
-        )
+        client.images.build(fileobj=io.BytesIO(text), tag=tag, rm=True, timeout=_BUILD_TIMEOUT_S)
     except docker.errors.BuildError as error:
         lines = [str(entry["stream"]).strip() for entry in error.build_log if "stream" in entry]
         raise NodeError("; ".join([*[line for line in lines if line][-3:], error.msg])) from None
@@ -134,10 +144,10 @@ def build_from_registry(client: Any, tag: str) -> None:
         raise NodeError(error.explanation or str(error)) from None
 
 
-def build_from_packages(client: Any, tag: str) -> None:
+def build_from_packages(client: Any, release: Release) -> None:
     """Unpack a minimal Debian with debootstrap and import it; needs root and a package mirror.
 
-    Environment: `REFKUBELET_DEBIAN_MIRROR` (default: debootstrap's own).
+    Environment: `REFKUBELET_DEBIAN_MIRROR` (default: deb.debian.org).
 
     Raises: NodeError that says what is missing or the last lines of debootstrap.
     """
@@ -145,18 +155,31 @@ def build_from_packages(client: Any, tag: str) -> None:
         raise NodeError("needs root to unpack packages: run as root, or make a registry reachable")
     if shutil.which("debootstrap") is None:
         raise NodeError("debootstrap is not installed: apt-get install debootstrap")
-    repository, _, version = tag.partition(":")
+    repository, _, version = image_tag(release).partition(":")
+    mirror = os.environ.get("REFKUBELET_DEBIAN_MIRROR") or DEFAULT_MIRROR
     with tempfile.TemporaryDirectory(prefix="refkubelet-image-") as scratch:
         rootfs, archive = Path(scratch, "rootfs"), Path(scratch, "rootfs.tar")
-        mirror = os.environ.get("REFKUBELET_DEBIAN_MIRROR")
         include = f"--include={','.join(PACKAGES)}"
-        _run(
-            ["debootstrap", "--variant=minbase", include, RELEASE, str(rootfs)]
-            + ([mirror] if mirror else [])
-        )
+        command = ["debootstrap", "--variant=minbase", include, release.suite, str(rootfs), mirror]
+        try:
+            _run([*command, *([release.build_script] if release.build_script else [])])
+        except NodeError as error:
+            raise NodeError(
+                f"suite {release.suite} of {mirror}: {error} (REFKUBELET_DEBIAN_MIRROR names "
+                "another mirror)"
+            ) from None
+        found = package_version((rootfs / "var/lib/dpkg/status").read_text(), "containerd")
+        if not release.is_version(found):
+            raise NodeError(other_version(release, f"{release.suite} of {mirror}", found))
         excludes = [f"--exclude={pattern}" for pattern in _LEFT_OUT]
         _run(["tar", "-C", str(rootfs), *excludes, "-cf", str(archive), "."])
         client.api.import_image_from_file(str(archive), repository=repository, tag=version)
+
+
+def package_version(status: str, package: str) -> str:
+    """The version of `package` in the text of dpkg's status file; `nothing` if it is not there."""
+    match = re.search(rf"^Package: {re.escape(package)}\n(?:.+\n)*?Version: (.+)$", status, re.M)
+    return match[1] if match else "nothing"
 
 
 def _run(command: list[str]) -> None:

@@ -46,6 +46,7 @@ from conformance.harness.containerd.settings import (
     NodeSettings,
     write_shared,
 )
+from conformance.harness.containerd.versions import Release, other_version, release_of
 from fakecri.endpoint import socket_path
 from fakecri.server import GrpcUpstream
 
@@ -241,15 +242,17 @@ class ContainerdNode:
 
 @asynccontextmanager
 async def start_containerd(
-    workdir: Path, *, report: Report = lambda _: None
+    workdir: Path, *, version: str | None = None, report: Report = lambda _: None
 ) -> AsyncIterator[ContainerdNode]:
     """A ready containerd with busybox and pause images, until the block ends.
 
-    `workdir`: absolute, made if missing, short enough for a socket path. `report` gets a line
-    when something takes long. Nodes of runs that died are removed first.
+    `workdir`: absolute, made if missing, short enough for a socket path. `version`: 1.6, 1.7 or
+    2.1; None: `REFKUBELET_CONTAINERD_VERSION`, else 1.6. `report` gets a line when something takes
+    long. Nodes of runs that died are removed first.
 
     Raises: NodeError with what to do, EndpointError if `workdir` is too long.
     """
+    release = release_of(version)
     if problem := docker_problem():
         raise NodeError(problem)
     os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")  # Ryuk's image needs a registry
@@ -257,8 +260,10 @@ async def start_containerd(
     socket_path(f"unix://{dirs.shared}/containerd.sock")
     with closing(docker_client()) as client:
         remove_leftovers(client)
-        tag = ensure_image(client, report)
-        async with _started(dirs, tag, client) as node:
+        tag = ensure_image(client, release, report)
+        async with _started(dirs, tag, release, client) as node:
+            if not release.is_version(node.version):
+                raise NodeError(other_version(release, f"the image {tag}", node.version))
             try:
                 yield node
             finally:
@@ -266,13 +271,16 @@ async def start_containerd(
 
 
 @asynccontextmanager
-async def _started(dirs: NodeDirs, tag: str, client: Any) -> AsyncIterator[ContainerdNode]:
+async def _started(
+    dirs: NodeDirs, tag: str, release: Release, client: Any
+) -> AsyncIterator[ContainerdNode]:
     allowed = host_capabilities()
     settings = NodeSettings(
         restrict_oom_score_adj="SYS_RESOURCE" not in allowed,
         containerd_root=str(dirs.containerd),
         socket_uid=os.getuid(),
         socket_gid=os.getgid(),
+        config_version=release.config_version,
     )
     write_shared(dirs.shared, settings)
     cgroups = top_cgroups()

@@ -16,6 +16,8 @@ SHARED_DIR: Final = "/run/refkubelet"
 PAUSE_IMAGE: Final = "localhost/pause:1"
 BUSYBOX_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2")
 POD_SUBNET: Final = "10.210.0.0/16"
+CNI_PLUGINS: Final = "/usr/lib/cni"
+"""Where Debian's package has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +30,18 @@ class NodeSettings:
     """containerd's store, the same path inside and outside: ImageFsInfo names it (CRI-098)."""
     socket_uid: int = 0
     socket_gid: int = 0
+    config_version: int = 2
+    """Of config.toml: 2 for containerd 1.6 and 1.7, 3 for 2.x."""
 
 
 def containerd_config(settings: NodeSettings) -> str:
-    """config.toml (version 2: containerd 1.6, 1.7 and, converted at start, 2.x).
+    """config.toml.
 
     The snapshotter is chosen by the start script, which alone can try overlayfs on the spot.
     AppArmor stays out: its profiles belong to the host, not to us.
     """
-    restrict = "true" if settings.restrict_oom_score_adj else "false"
-    return f"""\
-version = 2
+    head = f"""\
+version = {settings.config_version}
 root = "{settings.containerd_root}"
 state = "/run/containerd"
 oom_score = 0
@@ -48,25 +51,67 @@ oom_score = 0
   uid = {settings.socket_uid}
   gid = {settings.socket_gid}
 
-[plugins."io.containerd.grpc.v1.cri"]
+"""
+    plugins = _plugins_v3 if settings.config_version == 3 else _plugins_v2
+    return head + plugins("true" if settings.restrict_oom_score_adj else "false")
+
+
+def _plugins_v2(restrict: str) -> str:
+    cri = 'plugins."io.containerd.grpc.v1.cri"'
+    return f"""\
+[{cri}]
   sandbox_image = "{PAUSE_IMAGE}"
   restrict_oom_score_adj = {restrict}
   disable_apparmor = true
   disable_tcp_service = true
 
-  [plugins."io.containerd.grpc.v1.cri".containerd]
+  [{cri}.containerd]
     snapshotter = "@SNAPSHOTTER@"
     default_runtime_name = "runc"
 
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    [{cri}.containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
 
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      [{cri}.containerd.runtimes.runc.options]
         SystemdCgroup = false
 
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+  [{cri}.cni]
+    bin_dir = "{CNI_PLUGINS}"
     conf_dir = "{SHARED_DIR}/cni"
+"""
+
+
+def _plugins_v3(restrict: str) -> str:
+    runtime, images = (
+        'plugins."io.containerd.cri.v1.runtime"',
+        'plugins."io.containerd.cri.v1.images"',
+    )
+    return f"""\
+[{images}]
+  snapshotter = "@SNAPSHOTTER@"
+
+  [{images}.pinned_images]
+    sandbox = "{PAUSE_IMAGE}"
+
+[{runtime}]
+  restrict_oom_score_adj = {restrict}
+  disable_apparmor = true
+
+  [{runtime}.containerd]
+    default_runtime_name = "runc"
+
+    [{runtime}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+
+      [{runtime}.containerd.runtimes.runc.options]
+        SystemdCgroup = false
+
+  [{runtime}.cni]
+    bin_dirs = ["{CNI_PLUGINS}"]
+    conf_dir = "{SHARED_DIR}/cni"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  disable_tcp_service = true
 """
 
 

@@ -25,6 +25,7 @@ warnings.simplefilter("error")
 from concurrent import futures
 from importlib.metadata import version
 import grpc
+from criapi.health import api_pb2 as health
 from criapi.v1 import api_pb2, api_pb2_grpc
 from criapi.v1alpha2 import api_pb2 as alpha, api_pb2_grpc as alpha_grpc
 
@@ -46,6 +47,7 @@ with grpc.insecure_channel("unix://" + sys.argv[1]) as channel:
 server.stop(0).wait()
 assert alpha.VersionRequest.DESCRIPTOR.full_name == "runtime.v1alpha2.VersionRequest"
 assert alpha_grpc.RuntimeServiceStub
+assert health.HealthCheckResponse(status="SERVING").SerializeToString() == b"\\x08\\x01"
 print("protobuf", version("protobuf"), "grpcio", version("grpcio"))
 """
 

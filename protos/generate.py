@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 PROTOS = Path(__file__).resolve().parent
-PACKAGES = ("v1", "v1alpha2")
+PACKAGES = {"v1": "cri/v1", "v1alpha2": "cri/v1alpha2", "health": "health"}
+"""Packages below `criapi`, and where their api.proto lies."""
 GENERATOR = "1.62.3"
 
 
@@ -31,13 +32,13 @@ def generate(target: Path) -> list[Path]:
     _check_generator()
     from grpc_tools import protoc
 
-    for package in PACKAGES:
+    for package, source in PACKAGES.items():
         out = target / "criapi" / package
         out.mkdir(parents=True, exist_ok=True)
         status = protoc.main(
             [
                 "protoc",
-                f"-Icriapi/{package}={PROTOS / 'cri' / package}",
+                f"-Icriapi/{package}={PROTOS / source}",
                 f"--python_out={target}",
                 f"--pyi_out={target}",
                 f"--grpc_python_out={target}",
@@ -45,7 +46,7 @@ def generate(target: Path) -> list[Path]:
             ]
         )
         if status != 0:
-            raise GenerateError(f"protoc failed on protos/cri/{package}/api.proto (see above)")
+            raise GenerateError(f"protoc failed on protos/{source}/api.proto (see above)")
         (out / "api_pb2_grpc.pyi").write_text(_service_stubs(package), encoding="utf-8")
     return sorted(path.relative_to(target) for path in target.glob("criapi/*/api_pb2*.py*"))
 
@@ -95,7 +96,7 @@ def _parsed(package: str) -> Any:
     from grpc_tools import protoc
 
     with tempfile.NamedTemporaryFile() as out:
-        source = PROTOS / "cri" / package
+        source = PROTOS / PACKAGES[package]
         protoc.main(["protoc", f"-I{source}", f"--descriptor_set_out={out.name}", "api.proto"])
         return descriptor_pb2.FileDescriptorSet.FromString(Path(out.name).read_bytes()).file[0]
 
@@ -112,7 +113,7 @@ def differences() -> list[str]:
         elif path not in checked_in:
             found.append(f"protos/{path}: missing")
         elif (PROTOS / path).read_bytes() != fresh[path]:
-            found.append(f"protos/{path}: not what protos/cri generates")
+            found.append(f"protos/{path}: not what protos/ generates")
     return found
 
 

@@ -89,7 +89,10 @@ async def run(options: argparse.Namespace) -> int:
 async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
     """The kubelet with its servers around it, until a signal or a failure of a part."""
     kubelet = Kubelet(config, deps)
-    servers = KubeletServers(config, ServerCallbacks(kubelet.pods_with_status, kubelet.healthy))
+    callbacks = ServerCallbacks(
+        kubelet.pods_with_status, kubelet.healthy, probe_metrics=kubelet.probes.metrics.text
+    )
+    servers = KubeletServers(config, callbacks)
     await servers.start()
     try:
         async with _stopped_by_signals(kubelet):

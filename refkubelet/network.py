@@ -1,22 +1,31 @@
-"""What a kubelet reaches over the network besides the runtime and the API: probe targets.
+"""What a kubelet reaches over the network besides the runtime and the API: probe targets, hooks.
 
-One small interface, so that in virtual time a fake node answers instead of sockets. Errors of the
-connection are `NetworkError`s with the text a person reads in the event.
+One small interface, so that in virtual time a fake node answers instead of sockets. It carries one
+exchange and decides nothing: redirects, headers and what an answer means are `probes/http.py`'s.
+Errors are `NetworkError`s with the text a Go client has, because people read it in events.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import os
+import socket
+import ssl
 from dataclasses import dataclass
-from typing import Any, Protocol
-from urllib.parse import urljoin, urlsplit
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from refkubelet.model.duration import format_duration
 from refkubelet.runtime.client import go_code_name
 
-BODY_BYTES = 10 * 1024  # PROBE-070
-MAX_REDIRECTS = 10  # PROBE-069
+BODY_BYTES: Final = 10 * 1024  # PROBE-070
+PROBE_AGENT: Final = "kube-probe/1.36"  # PROBE-067, PROBE-072
+NO_HEADERS_IN_TIME: Final = (
+    "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+)
+NO_BODY_IN_TIME: Final = (
+    "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+)
 
 
 class NetworkError(Exception):
@@ -24,21 +33,30 @@ class NetworkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A GET. `headers` go out as they are; one named Host stands for the host of the URL."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The final response: status, at most 10 KiB of body, and whether it is a redirect that was
-    not followed because it leads to another host."""
+    """One response: at most 10 KiB of its body, and why the rest of it could not be read (""
+    when it could, or was not wanted)."""
 
     status: int
+    location: str = ""
     body: str = ""
+    broken: str = ""
 
 
 class Network(Protocol):
-    """Times in seconds; both raise `NetworkError`."""
+    """Times in seconds; all raise `NetworkError`."""
 
-    async def http_get(
-        self, url: str, headers: Sequence[tuple[str, str]], timeout_s: float
-    ) -> HttpAnswer:
-        """GET, following redirects that stay on the host name (PROBE-066..070)."""
+    async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        """One GET over a new connection; follows nothing (PROBE-066, PROBE-070). `timeout_s`
+        None: no limit."""
         ...
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
@@ -53,101 +71,180 @@ class Network(Protocol):
 class SocketNetwork:
     """The real network; real time only."""
 
-    async def http_get(
-        self, url: str, headers: Sequence[tuple[str, str]], timeout_s: float
-    ) -> HttpAnswer:
-        import aiohttp
-        from multidict import CIMultiDict
-
-        try:
-            async with (
-                asyncio.timeout(timeout_s),
-                aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(ssl=False, force_close=True),
-                    skip_auto_headers=("Accept-Encoding", "User-Agent", "Accept"),
-                    trust_env=False,
-                ) as session,
-            ):
-                return await _get(session, url, CIMultiDict(headers))
-        except TimeoutError:
-            raise NetworkError(f'Get "{url}": timeout after {timeout_s:g} s') from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NetworkError(f'Get "{url}": {error}') from error
+    async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        now_s = asyncio.get_running_loop().time()
+        deadline_s = None if timeout_s is None else now_s + timeout_s
+        async with _session(request) as session:
+            response = await _head(session, request, deadline_s)
+            async with response:
+                return await _read(response, deadline_s)
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
                 _, writer = await asyncio.open_connection(host, port)
         except TimeoutError:
-            raise NetworkError(f"dial tcp {host}:{port}: i/o timeout") from None
+            raise NetworkError(f"dial tcp {host_port(host, port)}: i/o timeout") from None
         except OSError as error:
-            raise NetworkError(f"dial tcp {host}:{port}: {error.strerror or error}") from error
+            raise NetworkError(dial_error(error, host, port)) from error
         writer.close()
 
     async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
         import grpc
 
         took = format_duration(timeout_s)
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        deadline_s = asyncio.get_running_loop().time() + timeout_s
         async with grpc.aio.insecure_channel(address, _GRPC_OPTIONS) as channel:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout_at(deadline_s):
                     await channel.channel_ready()
             except TimeoutError:
-                raise NetworkError(
-                    f'timeout: failed to connect service "{address}" within {took}: '
-                    "context deadline exceeded"
-                ) from None
-            left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+                raise NetworkError(not_connected(address, took)) from None
+            left_s = max(0.0, deadline_s - asyncio.get_running_loop().time())
             try:
                 return await _check(channel, service, left_s)
             except grpc.aio.AioRpcError as error:
-                raise NetworkError(_health_error(error, took)) from None
+                code, details = error.code().name, error.details() or ""
+                raise NetworkError(health_error(code, details, took)) from None
 
 
-_GRPC_OPTIONS = (("grpc.primary_user_agent", "kube-probe/1.36"),)
-_HEALTH = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+def host_port(host: str, port: int) -> str:
+    """`host:port`, IPv6 addresses in brackets.
+
+    >>> host_port("10.0.0.1", 80), host_port("fd00::1", 80)
+    ('10.0.0.1:80', '[fd00::1]:80')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+# -- HTTP -----------------------------------------------------------------------------------------
+
+
+def _session(request: HttpRequest) -> Any:
+    """A session for one exchange: no proxy, no cookies, no verification, nothing kept, and none
+    of the client's own limits (PROBE-066)."""
+    import aiohttp
+    from multidict import CIMultiDict
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=False, force_close=True),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers=CIMultiDict(request.headers),
+        skip_auto_headers=("Accept-Encoding", "User-Agent", "Accept"),
+        timeout=aiohttp.ClientTimeout(),
+        trust_env=False,
+        auto_decompress=False,
+        max_line_size=1 << 20,
+        max_field_size=1 << 20,
+    )
+
+
+async def _head(session: Any, request: HttpRequest, deadline_s: float | None) -> Any:
+    """The response, its body unread."""
+    import aiohttp
+    from yarl import URL
+
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            return await session.get(URL(request.url, encoded=True), allow_redirects=False)
+    except TimeoutError:
+        raise NetworkError(NO_HEADERS_IN_TIME) from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise NetworkError(http_error(error, request.url)) from error
+
+
+async def _read(response: Any, deadline_s: float | None) -> HttpAnswer:
+    """The answer with as much of the body as counts; a body that breaks off is no `NetworkError`,
+    because the status is known by then."""
+    import aiohttp
+
+    body, broken = b"", ""
+    try:
+        async with asyncio.timeout_at(deadline_s):
+            while len(body) < BODY_BYTES and (chunk := await response.content.readany()):
+                body += chunk
+    except TimeoutError:
+        broken = NO_BODY_IN_TIME
+    except (aiohttp.ClientError, OSError):
+        broken = "unexpected EOF"
+    text = body[:BODY_BYTES].decode(errors="replace")
+    return HttpAnswer(response.status, response.headers.get("Location", ""), text, broken)
+
+
+def http_error(error: Exception, url: str) -> str:
+    """What went wrong with an exchange, in the words of a Go client."""
+    import aiohttp
+
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "EOF"
+    if isinstance(error, aiohttp.ClientSSLError) or isinstance(error.__cause__, ssl.SSLError):
+        plain = "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error)
+        return "http: server gave HTTP response to HTTPS client" if plain else f"tls: {error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return dial_error(error.os_error, parts.hostname or "", port)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"net/http: HTTP/1.x transport connection broken: {error.message}"
+    if isinstance(error, aiohttp.NonHttpUrlClientError):
+        return f'unsupported protocol scheme "{parts.scheme}"'
+    if isinstance(error, OSError) and error.errno:
+        return f"read: {_errno_text(error)}"
+    return str(error)
+
+
+def dial_error(error: OSError, host: str, port: int) -> str:
+    """A connection that was not made: `dial tcp 10.0.0.1:80: connect: connection refused`."""
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {host}: no such host"
+    return f"dial tcp {host_port(host, port)}: connect: {_errno_text(error)}"
+
+
+def _errno_text(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else str(error)
+
+
+# -- gRPC -----------------------------------------------------------------------------------------
+
+_HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"
+_GRPC_OPTIONS: Final = (
+    ("grpc.primary_user_agent", PROBE_AGENT),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.use_local_subchannel_pool", 1),  # a connection of its own for every run
+)
 
 
 async def _check(channel: Any, service: str, timeout_s: float) -> str:
-    """grpc.health.v1.Health/Check. Its two messages have one field each, written and read here by
-    hand: `service` (1, string) and `status` (1, enum)."""
-    name = service.encode()
+    """grpc.health.v1.Health/Check; the name of the status, or its number if it has none."""
+    from criapi.health import api_pb2 as health
+
     call = channel.unary_unary(
-        "/grpc.health.v1.Health/Check",
-        request_serializer=lambda _: b"\x0a" + _varint(len(name)) + name if name else b"",
-        response_deserializer=lambda data: data[1] if data[:1] == b"\x08" and data[1:] else 0,
+        _HEALTH_CHECK,
+        request_serializer=health.HealthCheckRequest.SerializeToString,
+        response_deserializer=health.HealthCheckResponse.FromString,
     )
-    status: int = await call(None, timeout=timeout_s)
-    return _HEALTH[status] if status < len(_HEALTH) else str(status)
+    answer = await call(health.HealthCheckRequest(service=service), timeout=timeout_s)
+    known = health.HealthCheckResponse.ServingStatus.values()
+    if answer.status not in known:
+        return str(answer.status)
+    return str(health.HealthCheckResponse.ServingStatus.Name(answer.status))
 
 
-def _varint(number: int) -> bytes:
-    low, rest = number & 0x7F, number >> 7
-    return bytes([low | 0x80]) + _varint(rest) if rest else bytes([low])
+def not_connected(address: str, took: str) -> str:
+    """PROBE-073: nobody took the connection in time."""
+    return (
+        f'timeout: failed to connect service "{address}" within {took}: context deadline exceeded'
+    )
 
 
-def _health_error(error: Any, took: str) -> str:
-    """PROBE-073."""
-    code = error.code().name
+def health_error(code: str, details: str, took: str) -> str:
+    """PROBE-073: the call failed. `code`: the gRPC code's name; `took`: the time limit."""
     if code == "UNIMPLEMENTED":
         return (
             "error: this server does not implement the grpc health protocol "
-            f"(grpc.health.v1.Health): {error.details()}"
+            f"(grpc.health.v1.Health): {details}"
         )
     if code == "DEADLINE_EXCEEDED":
         return f"timeout: health rpc did not complete within {took}"
-    text = f"rpc error: code = {go_code_name(code)} desc = {error.details()}"
+    text = f"rpc error: code = {go_code_name(code)} desc = {details}"
     return f"error: health rpc probe failed: {text}"
-
-
-async def _get(session: Any, url: str, headers: Any) -> HttpAnswer:
-    for _ in range(MAX_REDIRECTS):
-        async with session.get(url, headers=headers, allow_redirects=False) as response:
-            target = response.headers.get("Location") if 300 <= response.status < 400 else None
-            following = urljoin(url, target) if target else ""
-            if not following or urlsplit(following).hostname != urlsplit(url).hostname:
-                body = await response.content.read(BODY_BYTES)
-                return HttpAnswer(response.status, body.decode(errors="replace"))
-            url = following
-    raise NetworkError(f'Get "{url}": stopped after {MAX_REDIRECTS} redirects')

@@ -1,1 +1,2 @@
-"""The CRI as Python messages and gRPC services, generated from protos/cri (tox -e protos)."""
+"""The CRI as Python messages and gRPC services, and the messages of gRPC's health protocol:
+generated from protos/ (tox -e protos)."""

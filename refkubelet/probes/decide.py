@@ -16,7 +16,9 @@ from typing import Final
 
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe, is_sidecar
 from refkubelet.probes.results import ProbeResult, ProbeType
-from refkubelet.runtime.restart_policy import container_should_restart
+from refkubelet.runtime.reset_actions import RESTART_ALL
+from refkubelet.runtime.restart_policy import container_should_restart, matching_action
+from refkubelet.status.conditions import is_true
 from refkubelet.status.container_statuses import bare_id
 from refkubelet.status.phase import is_terminal
 
@@ -147,30 +149,33 @@ def decide_probe_run(
         forget = state.container_id
         state = replace(state, container_id=container_id, on_hold=False)
         stores = _first_results(target, container, predates_kubelet=predates_kubelet)
-    verdict, more = _verdict(target, state, container, now)
+    verdict, more = _verdict(target, container, status, state, now)
     return ProbeStep(verdict, state, stores + more, forget)
 
 
 def _first_results(
     target: ProbeTarget, container: ContainerStatus, *, predates_kubelet: bool
 ) -> tuple[ProbeResult, ...]:
-    """PROBE-012, PROBE-051: what is assumed of a container never probed before."""
-    if not predates_kubelet:
-        return (INITIAL[target.probe_type],)
-    started_sidecar = target.init and bool(container.started)
-    if started_sidecar and target.probe_type is ProbeType.STARTUP:
-        return (ProbeResult.SUCCESS,)
-    return ()
+    """PROBE-012, PROBE-051: what is assumed of a container never probed before. A sidecar that is
+    shown as started has its startup probe behind it, even if that is told of its last container
+    (PROBE-044): then the initial value takes it back at once."""
+    started = target.init and bool(container.started)
+    seeded = (ProbeResult.SUCCESS,) if started and target.probe_type is ProbeType.STARTUP else ()
+    return seeded if predates_kubelet else (*seeded, INITIAL[target.probe_type])
 
 
 def _verdict(
-    target: ProbeTarget, state: WorkerState, container: ContainerStatus, now: datetime
+    target: ProbeTarget,
+    container: ContainerStatus,
+    status: PodStatus,
+    state: WorkerState,
+    now: datetime,
 ) -> tuple[Verdict, tuple[ProbeResult, ...]]:
     if state.on_hold:
         return Verdict.WAIT, ()  # PROBE-013
     running = container.state.running if container.state else None
     if running is None:
-        goes_on = _will_run_again(target, container)
+        goes_on = _will_run_again(target, container, status)
         return (Verdict.WAIT if goes_on else Verdict.END), (ProbeResult.FAILURE,)  # PROBE-014
     deleting = target.pod.metadata is not None and target.pod.metadata.deletionTimestamp
     if deleting and target.probe_type is not ProbeType.READINESS:
@@ -184,11 +189,28 @@ def _verdict(
     return Verdict.RUN, ()
 
 
-def _will_run_again(target: ProbeTarget, container: ContainerStatus) -> bool:
+def _will_run_again(target: ProbeTarget, container: ContainerStatus, status: PodStatus) -> bool:
+    """PROBE-014. A sidecar always does."""
     terminated = container.state.terminated if container.state else None
     if terminated is None or target.init:
         return True
-    return container_should_restart(target.container, target.pod, terminated.exitCode)
+    if container_should_restart(target.container, target.pod, terminated.exitCode):
+        return True
+    return all_containers_restart(target.pod, status)
+
+
+def all_containers_restart(pod: Pod, status: PodStatus) -> bool:
+    """Whether the pod is being reset as a whole: its condition says so, or a container ended with
+    an exit code that asks for it (LIFE-110, BACK-110)."""
+    if is_true(status, "AllContainersRestarting"):
+        return True
+    spec = pod.spec
+    for container in (*spec.containers, *(spec.initContainers or ())) if spec else ():
+        found = find_status(status, container.name)
+        ended = found.state.terminated if found is not None and found.state else None
+        if ended is not None and matching_action(container, ended.exitCode) == RESTART_ALL:
+            return True
+    return False
 
 
 def find_status(status: PodStatus, name: str) -> ContainerStatus | None:

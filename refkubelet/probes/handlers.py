@@ -9,38 +9,44 @@ Upstream: pkg/kubelet/prober/prober.go; pkg/probe/.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
-from urllib.parse import urlsplit
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.duration import format_duration
-from refkubelet.model.objects import Container, PodStatus
-from refkubelet.network import Network, NetworkError
+from refkubelet.model.objects import Container, PodStatus, pod_ref
+from refkubelet.network import Network, NetworkError, host_port
 from refkubelet.probes.decide import ProbeTarget
+from refkubelet.probes.http import http_get, http_request
+from refkubelet.probes.ports import PortError, resolve_port
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.environment import expand
 from refkubelet.runtime.records import ExecResult
 
 TRIES: Final = 3  # PROBE-060
 OUTPUT_BYTES: Final = 10 * 1024  # PROBE-064
-USER_AGENT: Final = "kube-probe/1.36"  # PROBE-067
+
+
+class Outcome(Enum):
+    """What a run came to; the values are the words of events (PROBE-081)."""
+
+    SUCCESS = "success"
+    WARNING = "warning"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
 
 
 class ProbeError(Exception):
     """The probe could not be run; says nothing about the container (PROBE-018)."""
 
-
-class Outcome(Enum):
-    SUCCESS = "success"
-    WARNING = "warning"
-    FAILURE = "failure"
-    UNKNOWN = "unknown"
+    def __init__(self, text: str, outcome: Outcome = Outcome.UNKNOWN) -> None:
+        super().__init__(text)
+        self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,8 @@ class Prober:
         try:
             answer = await self._with_tries(target, status, container_id)
         except ProbeError as error:
-            message = f"{word} probe errored and resulted in unknown state: {error}"
+            state = error.outcome.value
+            message = f"{word} probe errored and resulted in {state} state: {error}"
             self._event(target, "Unhealthy", message)
             return None
         if answer.outcome is Outcome.FAILURE:
@@ -104,21 +111,24 @@ class Prober:
 
     async def _run(self, target: ProbeTarget, status: PodStatus, container_id: str) -> ProbeAnswer:
         probe = target.probe
-        if probe.exec is not None:
-            return await self._run_exec(target, probe.exec, container_id)
-        if probe.httpGet is not None:
-            return await self._run_http(target, probe.httpGet, status)
-        if probe.tcpSocket is not None:
-            return await self._run_tcp(target, probe.tcpSocket, status)
-        if probe.grpc is not None:
-            return await self._run_grpc(target, probe.grpc, status)
-        raise ProbeError(f"missing probe handler for {target.container.name}")
+        try:
+            if probe.exec is not None:
+                return await self._run_exec(target, probe.exec, container_id)
+            if probe.httpGet is not None:
+                return await self._run_http(target, probe.httpGet, status)
+            if probe.tcpSocket is not None:
+                return await self._run_tcp(target, probe.tcpSocket, status)
+            if probe.grpc is not None:
+                return await self._run_grpc(target, probe.grpc, status)
+        except PortError as error:
+            raise ProbeError(str(error)) from None
+        raise ProbeError(f"missing probe handler for {pod_ref(target.pod)}:{target.container.name}")
 
     async def _run_exec(
         self, target: ProbeTarget, action: ExecAction, container_id: str
     ) -> ProbeAnswer:
         """PROBE-062..065. The runtime enforces the timeout."""
-        command = [expand(word, target.container) for word in action.command or ()]
+        command = [expanded(word, target.container) for word in action.command or ()]
         try:
             answer = await self._exec_runner.exec_sync(
                 container_id, command, timeout_s=target.timeout_s
@@ -137,15 +147,14 @@ class Prober:
     async def _run_http(
         self, target: ProbeTarget, action: HTTPGetAction, status: PodStatus
     ) -> ProbeAnswer:
-        """PROBE-066..070."""
-        port = resolve_port(action.port, target.container)
-        host = action.host or status.podIP or ""
-        url = http_url(action.scheme or "HTTP", host, port, action.path or "/")
-        headers = http_headers([(h.name, h.value) for h in action.httpHeaders or ()])
+        """PROBE-066..070. A body that breaks off is an error, whatever the status is."""
+        request = http_request(action, target.container, status.podIP or "")
         try:
-            answer = await self._reach().http_get(url, headers, target.timeout_s)
+            answer = await http_get(self._reach(), request, target.timeout_s)
         except NetworkError as error:
             return ProbeAnswer(Outcome.FAILURE, str(error))
+        if answer.broken:
+            raise ProbeError(answer.broken, Outcome.FAILURE)
         if 200 <= answer.status < 300:
             return ProbeAnswer(Outcome.SUCCESS, answer.body)
         if 300 <= answer.status < 400:
@@ -187,60 +196,7 @@ class Prober:
         return self._network
 
 
-_REFERENCE: Final = re.compile(r"\$(\$|\(([^()]*)\))")
-
-
-def expand(word: str, container: Container) -> str:
-    """`$(VAR)` from the container's literal env values; others stay; `$$` is `$` (PROBE-062)."""
-    values = {e.name: e.value or "" for e in container.env or () if e.valueFrom is None}
-
-    def replacement(match: re.Match[str]) -> str:
-        if match[1] == "$":
-            return "$"
-        return values.get(match[2], match[0])
-
-    return _REFERENCE.sub(replacement, word)
-
-
-def resolve_port(port: int | str, container: Container) -> int:
-    """PROBE-061: a number, a name among the container's own ports, or digits.
-
-    Raises `ProbeError`: the run is discarded, so a wrong name never kills anything.
-    """
-    number = port
-    if isinstance(port, str):
-        named = [p.containerPort for p in container.ports or () if p.name == port]
-        if not named and not port.isdecimal():
-            raise ProbeError(f"couldn't find port: {port!r} in container {container.name}")
-        number = named[0] if named else int(port)
-    if not 0 < int(number) < 65536:
-        raise ProbeError(f"invalid port number: {number}")
-    return int(number)
-
-
-def http_url(scheme: str, host: str, port: int, path: str) -> str:
-    """`path` is a URL reference: its query is kept, a missing slash is added (PROBE-066)."""
-    parts = urlsplit(path)
-    query = f"?{parts.query}" if parts.query else ""
-    shown = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-    return f"{scheme.lower()}://{host_port(host, port)}{shown}{query}"
-
-
-def host_port(host: str, port: int) -> str:
-    """`host:port`, IPv6 addresses in brackets.
-
-    >>> host_port("10.0.0.1", 80), host_port("fd00::1", 80)
-    ('10.0.0.1:80', '[fd00::1]:80')
-    """
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def http_headers(given: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """PROBE-067: the given ones, and User-Agent and Accept unless given; given empty they go."""
-    names = {name.lower() for name, _ in given}
-    emptied = {name.lower() for name, value in given if not value} & {"user-agent", "accept"}
-    headers = [(name, value) for name, value in given if name.lower() not in emptied]
-    for name, value in (("User-Agent", USER_AGENT), ("Accept", "*/*")):
-        if name.lower() not in names:
-            headers.append((name, value))
-    return headers
+def expanded(word: str, container: Container) -> str:
+    """`$(VAR)` from the container's own `env` as it is written: a variable with valueFrom is empty,
+    an unknown one stays; `$$` is `$` (PROBE-062)."""
+    return expand(word, {e.name: e.value or "" for e in container.env or ()})

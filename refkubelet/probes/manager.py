@@ -19,6 +19,7 @@ from refkubelet.model.objects import Pod, PodStatus, uid
 from refkubelet.network import Network
 from refkubelet.probes.decide import ProbeTarget, probe_targets
 from refkubelet.probes.handlers import ExecRunner, Prober
+from refkubelet.probes.metrics import ProbeMetrics
 from refkubelet.probes.results import ProbeResult, ProbeType, ResultManager
 from refkubelet.probes.worker import ProbeWorker, WorkerDeps
 from simtime import Clock, Rng
@@ -63,6 +64,7 @@ class ProbeManager:
         self.readiness = ResultManager()
         self.startup = ResultManager()
         self.view = ProbeResults(self.liveness, self.startup)
+        self.metrics = ProbeMetrics()
         self._deps = deps
         self._prober = Prober(deps.exec_runner, deps.events, deps.network)
         self._created = deps.clock.now()
@@ -156,7 +158,14 @@ class ProbeManager:
             ProbeType.STARTUP: self.startup,
         }[probe_type]
         deps = self._deps
-        return WorkerDeps(deps.clock, self._prober, results, deps.pod_status, self.predates_kubelet)
+        return WorkerDeps(
+            clock=deps.clock,
+            prober=self._prober,
+            results=results,
+            pod_status=deps.pod_status,
+            predates_kubelet=self.predates_kubelet,
+            metrics=self.metrics,
+        )
 
     def _jitter_s(self, target: ProbeTarget) -> float:
         """PROBE-004: spread the first runs of a kubelet that found many pods at its start."""

@@ -27,6 +27,7 @@ from refkubelet.probes.decide import (
     find_status,
 )
 from refkubelet.probes.handlers import Prober
+from refkubelet.probes.metrics import ProbeMetrics
 from refkubelet.probes.results import ResultManager
 from simtime import Clock
 
@@ -42,6 +43,7 @@ class WorkerDeps:
     results: ResultManager
     pod_status: Callable[[str], PodStatus | None]  # the status manager's cache, by pod UID
     predates_kubelet: Callable[[datetime | None], bool]
+    metrics: ProbeMetrics
 
 
 class ProbeWorker:
@@ -79,6 +81,7 @@ class ProbeWorker:
         finally:
             if self._state.container_id:
                 self._deps.results.remove(self._state.container_id)
+            self._deps.metrics.forget(self.target)
 
     async def _first_delay(self) -> None:
         """Sleep, unless `stop` comes first: who stops late would keep the place of a worker of the
@@ -136,10 +139,12 @@ class ProbeWorker:
         return step.verdict is not Verdict.END
 
     async def _run_handler(self, status: PodStatus, pod_uid: str) -> None:
-        container_id = self._state.container_id
+        container_id, began_s = self._state.container_id, self._deps.clock.monotonic_s()
         result = await self._deps.prober.probe(self.target, status, container_id)
         if result is None:
             return
+        took_s = self._deps.clock.monotonic_s() - began_s
+        self._deps.metrics.count(self.target, result, took_s)
         self._state, stored = count_outcome(self.target, self._state, result)
         if stored is not None:
             await self._deps.results.set(container_id, stored, pod_uid)

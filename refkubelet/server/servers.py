@@ -46,11 +46,13 @@ def _no_metrics() -> str:
 @dataclass(frozen=True, slots=True)
 class ServerCallbacks:
     """What the servers show. `pods`: with their current status, no mirrors (MIRR-035);
-    `unhealthy`: why the sync loop is not healthy, None when it is; `metrics`: Prometheus text."""
+    `unhealthy`: why the sync loop is not healthy, None when it is; `metrics`, `probe_metrics`:
+    Prometheus text."""
 
     pods: Callable[[], Sequence[Pod]]
     unhealthy: Callable[[], str | None] = lambda: None
     metrics: Callable[[], str] = _no_metrics
+    probe_metrics: Callable[[], str] = _no_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +158,8 @@ def healthz_app() -> web.Application:
 
 
 def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Application:
-    """/healthz, /pods and /metrics. `debug_paths`: answer those of the debug handlers with 405,
-    as the read-only port does (SRV-010)."""
+    """/healthz, /pods, /metrics and /metrics/probes. `debug_paths`: answer those of the debug
+    handlers with 405, as the read-only port does (SRV-010)."""
     from aiohttp import web
 
     async def pods(_: web.Request) -> web.Response:
@@ -165,6 +167,9 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(text=callbacks.metrics())
+
+    async def probe_metrics(_: web.Request) -> web.Response:
+        return web.Response(text=callbacks.probe_metrics())
 
     async def ok(_: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -182,6 +187,7 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
     app.router.add_get("/pods", pods)
     app.router.add_get("/pods/", pods)
     app.router.add_get("/metrics", metrics)
+    app.router.add_get("/metrics/probes", probe_metrics)
     for path in ("/healthz/ping", "/healthz/log"):
         app.router.add_route("*", path, ok)
     for path in ("/healthz", "/healthz/syncloop"):

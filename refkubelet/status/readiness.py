@@ -72,7 +72,8 @@ class _Scope:
     def __init__(self, pod: Pod, previous: PodStatus | None, facts: ProbeFacts) -> None:
         self._uid = uid(pod)
         self._facts = facts
-        self._pod_was_ready = is_true(previous, READY)
+        # The object as its source gave it, not the last status: a static pod's has no conditions.
+        self._source_says_ready = is_true(pod.status, READY)
         old = [] if previous is None else (previous.containerStatuses or [])
         old_init = [] if previous is None else (previous.initContainerStatuses or [])
         self._previous: Mapping[str, ContainerStatus] = {s.name: s for s in (*old, *old_init)}
@@ -123,6 +124,5 @@ class _Scope:
             return True
         running = status.state.running if status.state else None
         if running is not None and self._facts.predates_kubelet(running.startedAt):
-            previous = self._previous.get(status.name)
-            return self._pod_was_ready and previous is not None and previous.ready
+            return self._source_says_ready
         return not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)

@@ -19,13 +19,8 @@ from refkubelet.probes.decide import (
     decide_probe_run,
     probe_targets,
 )
-from refkubelet.probes.handlers import (
-    ProbeError,
-    expand,
-    http_headers,
-    http_url,
-    resolve_port,
-)
+from refkubelet.probes.handlers import expanded
+from refkubelet.probes.ports import PortError, resolve_port
 from refkubelet.probes.results import ProbeResult, ProbeType
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -104,7 +99,10 @@ def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
     assert (step.verdict, step.stores) == (Verdict.RUN, ())
 
 
-def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051() -> None:
+@pytest.mark.parametrize(("predates", "wanted"), [(True, (OK,)), (False, (OK, UNSURE))])
+def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051(
+    predates: bool, wanted: tuple[ProbeResult, ...]
+) -> None:
     container = {
         "name": "c",
         "restartPolicy": "Always",
@@ -114,8 +112,8 @@ def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051() -> None:
         {"metadata": {"uid": "u"}, "spec": {"containers": [], "initContainers": [container]}}
     )
     (sidecar,) = probe_targets(pod)
-    step = decide_probe_run(sidecar, WorkerState(), status(), NOW, predates_kubelet=True)
-    assert step.stores == (OK,)
+    step = decide_probe_run(sidecar, WorkerState(), status(), NOW, predates_kubelet=predates)
+    assert step.stores == wanted
 
 
 def test_on_hold_nothing_runs_PROBE_013() -> None:
@@ -270,37 +268,34 @@ CONTAINER = decode_pod(
 
 @pytest.mark.parametrize(
     ("word", "wanted"),
-    [("$(A)x", "1x"), ("$(B)", "$(B)"), ("$(C)", "$(C)"), ("$$(A)", "$(A)"), ("$A", "$A")],
+    [
+        ("$(A)x", "1x"),
+        ("$(B)", ""),  # valueFrom is not looked at
+        ("$(C)", "$(C)"),
+        ("$$(A)", "$(A)"),
+        ("$A", "$A"),
+    ],
 )
-def test_only_literal_values_are_expanded_PROBE_062(word: str, wanted: str) -> None:
-    assert expand(word, CONTAINER) == wanted
+def test_variables_are_expanded_as_they_are_written_PROBE_062(word: str, wanted: str) -> None:
+    assert expanded(word, CONTAINER) == wanted
 
 
-@pytest.mark.parametrize(("port", "wanted"), [("web", 8080), ("81", 81), (82, 82)])
+@pytest.mark.parametrize(("port", "wanted"), [("web", 8080), ("81", 81), (82, 82), ("+83", 83)])
 def test_ports_by_name_or_number_PROBE_061(port: Any, wanted: int) -> None:
     assert resolve_port(port, CONTAINER) == wanted
 
 
-@pytest.mark.parametrize("port", ["nope", 0, 65536, "-1"])
-def test_a_wrong_port_is_an_error_PROBE_061(port: Any) -> None:
-    with pytest.raises(ProbeError, match="port"):
-        resolve_port(port, CONTAINER)
-
-
 @pytest.mark.parametrize(
-    ("path", "wanted"),
+    ("port", "text"),
     [
-        ("/", "http://10.0.0.1:80/"),
-        ("healthz?full=1", "http://10.0.0.1:80/healthz?full=1"),
+        ("nope", 'strconv.Atoi: parsing "nope": invalid syntax'),
+        ("8 0", 'strconv.Atoi: parsing "8 0": invalid syntax'),
+        (0, "invalid port number: 0"),
+        (65536, "invalid port number: 65536"),
+        ("-1", "invalid port number: -1"),
     ],
 )
-def test_http_url_PROBE_066(path: str, wanted: str) -> None:
-    assert http_url("HTTP", "10.0.0.1", 80, path) == wanted
-    assert http_url("HTTPS", "fd00::1", 443, "/x") == "https://[fd00::1]:443/x"
-
-
-def test_http_headers_PROBE_067() -> None:
-    agent, accept = ("User-Agent", "kube-probe/1.36"), ("Accept", "*/*")
-    assert http_headers([]) == [agent, accept]
-    assert http_headers([("accept", ""), ("X", "1"), ("X", "2")]) == [("X", "1"), ("X", "2"), agent]
-    assert http_headers([("user-agent", "me")]) == [("user-agent", "me"), accept]
+def test_a_wrong_port_is_an_error_PROBE_061(port: Any, text: str) -> None:
+    with pytest.raises(PortError) as error:
+        resolve_port(port, CONTAINER)
+    assert str(error.value) == text

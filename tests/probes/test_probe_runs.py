@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.network import HttpAnswer, NetworkError
+from refkubelet.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.probes.results import ProbeResult, ProbeType, ResultManager
 from refkubelet.runtime.client import CriCallError
@@ -346,8 +346,8 @@ class FakeNetwork:
         self.answer = answer
         self.urls: list[str] = []
 
-    async def http_get(self, url: str, headers: Any, timeout_s: float) -> HttpAnswer:
-        self.urls.append(url)
+    async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        self.urls.append(request.url)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer  # type: ignore[no-any-return]
@@ -372,9 +372,9 @@ TCP = {"exec": None, "tcpSocket": {"port": 81, "host": "10.9.8.7"}}
     ("probe", "answer", "wanted", "event"),
     [
         (HTTP, HttpAnswer(204), OK, None),
-        (HTTP, HttpAnswer(302, "b"), OK, "Probe terminated redirects, Response body: b"),
+        (HTTP, HttpAnswer(302, body="b"), OK, "Probe terminated redirects, Response body: b"),
         (HTTP, HttpAnswer(500), BAD, "HTTP probe failed with statuscode: 500"),
-        (HTTP, NetworkError("refused"), BAD, "refused"),
+        (HTTP, NetworkError("refused"), BAD, 'Get "http://10.9.8.7:80/h": refused'),
         (TCP, None, OK, None),
         (TCP, NetworkError("refused"), BAD, "refused"),
     ],

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.objects import ContainerStatus, Pod, PodStatus, decode_pod, to_dict
+from refkubelet.model.objects import (
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    decode_pod,
+    to_dict,
+)
 from refkubelet.probes.results import ProbeResult, ProbeType
 from refkubelet.runtime.records import (
     ContainerRecord,
@@ -295,9 +302,11 @@ def test_started_is_kept_by_name_until_a_result_is_stored_PROBE_044() -> None:
 
 @pytest.mark.parametrize("was_ready", [True, False])
 def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None:
-    result = S if was_ready else F
-    before = generate(PROBED, running(), probes=Facts(None, result, [READ]))
-    after = generate(PROBED, running(), previous=before, probes=Facts(None, None, [], old=True))
+    """What counts is the condition of the object; the last status may say what it wants."""
+    ready = PodCondition(type="Ready", status=str(was_ready))
+    pod = msgspec.structs.replace(PROBED, status=PodStatus(conditions=[ready]))
+    before = generate(PROBED, running(), probes=Facts(None, F if was_ready else S, [READ]))
+    after = generate(pod, running(), previous=before, probes=Facts(None, None, [], old=True))
     assert only(after).ready is was_ready
 
 

@@ -1,0 +1,3 @@
+from typing import Any
+
+from criapi.health import api_pb2

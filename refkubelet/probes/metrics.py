@@ -1,0 +1,100 @@
+"""What /metrics/probes shows (PROBE-082, SRV-032): runs by result, and how long healthy ones took.
+
+Counting is two dictionary look-ups, because probes run all the time; the Prometheus library is
+asked only when somebody scrapes. Runs that ended in an error count nowhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from refkubelet.model.objects import uid
+from refkubelet.probes.results import ProbeResult
+
+if TYPE_CHECKING:
+    from refkubelet.probes.decide import ProbeTarget
+
+BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+WORDS: Final = {
+    ProbeResult.SUCCESS: "successful",
+    ProbeResult.FAILURE: "failed",
+    ProbeResult.UNKNOWN: "unknown",
+}
+OF_PROBE: Final = ("probe_type", "container", "pod", "namespace")
+Labels = tuple[str, str, str, str, str]  # OF_PROBE and the pod's UID
+
+
+@dataclass(slots=True)
+class _Runs:
+    """The runs of one probe."""
+
+    results: dict[ProbeResult, int] = field(default_factory=dict)
+    in_bucket: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    sum_s: float = 0.0
+
+
+class ProbeMetrics:
+    """Counts per worker; a worker that ends takes its counts along."""
+
+    def __init__(self) -> None:
+        self._runs: dict[Labels, _Runs] = {}
+
+    def count(self, target: ProbeTarget, result: ProbeResult, took_s: float) -> None:
+        """A run came to `result`; `took_s` counts unless it failed."""
+        runs = self._runs.setdefault(labels_of(target), _Runs())
+        runs.results[result] = runs.results.get(result, 0) + 1
+        if result is not ProbeResult.FAILURE:
+            runs.in_bucket[bisect_left(BUCKETS_S, took_s)] += 1
+            runs.sum_s += took_s
+
+    def forget(self, target: ProbeTarget) -> None:
+        """Its worker has ended."""
+        self._runs.pop(labels_of(target), None)
+
+    def text(self) -> str:
+        """In the Prometheus text format."""
+        from prometheus_client import CollectorRegistry, generate_latest
+
+        registry = CollectorRegistry()
+        registry.register(self)
+        return generate_latest(registry).decode()
+
+    def collect(self) -> Iterator[Any]:
+        """As a collector of the Prometheus library."""
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+        total = CounterMetricFamily(
+            "prober_probe_total",
+            "Number of runs of a probe by result.",
+            labels=("probe_type", "result", "container", "pod", "namespace", "pod_uid"),
+        )
+        duration = HistogramMetricFamily(
+            "prober_probe_duration_seconds",
+            "Duration in seconds of runs that did not fail.",
+            labels=OF_PROBE,
+        )
+        for labels, runs in self._runs.items():
+            for result, count in runs.results.items():
+                total.add_metric((labels[0], WORDS[result], *labels[1:]), count)
+            if any(runs.in_bucket):
+                duration.add_metric(labels[:4], _cumulative(runs.in_bucket), runs.sum_s)
+        yield total
+        yield duration
+
+
+def labels_of(target: ProbeTarget) -> Labels:
+    """The labels of a probe's metrics; the last is the pod's UID."""
+    meta = target.pod.metadata
+    pod, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
+    return target.probe_type.value, target.container.name, pod, namespace, uid(target.pod)
+
+
+def _cumulative(in_bucket: list[int]) -> list[tuple[str, float]]:
+    found, total = [], 0
+    for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), in_bucket, strict=True):
+        total += count
+        found.append((bound, float(total)))
+    return found

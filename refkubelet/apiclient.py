@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+from lightkube.models.core_v1 import Secret
 
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -117,6 +118,8 @@ class ApiClient(Protocol):
 
     def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]: ...
 
+    async def get_secret(self, namespace: str, name: str) -> Secret: ...
+
     async def create_event(self, namespace: str, event: Mapping[str, Any]) -> dict[str, Any]: ...
 
     async def patch_event(
@@ -127,6 +130,11 @@ class ApiClient(Protocol):
 def _decode_node(value: dict[str, Any]) -> Node:
     node: Node = msgspec.convert(value, Node)
     return node
+
+
+def _decode_secret(value: dict[str, Any]) -> Secret:
+    secret: Secret = msgspec.convert(value, Secret)
+    return secret
 
 
 def _one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
@@ -263,6 +271,12 @@ class LightkubeApiClient:
         params = _named(name) | _watching(resource_version)
         async for kind, value in self._watch("/api/v1/nodes", params):
             yield WatchEvent(kind, _one(_decode_node, value))
+
+    # -- what pods refer to --------------------------------------------------------------------
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+        return _one(_decode_secret, await self._json("GET", path))
 
     # -- events --------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class Kubelet:
     def _build_runtime(self) -> None:
         deps = self.deps
         self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
-        self._runtime_deps = RuntimeDeps(deps.clock, deps.ids, self.recorder)
+        self._runtime_deps = RuntimeDeps(deps.clock, deps.ids, self.recorder, secrets=deps.api)
         self._runtime_options = runtime_options(
             self.config,
             node_name=deps.node_name,

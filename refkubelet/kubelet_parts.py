@@ -19,6 +19,7 @@ from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.image_choice import ImageGcPolicy
+from refkubelet.runtime.image_records import VerificationPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
 from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
@@ -172,5 +173,10 @@ def runtime_options(
             max_parallel_pulls=config.max_parallel_image_pulls,
             pull_qps=float(config.registry_pull_qps),
             pull_burst=config.registry_burst,
+            verification=VerificationPolicy(
+                config.image_pull_credentials_verification_policy,
+                config.preloaded_images_verification_allowlist,
+            ),
+            docker_config_dirs=(root_dir,),
         ),
     )

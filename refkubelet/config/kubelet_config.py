@@ -135,6 +135,12 @@ class KubeletConfiguration:
     registry_burst: int = f.int32("registryBurst", 10, zero_is_default=True)
     serialize_image_pulls: bool = f.boolean("serializeImagePulls", True)
     max_parallel_image_pulls: int | None = f.int32("maxParallelImagePulls", None)
+    image_pull_credentials_verification_policy: str = f.text(
+        "imagePullCredentialsVerificationPolicy", "NeverVerifyPreloadedImages"
+    )
+    preloaded_images_verification_allowlist: tuple[str, ...] = f.strings(
+        "preloadedImagesVerificationAllowlist"
+    )
     crash_loop_back_off: CrashLoopBackOff = f.struct("crashLoopBackOff", CrashLoopBackOff)
     image_minimum_gc_age_s: float = f.duration("imageMinimumGCAge", 120.0)
     image_maximum_gc_age_s: float = f.duration("imageMaximumGCAge", 0.0, keeps_zero=True)
@@ -190,12 +196,6 @@ class KubeletConfiguration:
     tls_min_version: str = f.text("tlsMinVersion")
     rotate_certificates: bool = f.boolean("rotateCertificates", False)
     server_tls_bootstrap: bool = f.boolean("serverTLSBootstrap", False)
-    image_pull_credentials_verification_policy: str = f.text(
-        "imagePullCredentialsVerificationPolicy", "NeverVerifyPreloadedImages"
-    )
-    preloaded_images_verification_allowlist: tuple[str, ...] = f.strings(
-        "preloadedImagesVerificationAllowlist"
-    )
     enable_debugging_handlers: bool = f.boolean("enableDebuggingHandlers", True)
     enable_contention_profiling: bool = f.boolean("enableContentionProfiling", False)
     enable_profiling_handler: bool = f.boolean("enableProfilingHandler", True)

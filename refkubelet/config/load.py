@@ -88,8 +88,12 @@ def _complete(config: KubeletConfiguration, value: dict[str, Any]) -> KubeletCon
     if value.get("nodeStatusUpdateFrequency") and not value.get("nodeStatusReportFrequency"):
         report_s = config.node_status_update_frequency_s
     image_endpoint = config.image_service_endpoint or config.container_runtime_endpoint
+    serialize = config.serialize_image_pulls
+    if value.get("serializeImagePulls") is None:  # BACK-208
+        serialize = (config.max_parallel_image_pulls or 0) < 2
     return replace(
         config,
+        serialize_image_pulls=serialize,
         eviction_hard=hard,
         node_status_report_frequency_s=report_s,
         image_service_endpoint=image_endpoint,

@@ -14,6 +14,11 @@ from typing import Final
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.duration import format_duration
 from refkubelet.model.quantity import QuantityError, parse_nano
+from refkubelet.runtime.image_records import (
+    NEVER_VERIFY_ALLOWLISTED,
+    POLICIES,
+    is_allowlist_entry,
+)
 
 PREFIX: Final = "invalid configuration: "
 _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"
@@ -136,6 +141,34 @@ RULES: Final[tuple[Rule, ...]] = (
     (
         lambda c: c.max_parallel_image_pulls is None or c.max_parallel_image_pulls > 0,
         lambda c: f"maxParallelImagePulls {c.max_parallel_image_pulls} must be a positive number",
+    ),
+    (
+        lambda c: c.image_pull_credentials_verification_policy in POLICIES,  # BACK-210
+        lambda c: (
+            f'option "{c.image_pull_credentials_verification_policy}" specified for '
+            "imagePullCredentialsVerificationPolicy. Valid options are "
+            f"{', '.join(POLICIES[:-1])} or {POLICIES[-1]}"
+        ),
+    ),
+    (
+        lambda c: (
+            not c.preloaded_images_verification_allowlist
+            or c.image_pull_credentials_verification_policy == NEVER_VERIFY_ALLOWLISTED
+        ),
+        lambda c: (
+            "can't set preloadedImagesVerificationAllowlist if "
+            f"imagePullCredentialsVerificationPolicy is not {NEVER_VERIFY_ALLOWLISTED}"
+        ),
+    ),
+    (
+        lambda c: all(map(is_allowlist_entry, c.preloaded_images_verification_allowlist)),
+        lambda c: (
+            "invalid image pattern in preloadedImagesVerificationAllowlist: wanted an image name "
+            "without tag and digest, or a beginning of names that ends with /*: "
+            + ", ".join(
+                e for e in c.preloaded_images_verification_allowlist if not is_allowlist_entry(e)
+            )
+        ),
     ),
     (
         lambda c: not c.run_once,

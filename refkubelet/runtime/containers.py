@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from lightkube.models.core_v1 import Secret
+
 from refkubelet.model.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
@@ -24,7 +26,7 @@ from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
 from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.hooks import HookError, HookPlace, HookRunner
-from refkubelet.runtime.images import ImageError, ImageManager
+from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
@@ -57,6 +59,7 @@ class PodStart:
     sandbox_id: str
     sandbox_config: Any
     pod_ips: tuple[str, ...] = ()
+    pull_secrets: tuple[Secret, ...] = ()
 
 
 class ContainerStarter:
@@ -75,14 +78,17 @@ class ContainerStarter:
         self._killer = killer
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps.clock)
-        self.images = ImageManager(client, deps, options.images)
+        self.images = ImageManager(client, deps, options)
         self.backoff = BackoffTable(BackoffLimits.up_to(options.max_restart_period_s))
 
     async def start(self, where: PodStart, container: Container) -> None:
         """All steps of a start. Raises `StartError`."""
         self._check_back_off(where.pod, container, where.status)
         try:
-            ref = await self.images.ensure_image(where.pod, container, where.sandbox_config)
+            request = ImageRequest.of_container(
+                where.pod, container, where.sandbox_config, where.pull_secrets
+            )
+            ref = await self.images.ensure_image(request)
         except ImageError as error:
             self._fail(where.pod, container, error.reason)
             raise StartError(error.reason, error.message) from None

@@ -20,10 +20,37 @@ _DIGEST: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}\Z"
 )
 _BARE_ID: Final = re.compile(r"[a-f0-9]{64}\Z")
+HUB: Final = "docker.io"
 
 
 class InvalidImageNameError(ValueError):
     """The name is no image reference; the text says what is wrong with it."""
+
+
+def repository(image: str) -> str:
+    """The full name without tag and digest, as keyrings know it.
+
+    >>> repository("busybox:1"), repository("index.docker.io/a/b"), repository("r:5000/a@sha256:0")
+    ('docker.io/library/busybox', 'docker.io/a/b', 'r:5000/a')
+    """
+    name = without_tag(image)
+    domain, slash, path = name.partition("/")
+    if not (slash and _looks_like_domain(domain)):
+        domain, path = HUB, name
+    elif domain == "index.docker.io":
+        domain = HUB
+    if domain == HUB and "/" not in path:
+        path = f"library/{path}"
+    return f"{domain}/{path}"
+
+
+def without_tag(image: str) -> str:
+    """The name as written, without tag and digest.
+
+    >>> without_tag("localhost:5000/b:1@sha256:0"), without_tag("b")
+    ('localhost:5000/b', 'b')
+    """
+    return _split_tag(image.partition("@")[0])[0]
 
 
 def with_default_tag(image: str) -> str:

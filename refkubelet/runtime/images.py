@@ -1,30 +1,41 @@
 """The image step of a container start: is the image there, may and must it be pulled?
 
-Rules: BACK-201..208, BACK-213. One `ImageManager` per kubelet: it holds the pull back-off and the
-limits on pulls. What must never happen: a pull while the key is in back-off; a pull failure counted
-as a crash-loop back-off (BACK-207).
+Rules: BACK-201..213. One `ImageManager` per kubelet holds the pull back-off and reads the step from
+top to bottom; who pulls when is `image_pulls`, who may use what `image_access`, with which
+credentials `image_keyring`. What must never happen: a pull while the key is in back-off; a pull
+failure counted as a crash-loop back-off (BACK-207).
 Upstream: pkg/kubelet/images/image_manager.go: EnsureImageExists.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
+
+from lightkube.models.core_v1 import Secret
 
 from refkubelet.model.duration import format_duration
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.model.objects import annotations as pod_annotations
 from refkubelet.runtime import reasons
 from refkubelet.runtime.backoff import MAX_DELAY_S, BackoffLimits, BackoffTable, image_key
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.container_events import ContainerEvents
-from refkubelet.runtime.image_names import InvalidImageNameError, with_default_tag
-from refkubelet.runtime.options import ImageOptions, RuntimeDeps
+from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
+from refkubelet.runtime.container_events import field_path
+from refkubelet.runtime.image_access import ImageAccess
+from refkubelet.runtime.image_keyring import (
+    Credential,
+    CredentialError,
+    credentials_of,
+    keyring,
+)
+from refkubelet.runtime.image_names import InvalidImageNameError, repository, with_default_tag
+from refkubelet.runtime.image_pulls import ImagePuller, Pulled, PullError
+from refkubelet.runtime.node_credentials import NodeCredentials
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ImageRecord
-from simtime import Clock
 
 ALWAYS: Final = "Always"
 IF_NOT_PRESENT: Final = "IfNotPresent"
@@ -40,98 +51,148 @@ class ImageError(Exception):
         super().__init__(message)
 
 
+@dataclass(frozen=True, slots=True)
+class ImageRequest:
+    """An image that a pod needs, `name` and `policy` as in its spec ("": the default policy).
+    `field_path`: what of the pod the events are about ("": the pod)."""
+
+    pod: Pod
+    name: str
+    policy: str
+    sandbox_config: Any
+    pull_secrets: tuple[Secret, ...] = ()
+    field_path: str = ""
+
+    @classmethod
+    def of_container(
+        cls, pod: Pod, container: Container, sandbox_config: Any, secrets: tuple[Secret, ...] = ()
+    ) -> ImageRequest:
+        policy = container.imagePullPolicy or ""
+        path = field_path(pod, container.name)
+        return cls(pod, container.image or "", policy, sandbox_config, secrets, path)
+
+
 class ImageManager:
     """Makes sure images are there."""
 
-    def __init__(self, client: CriClient, deps: RuntimeDeps, options: ImageOptions) -> None:
+    def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self._client = client
         self._clock = deps.clock
-        self._events = ContainerEvents(deps.events)
-        self._limits = PullLimits(deps.clock, options)
+        self._events = deps.events
+        self._puller = ImagePuller(client, deps.clock, options.images)
+        self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_dirs)
+        self.access = ImageAccess(client, deps.clock, options.root_dir, options.images.verification)
         self.backoff = BackoffTable(BackoffLimits.up_to(MAX_DELAY_S))
         self._last_failures: dict[str, tuple[str, str]] = {}
 
-    async def ensure_image(self, pod: Pod, container: Container, sandbox_config: Any) -> str:
+    async def ensure_image(self, request: ImageRequest) -> str:
         """The reference to create the container from. Raises `ImageError`; all events but the
         final `Error: <reason>` are recorded here."""
         try:
-            image = with_default_tag(container.image or "")
+            image = with_default_tag(request.name)
         except InvalidImageNameError as error:
-            message = reasons.invalid_image(container.image or "", str(error))
-            self._warn(pod, container, reasons.EVENT_INSPECT_FAILED, message)
+            message = reasons.invalid_image(request.name, str(error))
+            self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.INVALID_IMAGE_NAME, message) from None
-        policy = pull_policy(container, image)
-        if policy != ALWAYS and (present := await self._present(pod, container, image)):
-            message = reasons.already_present(container.image or "")
-            self._events.normal(pod, container.name, reasons.EVENT_PULLED, message)
+        policy = request.policy or default_policy(image)
+        credentials = cache(lambda: self._credentials(request, image))
+        present = await self._present(request, image) if policy != ALWAYS else None
+        if present is not None and await self._may_use(request, present, credentials):
+            self._tell(request, reasons.EVENT_PULLED, reasons.already_present(request.name))
             return present.id
         if policy == NEVER:
-            message = reasons.not_present(container.image or "")
-            self._warn(pod, container, reasons.EVENT_ERR_IMAGE_NEVER_PULL, message)
+            # The same words whether it is absent or not accessible: presence is a secret, too.
+            message = reasons.not_present(request.name)
+            self._warn(request, reasons.EVENT_ERR_IMAGE_NEVER_PULL, message)
             raise ImageError(reasons.ERR_IMAGE_NEVER_PULL, message)
-        return await self._pull_unless_backing_off(_Pull(pod, container, image, sandbox_config))
+        return await self._noted_pull(request, image, credentials())
 
     async def image_of(self, container: Container) -> ImageRecord:
         """The image as the runtime knows it, for its user (BACK-213). Raises `CriCallError`."""
         record = await self._client.image_status(container.image or "")
         return record or ImageRecord(id="", size_bytes=0)
 
-    async def _present(self, pod: Pod, container: Container, image: str) -> ImageRecord | None:
+    async def _present(self, request: ImageRequest, image: str) -> ImageRecord | None:
         try:
-            return await self._client.image_status(image, pod_annotations(pod))
+            return await self._client.image_status(image, pod_annotations(request.pod))
         except CriCallError as error:
-            message = reasons.failed_to_inspect(error.text)
-            self._warn(pod, container, reasons.EVENT_INSPECT_FAILED, message)
+            text = error.text
+            if error.code == INVALID_ANSWER:
+                text = f'Id or size of image "{image}" is not set'
+            message = reasons.failed_to_inspect(text)
+            self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.IMAGE_INSPECT_ERROR, message) from None
 
-    async def _pull_unless_backing_off(self, pull: _Pull) -> str:
+    async def _may_use(
+        self,
+        request: ImageRequest,
+        present: ImageRecord,
+        credentials: Callable[[], tuple[Credential, ...]],
+    ) -> bool:
+        await self.access.recover()
+        return not self.access.must_pull(request.name, present.id, credentials)
+
+    def _credentials(self, request: ImageRequest, image: str) -> tuple[Credential, ...]:
+        """Those of the pull secrets that fit, then those of the node (BACK-209)."""
+        name = repository(image)
+        try:
+            from_secrets = keyring(credentials_of(request.pull_secrets))
+        except CredentialError as error:
+            raise ImageError(str(error), str(error)) from None
+        return from_secrets.lookup(name) + self._node_credentials.lookup(name)
+
+    async def _noted_pull(
+        self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
+    ) -> str:
+        """The pull between its note and its record (BACK-211)."""
+        try:
+            self.access.begin(request.name)
+        except OSError as error:
+            message = reasons.intent_not_recorded(request.name, str(error))
+            raise ImageError(f"failed to record image pull intent: {error}", message) from None
+        pulled: Pulled | None = None
+        try:
+            pulled = await self._pull_unless_backing_off(request, image, credentials)
+        finally:
+            if pulled is None:
+                self.access.failed(request.name)
+        self.access.succeeded(request.name, pulled.ref, pulled.credential)
+        return pulled.ref
+
+    async def _pull_unless_backing_off(
+        self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
+    ) -> Pulled:
         """BACK-206: the delay counts from the last failed attempt."""
-        key = image_key(uid(pull.pod), pull.name)
+        key = image_key(uid(request.pod), request.name)
         entry = self.backoff.get(key)
         now_ns = self._clock.wall_ns()
         if entry and self.backoff.wait_until(key, entry.last_update_ns, now_ns) is not None:
-            message = reasons.back_off_pulling(pull.name)
-            name = pull.container.name
-            self._events.normal(pull.pod, name, reasons.EVENT_BACK_OFF, message)
+            message = reasons.back_off_pulling(request.name)
+            self._tell(request, reasons.EVENT_BACK_OFF, message)
             reason, text = self._last_failures.get(key, (reasons.ERR_IMAGE_PULL, ""))
             raise ImageError(reasons.IMAGE_PULL_BACK_OFF, f"{message}: {reason}: {text}")
         try:
-            return await self._pull(pull)
-        except CriCallError as error:
-            text = error.message if error.code == "UNKNOWN" else error.text
-            self._warn(
-                pull.pod,
-                pull.container,
-                reasons.EVENT_FAILED,
-                reasons.failed_to_pull(pull.name, text),
-            )
+            return await self._pull(request, image, credentials)
+        except PullError as error:
+            message = reasons.failed_to_pull(request.name, str(error))
+            self._warn(request, reasons.EVENT_FAILED, message)
             failed_ns = self._clock.wall_ns()
             self.backoff.next(key, failed_ns, failed_ns)
-            self._last_failures[key] = classify(pull.name, text)
+            self._last_failures[key] = classify(request.name, str(error))
             raise ImageError(*self._last_failures[key]) from None
 
-    async def _pull(self, pull: _Pull) -> str:
+    async def _pull(
+        self, request: ImageRequest, image: str, credentials: tuple[Credential, ...]
+    ) -> Pulled:
         asked_s = self._clock.monotonic_s()
-        message = reasons.pulling(pull.name)
-        self._events.normal(pull.pod, pull.container.name, reasons.EVENT_PULLING, message)
-        async with self._limits.turn():
-            began_s = self._clock.monotonic_s()
-            notes = pod_annotations(pull.pod)
-            ref = await self._client.pull_image(pull.image, pull.sandbox_config, annotations=notes)
-        ended_s = self._clock.monotonic_s()
-        size_bytes = await self._size_bytes(pull.image, notes)
-        took, in_all = _milliseconds(ended_s - began_s), _milliseconds(ended_s - asked_s)
-        message = reasons.pulled(pull.name, took, in_all, size_bytes)
-        self._events.normal(pull.pod, pull.container.name, reasons.EVENT_PULLED, message)
-        return ref
-
-    async def _size_bytes(self, image: str, notes: dict[str, str]) -> int:
-        """For the event's text only, so a failure is no failure of the pull."""
-        try:
-            record = await self._client.image_status(image, notes)
-        except CriCallError:
-            return 0
-        return record.size_bytes if record else 0
+        self._tell(request, reasons.EVENT_PULLING, reasons.pulling(request.name))
+        notes = pod_annotations(request.pod)
+        pulled = await self._puller.pull(image, request.sandbox_config, notes, credentials)
+        took = whole_milliseconds(pulled.took_s)
+        in_all = whole_milliseconds(self._clock.monotonic_s() - asked_s)
+        message = reasons.pulled(request.name, took, in_all, pulled.size_bytes)
+        self._tell(request, reasons.EVENT_PULLED, message)
+        return pulled
 
     def forget_old_backoffs(self) -> None:
         """Housekeeping (BACK-004)."""
@@ -139,28 +200,21 @@ class ImageManager:
         failures = self._last_failures
         self._last_failures = {k: v for k, v in failures.items() if self.backoff.get(k)}
 
-    def _warn(self, pod: Pod, container: Container, reason: str, message: str) -> None:
-        self._events.warning(pod, container.name, reason, message)
+    def _tell(self, request: ImageRequest, reason: str, message: str) -> None:
+        path = request.field_path
+        self._events.pod_event(request.pod, "Normal", reason, message, field_path=path)
+
+    def _warn(self, request: ImageRequest, reason: str, message: str) -> None:
+        path = request.field_path
+        self._events.pod_event(request.pod, "Warning", reason, message, field_path=path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pull:
-    """One pull: `image` has a tag, `name` is the text of the spec."""
+def default_policy(image: str) -> str:
+    """The policy of a spec that names none: Always for `:latest`, else IfNotPresent.
 
-    pod: Pod
-    container: Container
-    image: str
-    sandbox_config: Any
-
-    @property
-    def name(self) -> str:
-        return self.container.image or ""
-
-
-def pull_policy(container: Container, image: str) -> str:
-    """The container's policy; unset: Always for `:latest`, else IfNotPresent."""
-    if container.imagePullPolicy:
-        return container.imagePullPolicy
+    >>> default_policy("a:latest"), default_policy("a:1")
+    ('Always', 'IfNotPresent')
+    """
     return ALWAYS if image.endswith(":latest") else IF_NOT_PRESENT
 
 
@@ -180,40 +234,10 @@ def classify(image: str, error: str) -> tuple[str, str]:
     return reasons.ERR_IMAGE_PULL, error
 
 
-def _milliseconds(duration_s: float) -> str:
-    return format_duration(round(duration_s, 3))
+def whole_milliseconds(duration_s: float) -> str:
+    """As Go prints it, cut to milliseconds; what a float lacks of a microsecond counts as there.
 
-
-class PullLimits:
-    """How many pulls at a time, and how often (BACK-208)."""
-
-    def __init__(self, clock: Clock, options: ImageOptions) -> None:
-        self._clock = clock
-        self._options = options
-        slots = 1 if options.serialize_pulls else options.max_parallel_pulls
-        self._slots = asyncio.Semaphore(slots) if slots else None
-        self._tokens = float(options.pull_burst)
-        self._filled_s = clock.monotonic_s()
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a slot. Without a token the pull fails at once (`pull QPS exceeded`)."""
-        if not self._take_token():
-            raise CriCallError("PullImage", "UNKNOWN", "pull QPS exceeded")
-        if self._slots is None:
-            yield
-            return
-        async with self._slots:
-            yield
-
-    def _take_token(self) -> bool:
-        if self._options.pull_qps <= 0:
-            return True
-        now_s = self._clock.monotonic_s()
-        gained = (now_s - self._filled_s) * self._options.pull_qps
-        self._tokens = min(self._tokens + gained, float(self._options.pull_burst))
-        self._filled_s = now_s
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
+    >>> whole_milliseconds(1.2349), whole_milliseconds(0.3 - 1e-12), whole_milliseconds(0.0004)
+    ('1.234s', '300ms', '0s')
+    """
+    return format_duration(math.floor(round(duration_s * 1e6) / 1e3) / 1e3)

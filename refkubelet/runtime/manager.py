@@ -13,6 +13,7 @@ from refkubelet.runtime.containers import ContainerStarter
 from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.pods import PodReader
+from refkubelet.runtime.pull_secrets import PullSecrets
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
     ContainerUsage,
@@ -38,6 +39,7 @@ class RuntimeManager:
         self._clock = deps.clock
         self._reader = PodReader(client, deps.clock)
         self._starter = ContainerStarter(client, deps, options, killer)
+        self._pull_secrets = PullSecrets(deps.secrets, deps.events)
         self._tools = SyncTools(client, deps, options, killer, self._starter, self.reason_cache)
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
@@ -73,8 +75,9 @@ class RuntimeManager:
         """Bring the pod in the runtime closer to its spec (LIFE-130). Never raises for a failing
         runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
         `on_sandbox_ready` is awaited after a new sandbox is ready (step 5)."""
+        secrets = await self._pull_secrets.of(pod)
         actions = compute_pod_actions(pod, status, probes)
-        return await PodSync(self._tools, pod, status, actions).run(on_sandbox_ready)
+        return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
 
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod
+from refkubelet.runtime.image_records import VerificationPolicy
+from refkubelet.runtime.pull_secrets import SecretReader
 from simtime import Clock, Ids
 
 
@@ -29,12 +31,17 @@ class DnsOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImageOptions:
-    """How images are pulled (BACK-208). `max_parallel_pulls` None: no limit if not serial."""
+    """How images are pulled (BACK-208). `max_parallel_pulls` None: no limit if not serial.
+
+    `verification`: whether a pod may use what is there (BACK-210). `docker_config_dirs`: where the
+    node's own registry credentials are looked for (BACK-209)."""
 
     serialize_pulls: bool = True
     max_parallel_pulls: int | None = None
     pull_qps: float = 5.0
     pull_burst: int = 10
+    verification: VerificationPolicy = field(default_factory=VerificationPolicy)
+    docker_config_dirs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +93,10 @@ class ObjectLookup(Protocol):
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with. `objects` None: no API server (standalone), so every
-    reference to a ConfigMap or Secret is a missing one."""
+    reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets."""
 
     clock: Clock
     ids: Ids
     events: EventRecorder
     objects: ObjectLookup | None = None
+    secrets: SecretReader | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 # Waiting reasons of containers (LIFE-131).
@@ -33,6 +34,7 @@ EVENT_PULLING: Final = "Pulling"
 EVENT_PULLED: Final = "Pulled"
 EVENT_BACK_OFF: Final = "BackOff"
 EVENT_INSPECT_FAILED: Final = "InspectFailed"
+EVENT_NO_PULL_SECRET: Final = "FailedToRetrieveImagePullSecret"  # BACK-209
 EVENT_ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
 EVENT_FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
 EVENT_FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
@@ -107,6 +109,22 @@ def invalid_image(image: str, why: str) -> str:
     """BACK-201."""
     return (
         f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {why}'
+    )
+
+
+def intent_not_recorded(image: str, error: str) -> str:
+    """BACK-211."""
+    return (
+        f'Failed to record image pull intent for container image "{image}": failed to record image '
+        f"pull intent: {error}"
+    )
+
+
+def pull_secrets_missing(names: Iterable[str]) -> str:
+    """BACK-209."""
+    return (
+        f"Unable to retrieve some image pull secrets ({', '.join(names)}); attempting to pull the "
+        "image may not succeed."
     )
 
 

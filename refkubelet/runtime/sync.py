@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lightkube.models.core_v1 import Secret
+
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actions import PodActions
@@ -65,6 +67,7 @@ class PodSync:
     pod: Pod
     status: RuntimePodStatus
     actions: PodActions
+    pull_secrets: tuple[Secret, ...] = ()
     errors: list[SyncError] = field(default_factory=list)
     count: int = 0
 
@@ -166,11 +169,14 @@ class PodSync:
             self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
         config = self._sandbox_config()
         if not self.actions.create_sandbox:
-            return PodStart(self.pod, self.status, self.actions.sandbox_id, config, self.status.ips)
+            return self._place(self.actions.sandbox_id, config, self.status.ips)
         sandbox_id, ips = await self._create_sandbox(config)
         if on_sandbox_ready is not None:
             await on_sandbox_ready()
-        return PodStart(self.pod, self.status, sandbox_id, config, ips)
+        return self._place(sandbox_id, config, ips)
+
+    def _place(self, sandbox_id: str, config: Any, ips: tuple[str, ...]) -> PodStart:
+        return PodStart(self.pod, self.status, sandbox_id, config, ips, self.pull_secrets)
 
     def _sandbox_config(self) -> Any:
         try:

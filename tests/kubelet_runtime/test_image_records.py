@@ -1,0 +1,187 @@
+"""Pull records: who may use a present image (BACK-210..212)."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.runtime.image_record_files import PullRecordFiles
+from refkubelet.runtime.image_records import (
+    ALWAYS_VERIFY,
+    NEVER_VERIFY,
+    NEVER_VERIFY_ALLOWLISTED,
+    SECRETS_KEPT,
+    Access,
+    PulledRecord,
+    SecretUse,
+    Verdict,
+    VerificationPolicy,
+    merged,
+    verify,
+)
+
+MINE = SecretUse("ns", "mine", "u1", "h1")
+CHANGED = SecretUse("ns", "mine", "u1", "h2")
+REMADE = SecretUse("ns", "mine", "u2", "h2")
+COPY = SecretUse("other", "copy", "u3", "h1")
+UNHASHED = SecretUse("ns", "mine", "u1")
+IMAGE = "reg.io/app:1"
+NAME = "reg.io/app"
+
+
+def known(*secrets: SecretUse, every_pod: bool = False) -> PulledRecord:
+    return PulledRecord("sha256:1", 5, {NAME: Access(every_pod, secrets)})
+
+
+@pytest.mark.parametrize(
+    ("record", "secrets", "verdict"),
+    [
+        (None, [MINE], Verdict(must_pull=True)),
+        (PulledRecord("sha256:1"), [MINE], Verdict(must_pull=True)),
+        (known(every_pod=True), [], Verdict(must_pull=False)),
+        (known(), [MINE], Verdict(must_pull=True)),
+        (known(MINE), [], Verdict(must_pull=True)),
+        (known(MINE), [MINE], Verdict(must_pull=False)),
+        # the same credential in another secret: learned
+        (known(MINE), [COPY], Verdict(False, COPY)),
+        # the same secret with a new credential: learned
+        (known(MINE), [CHANGED], Verdict(False, CHANGED)),
+        (known(MINE), [REMADE], Verdict(must_pull=True)),
+        (known(UNHASHED), [SecretUse("other", "copy", "u3")], Verdict(must_pull=True)),
+        (known(COPY, MINE), [REMADE, MINE], Verdict(False, MINE)),
+    ],
+)
+def test_verdicts_BACK_210(
+    record: PulledRecord | None, secrets: list[SecretUse], verdict: Verdict
+) -> None:
+    assert verify(record, IMAGE, secrets) == verdict
+
+
+def test_a_full_record_learns_nothing_more() -> None:
+    full = known(*(SecretUse("ns", f"s{i}", f"u{i}", f"h{i}") for i in range(SECRETS_KEPT)))
+    assert verify(full, IMAGE, [SecretUse("b", "o", "u", "h7")]) == Verdict(must_pull=False)
+    assert verify(full, IMAGE, [SecretUse("ns", "s7", "u7", "new")]) == Verdict(must_pull=True)
+
+
+def test_a_record_counts_for_its_own_name_only() -> None:
+    assert verify(known(every_pod=True), "reg.io/other:1", []).must_pull
+    assert not verify(known(every_pod=True), f"{NAME}:2@sha256:{'0' * 64}", []).must_pull
+
+
+@pytest.mark.parametrize(
+    ("policy", "image", "pulled", "verifies"),
+    [
+        (VerificationPolicy(), IMAGE, True, True),
+        (VerificationPolicy(), IMAGE, False, False),
+        (VerificationPolicy(NEVER_VERIFY), IMAGE, True, False),
+        (VerificationPolicy(ALWAYS_VERIFY), IMAGE, False, True),
+        (VerificationPolicy(NEVER_VERIFY_ALLOWLISTED), IMAGE, False, True),
+        (VerificationPolicy(NEVER_VERIFY_ALLOWLISTED, (NAME,)), IMAGE, True, False),
+        (VerificationPolicy(NEVER_VERIFY_ALLOWLISTED, (NAME,)), "reg.io/apple:1", True, True),
+        (VerificationPolicy(NEVER_VERIFY_ALLOWLISTED, ("reg.io/*",)), IMAGE, True, False),
+        (VerificationPolicy(NEVER_VERIFY_ALLOWLISTED, ("reg.io/*",)), "reg.io2/a:1", True, True),
+    ],
+)
+def test_policies_BACK_210(
+    policy: VerificationPolicy, image: str, pulled: bool, verifies: bool
+) -> None:
+    assert policy.verifies(image, pulled_by_kubelet=pulled) is verifies
+
+
+def test_a_record_of_unknown_circumstances_BACK_211() -> None:
+    record = merged(None, "sha256:1", IMAGE, None, 7)
+    assert record == PulledRecord("sha256:1", 7, {})
+    assert merged(known(MINE), "sha256:1", IMAGE, None, 7) == known(MINE)
+
+
+SECRET = st.builds(
+    SecretUse,
+    st.sampled_from("ab"),
+    st.sampled_from("xy"),
+    st.sampled_from("12"),
+    st.sampled_from(["h1", "h2"]),
+)
+ACCESS = st.one_of(
+    st.just(Access(every_pod=True)),
+    SECRET.map(lambda secret: Access(secrets=(secret,))),  # a pull proves one
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([IMAGE, "reg.io/b:1"]), ACCESS), min_size=1, max_size=6))
+def test_whoever_pulled_last_may_use_it(pulls: list[tuple[str, Access]]) -> None:
+    """And what every pod may use stays so; a secret has one entry; a repetition changes nothing."""
+    record: PulledRecord | None = None
+    open_names = set()
+    for now_ns, (image, access) in enumerate(pulls):
+        record = merged(record, "sha256:1", image, access, now_ns)
+        for secret in access.secrets[-1:]:
+            assert not verify(record, image, [secret]).must_pull
+        if access.every_pod:
+            open_names.add(image)
+        assert all(not verify(record, name, []).must_pull for name in sorted(open_names))
+        assert merged(record, "sha256:1", image, access, 99).access == record.access
+        for kept in record.access.values():
+            names = [(s.namespace, s.name, s.uid) for s in kept.secrets]
+            assert len(names) == len(set(names))
+
+
+def test_files_come_back_as_they_were_written(tmp_path: Path) -> None:
+    files = PullRecordFiles(tmp_path)
+    record = PulledRecord(
+        "sha256:1", 3_000_000_000, {NAME: Access(secrets=(MINE,)), "b": Access(every_pod=True)}
+    )
+    files.write(record)
+    assert files.read("sha256:1") == record
+    assert files.records() == [record]
+    assert files.read("sha256:2") is None
+    files.delete("sha256:1")
+    files.delete("sha256:1")
+    assert files.records() == []
+
+
+def test_the_format_on_disk_BACK_211(tmp_path: Path) -> None:
+    files = PullRecordFiles(tmp_path)
+    files.write(known(MINE))
+    files.write_intent(IMAGE)
+    (pulled,) = (tmp_path / "image_manager" / "pulled").iterdir()
+    (pulling,) = (tmp_path / "image_manager" / "pulling").iterdir()
+    assert stat.S_IMODE(pulled.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(pulled.stat().st_mode) == 0o600
+    assert (pulled.name[:7], len(pulled.name)) == ("sha256-", 71)
+    assert json.loads(pulling.read_text()) == {
+        "kind": "ImagePullIntent",
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "image": IMAGE,
+    }
+    assert json.loads(pulled.read_text()) == {
+        "kind": "ImagePulledRecord",
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "lastUpdatedTime": "1970-01-01T00:00:00Z",
+        "imageRef": "sha256:1",
+        "credentialMapping": {
+            NAME: {
+                "kubernetesSecrets": [
+                    {"uid": "u1", "namespace": "ns", "name": "mine", "credentialHash": "h1"}
+                ]
+            }
+        },
+    }
+
+
+def test_notes_of_pulls(tmp_path: Path) -> None:
+    files = PullRecordFiles(tmp_path)
+    assert files.intents() == []
+    files.write_intent("b:1")
+    files.write_intent("a:1")
+    (tmp_path / "image_manager" / "pulling" / "sha256-broken").write_text("{")
+    (tmp_path / "image_manager" / "pulling" / "sha256-x.tmp").write_text("{}")
+    assert sorted(files.intents()) == ["a:1", "b:1"]
+    assert files.has_intent("a:1")
+    files.delete_intent("a:1")
+    files.delete_intent("a:1")
+    assert not files.has_intent("a:1")

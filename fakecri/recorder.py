@@ -8,7 +8,7 @@ password is kept (CRI-097), memory grows without bound, or a recorded message ch
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -181,11 +181,14 @@ class Recorder:
         self._calls: deque[Call] = deque(maxlen=capacity)
         self._subjects = SubjectBook(from_lists=True)
         self._seq = 0
+        self.totals: Counter[str] = Counter()
+        """How many calls of each method there ever were, also those that are kept no longer."""
         self._last: dict[tuple[str, bytes], bytes] = {}
 
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
         """Write down that a call has arrived; `finish` ends it."""
         self._seq += 1
+        self.totals[method] += 1
         if now_s < self._t0_s:
             self._t0_s = 0.0
         subject = self._subjects.subject_of(method, request)

@@ -7,6 +7,7 @@ runtime. What must never happen here: a call is changed, or an id is guessed.
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -14,6 +15,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from fakecri.matching import Subject
+from fakecri.prefix_table import PrefixTable
 
 _POD_UID: Final = "io.kubernetes.pod.uid"
 _POD_NAME: Final = "io.kubernetes.pod.name"
@@ -23,6 +25,8 @@ _POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
 NOTHING: Final = Subject()
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
 """The calls that make ids: each of their answers says something new."""
+_REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
+_GONE_IDS_KEPT: Final = 10_000
 
 
 class SubjectBook:
@@ -31,8 +35,12 @@ class SubjectBook:
 
     def __init__(self, *, from_lists: bool = False) -> None:
         self._from_lists = from_lists
-        self._subjects: dict[str, Subject] = {}
+        self._subjects: PrefixTable[Subject] = PrefixTable()
         self._pods: dict[str, Subject] = {}
+        self._sandboxes_of_pod: Counter[str] = Counter()
+        self._containers_of: dict[str, list[str]] = {}  # sandbox -> its containers
+        self._home: dict[str, list[str]] = {}  # container -> the list it is in
+        self._gone: deque[str] = deque()
 
     def subject_of(self, method: str, request: Message) -> Subject:
         """What `request` is about, as far as the passed calls tell."""
@@ -44,8 +52,8 @@ class SubjectBook:
         known = self._subjects.get(identity)
         if known is not None or not identity:
             return known or NOTHING
-        found = [s for key, s in self._subjects.items() if key.startswith(identity)]
-        return found[0] if len(found) == 1 else NOTHING
+        found = self._subjects.at_most_two(identity)
+        return self._subjects[found[0]] if len(found) == 1 else NOTHING
 
     def by_uid(self, uid: str) -> Subject:
         """The pod of a UID, "" for none."""
@@ -57,6 +65,11 @@ class SubjectBook:
             self._add(response.pod_sandbox_id, _of_pod(request.config.metadata))
         elif method == "CreateContainer":
             self._add(response.container_id, _of_create(request, self))
+            home = self._containers_of.setdefault(request.pod_sandbox_id, [])
+            home.append(response.container_id)
+            self._home[response.container_id] = home
+        elif method in _REMOVALS:
+            self._note_gone(getattr(request, _REMOVALS[method]))
         elif self._from_lists:
             self._learn_from_lists(method, response)
 
@@ -73,10 +86,31 @@ class SubjectBook:
         elif method == "ContainerStatus" and response.status.id not in self._subjects:
             self._add(response.status.id, _of_container(response.status))
 
+    def _note_gone(self, identity: str) -> None:
+        """It was removed. Calls about it may still come; what was removed long ago is forgotten."""
+        self._gone += self._subjects.at_most_two(identity)[:1] if identity else ()
+        if len(self._gone) > _GONE_IDS_KEPT:
+            self._forget(self._gone.popleft())
+
+    def _forget(self, identity: str) -> None:
+        subject = self._subjects.get(identity)
+        if subject is None:
+            return
+        del self._subjects[identity]
+        if identity in self._home:
+            self._home.pop(identity).remove(identity)
+        for container in list(self._containers_of.pop(identity, ())):  # removed with the sandbox
+            self._forget(container)
+        if not subject.container and subject.uid:
+            self._sandboxes_of_pod[subject.uid] -= 1
+            if self._sandboxes_of_pod[subject.uid] <= 0:
+                del self._sandboxes_of_pod[subject.uid], self._pods[subject.uid]
+
     def _add(self, identity: str, subject: Subject) -> None:
-        self._subjects[identity] = subject
         if subject.uid and not subject.container:
             self._pods[subject.uid] = replace(subject, attempt=None)
+            self._sandboxes_of_pod[subject.uid] += identity not in self._subjects
+        self._subjects[identity] = subject
 
 
 def _of_pod(metadata: Any) -> Subject:

@@ -51,6 +51,7 @@ from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.image_gc import ImageGC
+from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime_state import RuntimeState
@@ -242,6 +243,9 @@ class Kubelet:
         self.garbage = GarbageCollection(
             collector, self.seen_sources.ready, self.recorder, deps.clock
         )
+        self.logs = ContainerLogManager(
+            self.client, self.cache.running_containers, LogPolicy.of(self.config), deps.clock
+        )
         self.images = ImageGC(
             self.client, deps.machine, self._runtime_deps, image_gc_policy(self.config)
         )
@@ -312,6 +316,7 @@ class Kubelet:
             ("eviction", self._after_runtime(self.eviction.run)),
             ("garbage collection", self._after_runtime(self.garbage.run)),
             ("container deletor", self.deletions.run()),
+            ("container logs", self._after_runtime(self.logs.run)),
             ("sync loop", self.sync_loop.run()),
             ("image garbage collection", self._after_runtime(self.images.run)),  # least urgent
         ]

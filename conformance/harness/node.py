@@ -305,6 +305,11 @@ class Node:
         """The successive distinct phases of the pod in `/pods`."""
         return self._observed.phases(self.runtime_name(pod))
 
+    def log_files(self, pod: str, container: str) -> list[str]:
+        """The names of the container's log files, the log itself first."""
+        found = self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*/{container}/*")
+        return Seen(sorted(path.name for path in found), self, _words("log file", pod, container))
+
     # --- reports -----------------------------------------------------------------------------
 
     def trace(self, *, last: int | None = None) -> list[str]:

@@ -39,7 +39,7 @@ def behaviors(run: Run) -> Iterator[b.Behavior]:
         yield b.ignores("SIGTERM")
     yield b.stops(run.stop_exit_code, after_s=run.stop_takes_s)
     if run.prints:
-        yield b.prints(run.prints)
+        yield from (b.prints(run.prints, at_s=at_s) for at_s in run.prints_at_s)
     if run.termination_message:
         yield b.writes_termination_message(run.termination_message)
     if run.memory_bytes or run.disk_bytes:

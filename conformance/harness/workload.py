@@ -31,7 +31,8 @@ class Flag:
 class Run:
     """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
 
-    Units: seconds, bytes. `exit_after_s` None: it does not end by itself.
+    Units: seconds, bytes. `exit_after_s` None: it does not end by itself. `prints` is a line that
+    it prints at each of `prints_at_s`.
     """
 
     exit_code: int = 0
@@ -40,6 +41,7 @@ class Run:
     stop_takes_s: float = 0.0
     stop_exit_code: int = 0
     prints: str = ""
+    prints_at_s: tuple[float, ...] = (0.0,)
     termination_message: str = ""
     memory_bytes: int = 0
     disk_bytes: int = 0
@@ -57,7 +59,7 @@ class Workload:
         return Workload(tuple(replace(run, flags=(*run.flags, flag)) for run in self.runs))
 
 
-def runs(**changes: float | int | str | bool) -> Workload:
+def runs(**changes: float | str | bool | tuple[float, ...]) -> Workload:
     """Runs until it is stopped; `changes` are fields of `Run`."""
     return Workload((Run(**changes),))  # type: ignore[arg-type]
 
@@ -97,8 +99,6 @@ def shell(name: str, workload: Workload) -> str:
 
 def _one_run(run: Run) -> str:
     lines = [_trap(run)]
-    if run.prints:
-        lines.append(f"echo {shlex.quote(run.prints)}")
     if run.termination_message:
         lines.append(f"printf %s {shlex.quote(run.termination_message)} > /dev/termination-log")
     if run.memory_bytes:
@@ -119,6 +119,8 @@ def _trap(run: Run) -> str:
 def _timeline(run: Run) -> Sequence[str]:
     """Sleeps between the instants at which something happens. `wait` lets a trap run at once."""
     steps: list[tuple[float, str]] = []
+    if run.prints:
+        steps += [(at_s, f"echo {shlex.quote(run.prints)}") for at_s in run.prints_at_s]
     for flag in run.flags:
         steps.append((flag.from_s, f"touch {flag.path}"))
         if flag.until_s is not None:

@@ -146,6 +146,10 @@ class KubeletConfiguration:
     image_maximum_gc_age_s: float = f.duration("imageMaximumGCAge", 0.0, keeps_zero=True)
     image_gc_high_threshold_percent: int = f.int32("imageGCHighThresholdPercent", 85)
     image_gc_low_threshold_percent: int = f.int32("imageGCLowThresholdPercent", 80)
+    container_log_max_size_bytes: int = f.quantity("containerLogMaxSize", 10 * 1024 * 1024)
+    container_log_max_files: int = f.int32("containerLogMaxFiles", 5)
+    container_log_max_workers: int = f.int32("containerLogMaxWorkers", 1)
+    container_log_monitor_interval_s: float = f.duration("containerLogMonitorInterval", 10.0)
     # Cgroups and resources.
     cgroup_root: str = f.text("cgroupRoot")
     cgroups_per_qos: bool = f.boolean("cgroupsPerQOS", True)
@@ -264,7 +268,3 @@ class KubeletConfiguration:
     node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
     authentication: Authentication = f.struct("authentication", Authentication)
     authorization: Authorization = f.struct("authorization", Authorization)
-    container_log_max_size_bytes: int = f.quantity("containerLogMaxSize", 10 * 1024 * 1024)
-    container_log_max_files: int = f.int32("containerLogMaxFiles", 5)
-    container_log_max_workers: int = f.int32("containerLogMaxWorkers", 1)
-    container_log_monitor_interval_s: float = f.duration("containerLogMonitorInterval", 10.0)

@@ -12,7 +12,7 @@ import asyncio
 import math
 from dataclasses import dataclass
 
-from refkubelet.runtime.records import RuntimePodStatus
+from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
 from simtime import Clock
 
 
@@ -69,6 +69,10 @@ class PodCache:
         if entry.error is not None:
             raise PodStatusError(entry.error)
         return entry.status
+
+    def running_containers(self) -> list[ContainerRecord]:
+        """The containers that run as far as is known, of all pods."""
+        return [c for entry in self._entries.values() for c in entry.status.running()]
 
     async def get_newer_than(self, uid: str, t_s: float) -> RuntimePodStatus:
         """Wait for a status of the pod newer than `t_s` (PLEG-102, LIFE-038).

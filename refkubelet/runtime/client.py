@@ -187,6 +187,11 @@ class CriClient:
     async def remove_container(self, container_id: str) -> None:
         await self._call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
 
+    async def reopen_container_log(self, container_id: str) -> None:
+        """Let the runtime open the log file anew, after it was renamed (GC-203)."""
+        request = cri.ReopenContainerLogRequest(container_id=container_id)
+        await self._call("ReopenContainerLog", request)
+
     async def list_containers(
         self, *, uid: str = "", running_only: bool = False
     ) -> tuple[ListedContainer, ...]:

@@ -92,8 +92,10 @@ def test_hook_and_stubborn_container_equal_s08() -> None:
 def test_init_containers_equal_s06() -> None:
     async def script(node: Node) -> None:
         init = [container(name, exits(0, after_s=1)) for name in ("i1", "i2")]
-        await node.apply_static(pod("ini", container("a"), container("b"), init=init, grace_s=None))
-        await node.run_for(10)
+        slow = runs(stop_takes_s=1.2)  # housekeeping comes between the removal and the deaths
+        main = [container("a", slow), container("b", slow)]
+        await node.apply_static(pod("ini", *main, init=init, grace_s=None))
+        await node.run_for(9.5)
         await node.remove_static("ini")
         await node.run_until(lambda: node.count("RemoveContainer") == 4, within_s=15)
 

@@ -48,7 +48,7 @@ class Node:
         self.manifests = directory / "manifests"
         self.manifests.mkdir(exist_ok=True)
         self.settings = settings
-        self.cri = FakeCRI(ids=Ids(Rng(seed)))
+        self.cri = FakeCRI(ids=Ids(Rng(seed)), write_logs=True)
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
         self._task: asyncio.Task[None] | None = None

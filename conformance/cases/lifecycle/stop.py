@@ -139,6 +139,10 @@ async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -
     stops = [w for w in node.writes("web") if w.startswith("Stop")]
     wanted = [f"StopContainer {n}/0" for n in ("main", "side2", "side1")] + ["StopPodSandbox/0"]
     expect_equal(node, stops[:4], wanted, "order of the stops")
+    calls = {c.container: c for c in node.calls("StopContainer", pod="web")}
+    for first, then in (("main", "side2"), ("side2", "side1")):
+        ended_s, began_s = node.ended_s(calls[first]), node.time_s(calls[then])
+        expect(node, ended_s <= began_s + 1e-3, f"{then} waits for {first}", (ended_s, began_s))
 
 
 @conformance(

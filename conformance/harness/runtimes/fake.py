@@ -29,7 +29,7 @@ class FakeRuntime(RecordedRuntime):
             images=(IMAGE, OTHER_IMAGE),
             registry=registry_of(()),
             # A kubelet asks to reopen a log file that it cannot find (CRI-104).
-            write_logs=bool(endpoint),
+            write_logs=True,
         )
         self.machine.image_root = image_root
         self._taught: dict[str, list[Any]] = {}

@@ -1,0 +1,231 @@
+"""Container log rotation: which files stay, and what the runtime is told (GC-201..203)."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
+from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy, compress
+from refkubelet.runtime.records import ContainerRecord, ContainerState
+from simtime import VirtualLoop, run_virtual
+
+
+class Runtime:
+    """Opens a new log at each ReopenContainerLog, unless it `fails` or writes none."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self.reopened: list[str] = []
+        self.fails = False
+        self.writes = True
+
+    async def reopen_container_log(self, container_id: str) -> None:
+        self.reopened.append(container_id)
+        if self.fails:
+            raise CriCallError("ReopenContainerLog", "UNKNOWN", "no")
+        if self.writes:
+            self.log.touch()
+
+
+class World:
+    def __init__(self, loop: VirtualLoop, directory: Path, policy: LogPolicy) -> None:
+        self.loop = loop
+        self.log = directory / "0.log"
+        self.log.write_text("new")
+        self.runtime = Runtime(self.log)
+        record = ContainerRecord("c1", "main", ContainerState.RUNNING, log_path=str(self.log))
+        self.running = [record]
+        self.manager = ContainerLogManager(self.runtime, lambda: self.running, policy, loop.clock)
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.log.parent.iterdir())
+
+
+def virtual(
+    directory: Path, body: Callable[[World], Awaitable[None]], **policy: int | float
+) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        world = World(loop, directory, LogPolicy(**{"max_size_bytes": 3, **policy}))  # type: ignore[arg-type]
+        task = asyncio.create_task(world.manager.run())
+        await body(world)
+        assert not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_virtual(main)
+
+
+STAMPS = st.integers(1, 9).map(lambda day: f"0.log.2026010{day}-000000")
+FILES = st.sets(st.tuples(STAMPS, st.sampled_from(["", ".gz", ".tmp", ".gz.tmp"])))
+
+
+@given(FILES, st.integers(2, 6))
+def test_what_stays_leaves_room_for_the_two_logs_to_come_GC_203(
+    files: set[tuple[str, str]], max_files: int
+) -> None:
+    names = {stamp + ending for stamp, ending in files}
+    plan = rotation_plan(names, max_files)
+    kept = names - set(plan.remove)
+    assert len(kept) + ALWAYS_KEPT <= max_files
+    assert not any(name.endswith(".tmp") for name in kept)
+    assert set(plan.compress) == {name for name in kept if not name.endswith(".gz")}
+    assert not any(name + ".gz" in names for name in plan.compress)
+    used = {name for name in names if name.endswith(".gz")} | set(plan.compress)
+    oldest_kept = min(kept, default="~")
+    assert all(name <= oldest_kept for name in used - kept)
+    assert not used - kept or len(kept) + ALWAYS_KEPT == max_files  # nothing goes needlessly
+
+
+def test_the_time_stands_in_the_name_GC_203() -> None:
+    when = datetime(2026, 12, 31, 23, 59, 58, 999_999, UTC)
+    assert rotated_name("/l/0.log", when) == "/l/0.log.20261231-235958"
+
+
+def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        await world.loop.clock.sleep(1)
+        stamp = world.loop.clock.now().astimezone().strftime("%Y%m%d-")
+        assert [name[: len("0.log.20260101-")] for name in world.names()] == [
+            "0.log",
+            f"0.log.{stamp}",
+        ]
+        assert (world.log.read_text(), world.runtime.reopened) == ("", ["c1"])
+
+    virtual(tmp_path, body)
+
+
+def test_a_small_log_stays_and_is_looked_at_again_GC_202(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        await world.loop.clock.sleep(1)
+        world.log.write_text("newer")
+        await world.loop.clock.sleep(8.5)
+        assert world.names() == ["0.log"]
+        await world.loop.clock.sleep(1)
+        assert len(world.names()) == 2
+
+    virtual(tmp_path, body, max_size_bytes=5)
+
+
+def test_a_negative_size_switches_rotation_off_GC_201(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        await world.loop.clock.sleep(100)
+        assert (world.names(), world.runtime.reopened) == (["0.log"], [])
+
+    virtual(tmp_path, body, max_size_bytes=-1)
+
+
+def test_never_more_files_than_allowed_and_the_newest_is_not_compressed_GC_203(
+    tmp_path: Path,
+) -> None:
+    async def body(world: World) -> None:
+        for number in range(6):
+            world.log.write_text(f"log {number}")
+            await world.loop.clock.sleep(10)
+            assert len(world.names()) <= 4
+        log, older, old, newest = world.names()
+        assert (log, old[-3:], older[-3:]) == ("0.log", ".gz", ".gz")
+        assert (tmp_path / newest).read_text() == "log 5"
+        assert gzip.decompress((tmp_path / old).read_bytes()) == b"log 4"
+        assert gzip.decompress((tmp_path / older).read_bytes()) == b"log 3"
+
+    virtual(tmp_path, body, max_files=4)
+
+
+def test_a_log_that_is_not_reopened_gets_its_name_back_GC_203(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.runtime.fails = True
+        await world.loop.clock.sleep(1)
+        assert (world.names(), world.log.read_text()) == (["0.log"], "new")
+        world.runtime.fails = False
+        await world.loop.clock.sleep(10)
+        assert world.runtime.reopened == ["c1", "c1"]
+        assert len(world.names()) == 2
+
+    virtual(tmp_path, body)
+
+
+def test_a_missing_log_is_opened_again_GC_202(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.log.unlink()
+        await world.loop.clock.sleep(1)
+        assert (world.names(), world.runtime.reopened) == (["0.log"], ["c1"])
+        world.log.unlink()
+        await world.loop.clock.sleep(10)
+        assert world.runtime.reopened == ["c1", "c1"]
+
+    virtual(tmp_path, body)
+
+
+def test_a_runtime_without_logs_is_asked_once_per_container(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.log.unlink()
+        world.runtime.writes = False
+        await world.loop.clock.sleep(35)
+        assert world.runtime.reopened == ["c1"]
+        world.log.write_text("after all")
+        await world.loop.clock.sleep(10)
+        assert world.runtime.reopened == ["c1", "c1"]
+
+    virtual(tmp_path, body)
+
+
+def test_a_container_in_trouble_does_not_stop_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(world: World) -> None:
+        other = tmp_path / "other"
+        other.mkdir()
+        path = other / "0.log"
+        path.write_text("new")
+        good = ContainerRecord("c2", "good", ContainerState.RUNNING, log_path=str(path))
+        world.running[:] = [good, *world.running]
+        world.runtime.fails = True
+        await world.loop.clock.sleep(1)
+        assert world.runtime.reopened == ["c2", "c1"]
+        assert "the log of container good (c2) is not rotated" in caplog.text
+
+    virtual(tmp_path, body)
+
+
+def test_other_tasks_run_while_a_big_file_is_compressed(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "0.log.1"
+        path.write_bytes(bytes(range(256)) * 4 * 1024)  # 1 MiB: 16 pieces
+        passes = 0
+        task = asyncio.create_task(compress(str(path)))
+        while not task.done():
+            await asyncio.sleep(0)
+            passes += 1
+        assert passes >= 16
+        assert [p.name for p in tmp_path.iterdir()] == ["0.log.1.gz"]
+
+    run_virtual(main)
+
+
+def test_compressing_leaves_nothing_behind_when_it_is_cancelled(tmp_path: Path) -> None:
+    async def main() -> None:
+        path = tmp_path / "0.log.1"
+        path.write_bytes(b"x" * 1024 * 1024)
+        path.chmod(0o600)
+        task = asyncio.create_task(compress(str(path)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        unfinished = tmp_path / "0.log.1.tmp"
+        assert unfinished.stat().st_mode & 0o777 == 0o600
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [p.name for p in tmp_path.iterdir()] == ["0.log.1"]
+
+    run_virtual(main)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
-from lightkube.models.core_v1 import Secret
+from lightkube.models.core_v1 import ConfigMap, Secret, Service
 
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -120,6 +120,14 @@ class ApiClient(Protocol):
 
     async def get_secret(self, namespace: str, name: str) -> Secret: ...
 
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap: ...
+
+    async def list_services(self) -> ObjectList[Service]:
+        """Those of all namespaces (LIFE-137)."""
+        ...
+
+    def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]: ...
+
     async def create_event(self, namespace: str, event: Mapping[str, Any]) -> dict[str, Any]: ...
 
     async def patch_event(
@@ -135,6 +143,16 @@ def _decode_node(value: dict[str, Any]) -> Node:
 def _decode_secret(value: dict[str, Any]) -> Secret:
     secret: Secret = msgspec.convert(value, Secret)
     return secret
+
+
+def _decode_config_map(value: dict[str, Any]) -> ConfigMap:
+    config_map: ConfigMap = msgspec.convert(value, ConfigMap)
+    return config_map
+
+
+def _decode_service(value: dict[str, Any]) -> Service:
+    service: Service = msgspec.convert(value, Service)
+    return service
 
 
 def _one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
@@ -277,6 +295,18 @@ class LightkubeApiClient:
     async def get_secret(self, namespace: str, name: str) -> Secret:
         path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
         return _one(_decode_secret, await self._json("GET", path))
+
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        return _one(_decode_config_map, await self._json("GET", path))
+
+    async def list_services(self) -> ObjectList[Service]:
+        return _every(_decode_service, await self._json("GET", "/api/v1/services"))
+
+    async def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]:
+        params = _watching(resource_version)
+        async for kind, value in self._watch("/api/v1/services", params):
+            yield WatchEvent(kind, _one(_decode_service, value))
 
     # -- events --------------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.status import NodeFacts
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pod_objects import PodObjects
 from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.pods.factory import ApiAccess, build_pod_config
@@ -126,7 +127,10 @@ class Kubelet:
     def _build_runtime(self) -> None:
         deps = self.deps
         self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
-        self._runtime_deps = RuntimeDeps(deps.clock, deps.ids, self.recorder, secrets=deps.api)
+        self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
+        self._runtime_deps = RuntimeDeps(
+            deps.clock, deps.ids, self.recorder, self.pod_objects, secrets=deps.api
+        )
         self._runtime_options = runtime_options(
             self.config,
             node_name=deps.node_name,
@@ -134,6 +138,7 @@ class Kubelet:
             root_dir=deps.root_dir,
             container_logs_dir=deps.container_logs_dir,
             memory_capacity_bytes=deps.machine.memory().total_bytes,
+            allocatable=deps.node_facts.allocatable if deps.node_facts else {},
         )
         self.runtime = RuntimeManager(self.client, self._runtime_deps, self._runtime_options)
         self.cache = PodCache(deps.clock)
@@ -322,6 +327,9 @@ class Kubelet:
         ]
         if self.informer is not None:
             parts.append(("node informer", self.informer.run()))
+        if self.pod_objects is not None:
+            parts.append(("services", self.pod_objects.run()))
+        if self.informer is not None:
             parts.append(("first mirrors", self._register_static_pods(self.informer)))
         if self.deps.api is not None and self.deps.node_facts is not None:
             parts.append(("node", self._registrar(self.deps.api, self.deps.node_facts).run()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -151,6 +151,7 @@ def runtime_options(
     root_dir: Path,
     container_logs_dir: Path | None,
     memory_capacity_bytes: int,
+    allocatable: Mapping[str, int],
 ) -> RuntimeOptions:
     """What of the configuration concerns the runtime manager."""
     return RuntimeOptions(
@@ -161,6 +162,7 @@ def runtime_options(
         node_ips=node_ips,
         max_restart_period_s=config.crash_loop_back_off.max_container_restart_period_s,
         memory_capacity_bytes=memory_capacity_bytes,
+        allocatable=allocatable,
         cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
         cgroup_driver=config.cgroup_driver,
         cgroups_per_qos=config.cgroups_per_qos,

@@ -20,7 +20,8 @@ from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, to_dict, uid
 from refkubelet.model.quantity import QuantityError
 from refkubelet.runtime import labels as keys
-from refkubelet.runtime.environment import EnvironmentFacts, VariableError, environment, expand
+from refkubelet.runtime.downward_api import NodeAndPodFacts, VariableError
+from refkubelet.runtime.environment import ApiObjects, EnvironmentFacts, environment, expand
 from refkubelet.runtime.linux_resources import container_resources
 from refkubelet.runtime.mounts import (
     MountError,
@@ -45,7 +46,7 @@ class ConfigError(Exception):
 @dataclass(frozen=True, slots=True)
 class StartSpec:
     """One container to start: `image_ref` is what the image step found, `target_id` the container
-    an ephemeral one aims at."""
+    an ephemeral one aims at, `objects` what its variables refer to (None: no API server)."""
 
     container: Container
     attempt: int
@@ -53,6 +54,7 @@ class StartSpec:
     image_ref: str
     pod_ips: tuple[str, ...] = ()
     target_id: str = ""
+    objects: ApiObjects | None = None
 
 
 def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
@@ -69,14 +71,14 @@ def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: Run
 def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
     container = start.container
     _make_log_directory(container, pod, options)
-    variables = environment(container, pod, _facts(start, pod, deps, options))
+    variables = environment(container, pod, _facts(start, pod, options))
     return cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name=container.name, attempt=start.attempt),
         image=cri.ImageSpec(image=start.image_ref, user_specified_image=container.image or ""),
         command=[expand(text, variables) for text in container.command or []],
         args=[expand(text, variables) for text in container.args or []],
         working_dir=container.workingDir or "",
-        envs=[cri.KeyValue(key=k, value=v.encode()) for k, v in variables.items()],
+        envs=[_key_value(name, value) for name, value in variables.items()],
         mounts=_mounts(start, pod, variables, deps, options),
         labels={**pod_labels(pod), keys.CONTAINER_NAME: container.name},
         annotations=container_annotations(container, pod, start.attempt),
@@ -93,6 +95,10 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
     )
 
 
+def _key_value(name: str, value: str) -> Any:
+    return cri.KeyValue(key=name, value=value.encode(errors="surrogateescape"))
+
+
 def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions) -> None:
     """The runtime writes the log; its directory is the kubelet's to make."""
     meta = pod.metadata
@@ -106,18 +112,15 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
         ) from error
 
 
-def _facts(
-    start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions
-) -> EnvironmentFacts:
+def _facts(start: StartSpec, pod: Pod, options: RuntimeOptions) -> EnvironmentFacts:
     host_network = bool(pod.spec and pod.spec.hostNetwork)
-    return EnvironmentFacts(
+    around = NodeAndPodFacts(
         pod_ips=options.node_ips if host_network else start.pod_ips,
         host_ips=options.node_ips,
         node_name=options.node_name,
-        cpu_capacity_cores=options.cpu_capacity_cores,
-        memory_capacity_bytes=options.memory_capacity_bytes,
-        objects=deps.objects,
+        allocatable=options.allocatable,
     )
+    return EnvironmentFacts(around, start.objects)
 
 
 def _mounts(

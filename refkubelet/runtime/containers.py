@@ -25,6 +25,7 @@ from refkubelet.runtime.backoff import BackoffLimits, BackoffTable, restart_key
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
 from refkubelet.runtime.container_events import ContainerEvents
+from refkubelet.runtime.downward_api import VariableError
 from refkubelet.runtime.hooks import HookError, HookPlace, HookRunner
 from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest
 from refkubelet.runtime.kill import ContainerKiller, Kill
@@ -125,9 +126,11 @@ class ContainerStarter:
         try:
             target_id = target_of(container, pod, where.status)
             image = await self.images.image_of(container)
-            spec = StartSpec(container, attempt, image, ref, where.pod_ips, target_id)
+            source = self._deps.objects
+            objects = await source.of(pod, container) if source is not None else None
+            spec = StartSpec(container, attempt, image, ref, where.pod_ips, target_id, objects)
             config = container_config(spec, pod, self._deps, self._options)
-        except (CriCallError, ConfigError) as error:
+        except (CriCallError, ConfigError, VariableError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
             self._fail(pod, container, text)
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None

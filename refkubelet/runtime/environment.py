@@ -2,42 +2,49 @@
 
 Precedence: env beats envFrom (later sources beat earlier ones) beats service variables. `$(X)` in
 an env value sees services, envFrom and the env entries before it.
+Upstream: kubelet_pods.go: makeEnvironmentVariables.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from lightkube.models.core_v1 import EnvFromSource, EnvVar, ResourceFieldSelector
+from lightkube.models.core_v1 import EnvFromSource, EnvVar, Service
 
-from refkubelet.model.objects import Container, Pod, labels, uid
-from refkubelet.model.objects import annotations as pod_annotations
-from refkubelet.model.quantity import NANO, parse_nano
-from refkubelet.model.resources import container_limits, container_requests
-from refkubelet.runtime.options import ObjectLookup
+from refkubelet.model.objects import Container, Pod, is_static
+from refkubelet.runtime.downward_api import (
+    NodeAndPodFacts,
+    VariableError,
+    pod_field,
+    resource_field,
+)
+from refkubelet.runtime.service_environment import service_environment
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
-_SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")
+CONFIG_MAP: Final = "configmap"
+SECRET: Final = "secret"
+
+ObjectKey = tuple[str, str]  # kind (`configmap`, `secret`) and name, in the pod's namespace
 
 
-class VariableError(Exception):
-    """A variable cannot be made; reason CreateContainerConfigError."""
+@dataclass(frozen=True, slots=True)
+class ApiObjects:
+    """What the API server has for one container: the data of the ConfigMaps and Secrets that it
+    refers to (None: there is no such object), and all services (None: not listed yet)."""
+
+    data: Mapping[ObjectKey, Mapping[str, str] | None] = field(default_factory=dict)
+    services: tuple[Service, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
-    """What variables may refer to. IPs: main family first. Capacities stand in for limits that
-    are not set."""
+    """What variables are made of. `objects` None: there is no API server."""
 
-    pod_ips: tuple[str, ...] = ()
-    host_ips: tuple[str, ...] = ()
-    node_name: str = ""
-    cpu_capacity_cores: int = 0
-    memory_capacity_bytes: int = 0
-    objects: ObjectLookup | None = None
+    around: NodeAndPodFacts = field(default_factory=NodeAndPodFacts)
+    objects: ApiObjects | None = None
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -56,11 +63,26 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replacement, text)
 
 
+def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
+    """The ConfigMaps and Secrets that the container's variables come from, each once."""
+    found: list[ObjectKey] = []
+    for source in container.envFrom or ():
+        if source.configMapRef is not None:
+            found.append((CONFIG_MAP, source.configMapRef.name or ""))
+        elif source.secretRef is not None:
+            found.append((SECRET, source.secretRef.name or ""))
+    for variable in container.env or ():
+        one = variable.valueFrom
+        if one is not None and one.configMapKeyRef is not None:
+            found.append((CONFIG_MAP, one.configMapKeyRef.name or ""))
+        elif one is not None and one.secretKeyRef is not None:
+            found.append((SECRET, one.secretKeyRef.name or ""))
+    return tuple(dict.fromkeys(found))
+
+
 def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
     """All variables of the container. Raises `VariableError` for a missing reference."""
-    result: dict[str, str] = {}
-    if facts.objects is not None:
-        result.update(facts.objects.service_environment(pod))
+    result = _services(pod, facts.objects)
     for source in container.envFrom or []:
         result.update(_from_source(source, pod, facts.objects))
     for variable in container.env or []:
@@ -70,17 +92,25 @@ def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict
     return result
 
 
-def _from_source(source: EnvFromSource, pod: Pod, objects: ObjectLookup | None) -> dict[str, str]:
-    prefix = source.prefix or ""
-    found: dict[str, str] = {}
-    for kind, reference in (("configmap", source.configMapRef), ("secret", source.secretRef)):
-        if reference is None:
-            continue
-        data = _lookup(kind, reference.name or "", pod, objects)
-        if data is None and not reference.optional:
-            raise VariableError(f'{kind} "{reference.name}" not found')
-        found.update({prefix + key: value for key, value in (data or {}).items()})
-    return found
+def _services(pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
+    """A static pod does not wait for the first list of services: the API server may be one."""
+    if objects is None:
+        return {}
+    if objects.services is None and not is_static(pod):
+        raise VariableError(
+            "services have not yet been read at least once, cannot construct envvars"
+        )
+    links = pod.spec is None or pod.spec.enableServiceLinks is not False
+    return service_environment(objects.services or (), _namespace(pod), links=links)
+
+
+def _from_source(source: EnvFromSource, pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
+    reference = source.configMapRef or source.secretRef
+    if reference is None:
+        return {}
+    key = (CONFIG_MAP if source.configMapRef is not None else SECRET, reference.name or "")
+    data = _data(key, pod, objects, optional=bool(reference.optional))
+    return {(source.prefix or "") + name: value for name, value in (data or {}).items()}
 
 
 def _value(
@@ -95,87 +125,48 @@ def _value(
     if source is None:
         return expand(variable.value or "", known)
     if source.fieldRef is not None:
-        return pod_field(source.fieldRef.fieldPath, pod, facts)
+        return pod_field(source.fieldRef.fieldPath, pod, facts.around)
     if source.resourceFieldRef is not None:
-        return resource_field(source.resourceFieldRef, container, pod, facts)
+        return resource_field(source.resourceFieldRef, container, pod, facts.around)
     if source.configMapKeyRef is not None:
         ref = source.configMapKeyRef
-        return _key("configmap", ref.name or "", ref.key, bool(ref.optional), pod, facts)
+        key = (CONFIG_MAP, ref.name or "")
+        return _key_of(key, ref.key, pod, facts.objects, optional=bool(ref.optional))
     if source.secretKeyRef is not None:
         secret = source.secretKeyRef
-        return _key("secret", secret.name or "", secret.key, bool(secret.optional), pod, facts)
+        key = (SECRET, secret.name or "")
+        return _key_of(key, secret.key, pod, facts.objects, optional=bool(secret.optional))
     raise VariableError(
         f"env {variable.name} of container {container.name}: valueFrom names no source that this "
         "kubelet knows (fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef)"
     )
 
 
-def _key(
-    kind: str, name: str, key: str, optional: bool, pod: Pod, facts: EnvironmentFacts
+def _key_of(
+    key: ObjectKey, name: str, pod: Pod, objects: ApiObjects | None, *, optional: bool
 ) -> str | None:
-    data = _lookup(kind, name, pod, facts.objects)
-    if data is None and not optional:
-        raise VariableError(f'{kind} "{name}" not found')
-    if data is not None and key in data:
-        return data[key]
+    data = _data(key, pod, objects, optional=optional)
+    if data is not None and name in data:
+        return data[name]
     if optional:
         return None
-    namespace = pod.metadata.namespace if pod.metadata else ""
-    label = "ConfigMap" if kind == "configmap" else "Secret"
-    raise VariableError(f"couldn't find key {key} in {label} {namespace}/{name}")
+    kind = "ConfigMap" if key[0] == CONFIG_MAP else "Secret"
+    raise VariableError(f"couldn't find key {name} in {kind} {_namespace(pod)}/{key[1]}")
 
 
-def _lookup(
-    kind: str, name: str, pod: Pod, objects: ObjectLookup | None
+def _data(
+    key: ObjectKey, pod: Pod, objects: ApiObjects | None, *, optional: bool
 ) -> Mapping[str, str] | None:
+    """The object's data; None when it does not exist and need not."""
+    kind, name = key
     if objects is None:
-        return None
-    namespace = (pod.metadata.namespace if pod.metadata else "") or ""
-    get = objects.config_map if kind == "configmap" else objects.secret
-    return get(namespace, name)
+        kind = "configMap" if kind == CONFIG_MAP else kind
+        raise VariableError(f"couldn't get {kind} {_namespace(pod)}/{name}, no kubeClient defined")
+    data = objects.data.get(key)
+    if data is None and not optional:
+        raise VariableError(f'{kind} "{name}" not found')
+    return data
 
 
-def pod_field(path: str, pod: Pod, facts: EnvironmentFacts) -> str:
-    """A field of the pod by its path (downward API). Raises `VariableError`."""
-    meta, spec = pod.metadata, pod.spec
-    simple = {
-        "metadata.name": meta.name if meta else "",
-        "metadata.namespace": meta.namespace if meta else "",
-        "metadata.uid": uid(pod),
-        "spec.nodeName": (spec.nodeName if spec else None) or facts.node_name,
-        "spec.serviceAccountName": spec.serviceAccountName if spec else "",
-        "status.hostIP": next(iter(facts.host_ips), ""),
-        "status.hostIPs": ",".join(facts.host_ips),
-        "status.podIP": next(iter(facts.pod_ips), ""),
-        "status.podIPs": ",".join(facts.pod_ips),
-    }
-    if path in simple:
-        return simple[path] or ""
-    if match := _SUBSCRIPT.match(path):
-        values = labels(pod) if match.group(1) == "labels" else pod_annotations(pod)
-        return values.get(match.group(2), "")
-    raise VariableError(f"unsupported fieldPath: {path}")
-
-
-def resource_field(
-    selector: ResourceFieldSelector, container: Container, pod: Pod, facts: EnvironmentFacts
-) -> str:
-    """A request or limit of a container, divided and rounded up; a limit that is not set reads as
-    the node's capacity."""
-    spec = pod.spec
-    everyone = [*(spec.containers or []), *(spec.initContainers or [])] if spec else []
-    name = selector.containerName or container.name
-    target = next((c for c in everyone if c.name == name), container)
-    which, _, resource = selector.resource.partition(".")
-    capacity = {
-        "cpu": facts.cpu_capacity_cores * NANO,
-        "memory": facts.memory_capacity_bytes * NANO,
-    }
-    if which == "limits":
-        amount = container_limits(target).get(resource, capacity.get(resource, 0))
-    elif which == "requests":
-        amount = container_requests(target).get(resource, 0)
-    else:
-        raise VariableError(f"unsupported container resource: {selector.resource}")
-    divisor = parse_nano(str(selector.divisor or "1")) or NANO
-    return str(-(-amount // divisor))
+def _namespace(pod: Pod) -> str:
+    return (pod.metadata.namespace if pod.metadata else "") or ""

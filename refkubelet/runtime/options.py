@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod
+from refkubelet.model.objects import Container, Pod
+from refkubelet.runtime.environment import ApiObjects
 from refkubelet.runtime.image_records import VerificationPolicy
 from refkubelet.runtime.pull_secrets import SecretReader
 from simtime import Clock, Ids
@@ -65,7 +66,7 @@ class RuntimeOptions:
     node_ips: tuple[str, ...] = ()
     max_restart_period_s: float = 300.0  # crashLoopBackOff.maxContainerRestartPeriod (BACK-013)
     memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
-    cpu_capacity_cores: int = 0
+    allocatable: Mapping[str, int] = field(default_factory=dict)  # nano units
     cgroup_root: str = "/kubepods"  # the parent of the QoS groups
     cgroup_driver: str = "cgroupfs"
     cgroups_per_qos: bool = True
@@ -80,14 +81,12 @@ class RuntimeOptions:
     gc: GcOptions = field(default_factory=GcOptions)
 
 
-class ObjectLookup(Protocol):
-    """ConfigMaps, Secrets and services as environment variables need them (LIFE-137)."""
+class ObjectSource(Protocol):
+    """What the API server has for the variables of a container (LIFE-137)."""
 
-    def config_map(self, namespace: str, name: str) -> Mapping[str, str] | None: ...
-
-    def secret(self, namespace: str, name: str) -> Mapping[str, str] | None: ...
-
-    def service_environment(self, pod: Pod) -> Mapping[str, str]: ...
+    async def of(self, pod: Pod, container: Container) -> ApiObjects:
+        """Raises `VariableError`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +97,5 @@ class RuntimeDeps:
     clock: Clock
     ids: Ids
     events: EventRecorder
-    objects: ObjectLookup | None = None
+    objects: ObjectSource | None = None
     secrets: SecretReader | None = None

@@ -1,0 +1,106 @@
+"""What a container may be told about its own pod: fields, and requests and limits. LIFE-137. Pure.
+
+Upstream: kubelet_pods.go: podFieldSelectorRuntimeValue, containerResourceRuntimeValue;
+kubelet_resources.go: defaultPodLimitsForDownwardAPI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lightkube.models.core_v1 import ResourceFieldSelector
+
+from refkubelet.model.objects import Container, Pod, labels, uid
+from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.model.resources import container_limits, container_requests, pod_level
+
+_SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")
+DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
+PODS_OWN: Final = ("cpu", "memory")  # what spec.resources of a pod may limit, of those
+
+
+class VariableError(Exception):
+    """A variable cannot be made; reason CreateContainerConfigError."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAndPodFacts:
+    """What variables may refer to besides the pod. IPs: main family first. `allocatable` (nano
+    units) stands in for limits that are not set."""
+
+    pod_ips: tuple[str, ...] = ()
+    host_ips: tuple[str, ...] = ()
+    node_name: str = ""
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+
+
+def pod_field(path: str, pod: Pod, facts: NodeAndPodFacts) -> str:
+    """A field of the pod by its path. Raises `VariableError`."""
+    meta, spec = pod.metadata, pod.spec
+    simple = {
+        "metadata.name": meta.name if meta else "",
+        "metadata.namespace": meta.namespace if meta else "",
+        "metadata.uid": uid(pod),
+        "spec.nodeName": (spec.nodeName if spec else None) or facts.node_name,
+        "spec.serviceAccountName": spec.serviceAccountName if spec else "",
+        "status.hostIP": next(iter(facts.host_ips), ""),
+        "status.hostIPs": ",".join(facts.host_ips),
+        "status.podIP": next(iter(facts.pod_ips), ""),
+        "status.podIPs": ",".join(facts.pod_ips),
+    }
+    if path in simple:
+        return simple[path] or ""
+    if match := _SUBSCRIPT.match(path):
+        values = labels(pod) if match.group(1) == "labels" else pod_annotations(pod)
+        return values.get(match.group(2), "")
+    raise VariableError(f"field label not supported: {path}")
+
+
+def resource_field(
+    selector: ResourceFieldSelector, container: Container, pod: Pod, facts: NodeAndPodFacts
+) -> str:
+    """A request or limit of a container, divided and rounded up.
+
+    An unset limit of CPU, memory or ephemeral storage reads as the pod-level one, else as the
+    node's allocatable; not so that of an init container asked for by its name.
+    Raises `VariableError`.
+    """
+    target, defaulted = _container(selector, container, pod)
+    which, _, resource = selector.resource.partition(".")
+    known = resource in DEFAULTED or resource.startswith("hugepages-")
+    if which not in ("limits", "requests") or not known:
+        raise VariableError(f"unsupported container resource : {selector.resource}")
+    if which == "requests":
+        amount = container_requests(target).get(resource, 0)
+    else:
+        amount = container_limits(target).get(resource, 0)
+        if not amount and defaulted and resource in DEFAULTED:
+            amount = _default_limit(resource, pod, facts)
+    divisor = parse_nano(str(selector.divisor or "1")) or NANO
+    return str(-(-amount // divisor))
+
+
+def _container(
+    selector: ResourceFieldSelector, container: Container, pod: Pod
+) -> tuple[Container, bool]:
+    """The container meant, and whether its limits have defaults."""
+    name, spec = selector.containerName, pod.spec
+    if not name or spec is None:
+        return container, True
+    for found in spec.containers:
+        if found.name == name:
+            return found, True
+    for found in spec.initContainers or ():
+        if found.name == name:
+            return found, False
+    raise VariableError(f"container {name} not found")
+
+
+def _default_limit(resource: str, pod: Pod, facts: NodeAndPodFacts) -> int:
+    allocatable = facts.allocatable.get(resource, 0)
+    own = pod_level(pod, "limits").get(resource, 0) if resource in PODS_OWN else 0
+    return own if own and resource in facts.allocatable else allocatable

@@ -23,7 +23,7 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeV
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
-from fakecri.endpoint import socket_path
+from fakecri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
 from fakecri.faults import Rule
 from fakecri.images import ImageStore
@@ -285,6 +285,7 @@ def serve(
     own_directory = None if listen and control else Path(tempfile.mkdtemp(prefix="fakecri-"))
     listen = listen or f"unix://{own_directory}/cri.sock"
     control = control or f"unix://{own_directory}/ctl.sock"
+    require_two_sockets(listen, control)
     try:
         loop: asyncio.AbstractEventLoop = (
             ManualLoop() if clock == "manual" else asyncio.new_event_loop()

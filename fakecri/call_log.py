@@ -1,7 +1,7 @@
 """Writes every CRI call that passes to a file, one JSON line a call.
 
-The lines have the fields of the recorded kubelet runs: `t_start`, `t_end` (seconds since the log
-began), `method`, `deadline_s` (null: none), `request`, and `response` or `error` {code, message}.
+The lines have the fields of the recorded kubelet runs: `t_start`, `t_end` (seconds since the
+start), `method`, `deadline_s` (null: none), `request`, and `response` or `error` {code, message}.
 A stream writes one line a message and a last one with their number. What must never happen here:
 a call fails or changes because it is written down, or a password is written (CRI-097).
 """
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 class CallLog:
     """A `CriTarget` that passes calls on to `target` and appends them to `path`.
 
-    Raises: OSError if the file cannot be opened. Existing lines stay.
+    Times count from `t0_s` of the clock (None: now). Raises: OSError if the file cannot be opened.
+    Existing lines stay.
     """
 
-    def __init__(self, target: CriTarget, path: Path, clock: Clock) -> None:
+    def __init__(
+        self, target: CriTarget, path: Path, clock: Clock, *, t0_s: float | None = None
+    ) -> None:
         self._target = target
         self._clock = clock
-        self._start_s = clock.monotonic_s()
+        self._start_s = clock.monotonic_s() if t0_s is None else t0_s
         self._file: TextIO = path.open("a", encoding="utf-8", buffering=1)
 
     async def call(

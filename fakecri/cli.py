@@ -103,7 +103,21 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
         )
+        command.add_argument(
+            "--keep-calls",
+            type=_positive,
+            default=100_000,
+            metavar="N",
+            help="calls that questions and assertions look at: the last N (default: %(default)s)",
+        )
     return parser
+
+
+def _positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
+    return int(text)
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
@@ -122,6 +136,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
             node=FakeNode(image_root=str(arguments.image_root)),
             images=DEFAULT_IMAGES if listed is None else listed,
             write_logs=True,
+            call_limit=arguments.keep_calls,
         )
         if script is not None:
             apply_script(script, cri)
@@ -142,7 +157,7 @@ async def _proxy(arguments: argparse.Namespace) -> None:
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:
-            proxy = RecordingProxy(upstream)
+            proxy = RecordingProxy(upstream, call_limit=arguments.keep_calls)
             if arguments.script:
                 apply_script(load_script(arguments.script, faults_only=True), proxy)
             await _check_upstream(upstream)
@@ -170,12 +185,16 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     """Serve until SIGINT or SIGTERM; the sockets are removed at the end."""
     from fakecri.call_log import CallLog
     from fakecri.control.api import serve_control
-    from fakecri.endpoint import EndpointError
+    from fakecri.endpoint import EndpointError, require_two_sockets
     from fakecri.server import serve
     from simtime import ManualLoop
 
     if getattr(arguments, "clock", "real") == "manual" and not arguments.control:
         raise CommandError("--clock manual: time would stand still for ever; give --control too")
+    try:
+        require_two_sockets(arguments.listen, arguments.control)
+    except EndpointError as error:
+        raise CommandError(str(error)) from None
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -185,7 +204,8 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     async with AsyncExitStack() as stack:
         if arguments.record:
             try:
-                log = CallLog(target, arguments.record, instrumented.clock)
+                t0_s = instrumented.recorder.t0_s
+                log = CallLog(target, arguments.record, instrumented.clock, t0_s=t0_s)
             except OSError as error:
                 raise CommandError(
                     f"cannot write --record {arguments.record}: {(error.strerror or '').lower()}"

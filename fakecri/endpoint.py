@@ -43,6 +43,15 @@ def socket_path(endpoint: str) -> Path:
     return Path(path)
 
 
+def require_two_sockets(listen: str, control: str | None) -> None:
+    """Raises: EndpointError if the CRI and its control were to be served on the same socket."""
+    if control and socket_path(listen).resolve() == socket_path(control).resolve():
+        raise EndpointError(
+            f"listen and control are both {listen}: the CRI and its control need a socket "
+            "each; choose another path for one of them"
+        )
+
+
 def listener(path: Path) -> str | None:
     """Who listens on the socket at `path` ("pid 12 (containerd)"); None: nobody does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

@@ -19,11 +19,14 @@ from simtime import Clock, RealClock
 class RecordingProxy(Instrumented):
     """A `CriTarget` that passes calls on to `upstream`, records them and applies fault rules.
 
-    `clock`: default the machine's own. Serve it with `fakecri.server.serve`.
+    `clock`: default the machine's own. `call_limit`: so many calls are kept on record. Serve it
+    with `fakecri.server.serve`.
     """
 
-    def __init__(self, upstream: CriTarget, *, clock: Clock | None = None) -> None:
-        super().__init__(clock or RealClock())
+    def __init__(
+        self, upstream: CriTarget, *, clock: Clock | None = None, call_limit: int = 100_000
+    ) -> None:
+        super().__init__(clock or RealClock(), call_limit=call_limit)
         self.upstream = upstream
 
     async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:

@@ -185,6 +185,11 @@ class Recorder:
         """How many calls of each method there ever were, also those that are kept no longer."""
         self._last: dict[tuple[str, bytes], bytes] = {}
 
+    @property
+    def t0_s(self) -> float:
+        """When the recorder was made, on the clock of its calls."""
+        return self._t0_s
+
     def begin(self, method: str, request: Message, now_s: float, deadline_s: float | None) -> Call:
         """Write down that a call has arrived; `finish` ends it."""
         self._seq += 1

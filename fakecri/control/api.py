@@ -1,7 +1,8 @@
 """What the control socket can do, as functions from a request to a response. No sockets here.
 
 Every route is a row of `ROUTES`; `GET /v1` lists them. Bodies are JSON or YAML and are read as
-strictly as script files. Mistakes are 400, what does not exist 404, what this target or clock
+strictly as script files. Times are seconds since the target was made, as in failure texts and in
+files of `--record`. Mistakes are 400, what does not exist 404, what this target or clock
 cannot do 409, a failed assertion 412; each answers `{"error": text}`. What must never happen
 here: half of a request takes effect.
 """
@@ -22,7 +23,7 @@ from fakecri.faults import Rule
 from fakecri.objects import Container, Sandbox
 from fakecri.script import apply_script, read_script
 from fakecri.yaml_reader import ScriptError, Value, parse_yaml
-from simtime import Clock, ManualLoop, format_rfc3339
+from simtime import ManualLoop, format_rfc3339
 
 if TYPE_CHECKING:
     from fakecri.fake import FakeCRI
@@ -118,14 +119,17 @@ class Control:
 
     def list_calls(self, request: Request) -> Response:
         wanted, limit = _call_query(request.query)
-        found = self.target.calls(**wanted)
+        found = self.target.calls(**self._on_clock(wanted))
+        t0_s = self.target.recorder.t0_s
         found = found[max(0, len(found) - limit) :] if limit is not None else found
-        lines = "".join(json.dumps(call_row(call), separators=(",", ":")) + "\n" for call in found)
+        lines = "".join(
+            json.dumps(call_row(call, t0_s), separators=(",", ":")) + "\n" for call in found
+        )
         return Response(lines=lines)
 
     def count_calls(self, request: Request) -> Response:
         wanted, _ = _call_query(request.query)
-        return Response({"count": self.target.count(**wanted)})
+        return Response({"count": self.target.count(**self._on_clock(wanted))})
 
     def clear_calls(self, request: Request) -> Response:
         count = self.target.count()
@@ -140,22 +144,32 @@ class Control:
             "order": self.target.assert_order,
             "series": self.target.assert_series,
         }
-        checks[kind](**arguments)
+        if kind == "order":
+            steps = arguments["steps"]
+            arguments["steps"] = [s if isinstance(s, str) else self._on_clock(s) for s in steps]
+        checks[kind](**self._on_clock(arguments))
         return Response({"ok": True})
+
+    def _on_clock(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The same with `since_s` as the target's clock has it."""
+        if "since_s" not in arguments:
+            return arguments
+        return {**arguments, "since_s": arguments["since_s"] + self.target.recorder.t0_s}
 
     # -- state, node, actions ------------------------------------------------------------------
 
     def state(self, request: Request) -> Response:
         cri = self._fake()
         rules = [rule_row(self._number(rule), rule) for rule in self.target.rules()]
-        calls = self.target.recorder.last(1)
+        totals = self.target.recorder.totals
+        kept = self.target.count()
         return Response(
             {
                 "kind": "proxy" if cri is None else "fake",
-                "clock": clock_row(self.target.clock, self._loop),
+                "clock": self._clock_row(),
                 **({} if cri is None else state_of(cri)),
                 "rules": rules,
-                "calls_seen": calls[0].seq if calls else 0,
+                "calls": {"seen": totals.total(), "kept": kept, "by_method": dict(totals)},
             }
         )
 
@@ -190,7 +204,7 @@ class Control:
     # -- time ----------------------------------------------------------------------------------
 
     def clock(self, request: Request) -> Response:
-        return Response(clock_row(self.target.clock, self._loop))
+        return Response(self._clock_row())
 
     async def advance(self, request: Request) -> Response:
         duration_s = read_seconds(_body(request), "advance_s")
@@ -200,7 +214,16 @@ class Control:
                 "by: fakecri serve --clock manual"
             )  # fmt: skip
         await self._loop.advance(duration_s)
-        return Response(clock_row(self.target.clock, self._loop))
+        return Response(self._clock_row())
+
+    def _clock_row(self) -> dict[str, Any]:
+        """What time it is; `mode` manual: it stands still until advanced."""
+        clock = self.target.clock
+        return {
+            "mode": "real" if self._loop is None else "manual",
+            "now": format_rfc3339(clock.wall_ns(), digits=9),
+            "since_start_s": round(clock.monotonic_s() - self.target.recorder.t0_s, 9),
+        }
 
     def index(self, request: Request) -> Response:
         return Response({f"{r.method} {r.path}": r.summary for r in ROUTES})
@@ -239,15 +262,6 @@ ROUTES: Final = (
     Route("GET", "/v1/clock", Control.clock, "what time it is"),
     Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass"),
 )  # fmt: skip
-
-
-def clock_row(clock: Clock, loop: ManualLoop | None) -> dict[str, Any]:
-    """The time of a target; `mode` manual: it stands still until advanced."""
-    return {
-        "mode": "real" if loop is None else "manual",
-        "now": format_rfc3339(clock.wall_ns(), digits=9),
-        "monotonic_s": round(clock.monotonic_s(), 9),
-    }
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ def print_plain(verb: str, answer: Any, *, as_json: bool = False) -> None:
     elif verb in ("clear", "remove") and "removed" in answer:
         print(f"removed {answer['removed']}")
     elif verb in ("clock", "advance"):
-        print(f"{answer['now']} ({answer['mode']}, {answer['monotonic_s']:.3f} s)")
+        print(f"{answer['now']} ({answer['mode']}, {answer['since_start_s']:.3f} s)")
     elif verb == "assert" or "done" in answer:
         print("ok")
     else:

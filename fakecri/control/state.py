@@ -102,11 +102,12 @@ def rule_row(number: int, rule: Rule) -> dict[str, Any]:
     }
 
 
-def call_row(call: Call) -> dict[str, Any]:
-    """One call in the form of the recorded kubelet runs, and what it was about."""
+def call_row(call: Call, t0_s: float) -> dict[str, Any]:
+    """One call in the form of the recorded kubelet runs, and what it was about; its times are
+    seconds after `t0_s`."""
     return {
         "seq": call.seq,
-        **call.to_dict(),
+        **call.to_dict(t0_s=t0_s),
         "pod": call.pod,
         "container": call.container,
         "attempt": call.attempt,

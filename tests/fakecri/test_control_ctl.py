@@ -273,7 +273,7 @@ def test_a_control_socket_that_cannot_be_is_one_line(
     assert main([*words, f"unix://{tmp_path}/nowhere/ctl"]) == 2
     assert f"the directory {tmp_path}/nowhere does not exist" in capsys.readouterr().err
     assert main([*words, f"unix://{tmp_path}/cri"]) == 2
-    assert "listens there already" in capsys.readouterr().err
+    assert "listen and control are both" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

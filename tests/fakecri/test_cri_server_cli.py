@@ -18,6 +18,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri.cli import main
+from fakecri.control.client import ControlClient
 from fakecri.server import GrpcUpstream
 
 COMMAND = [sys.executable, "-m", "fakecri"]
@@ -213,3 +214,37 @@ def test_help_needs_no_heavy_import() -> None:
     )
     assert done.stdout.startswith("usage: fakecri")
     assert done.stdout.endswith("[]\n")
+
+
+def test_the_cri_and_its_control_need_a_socket_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = f"unix://{tmp_path}/cri.sock"
+    assert main(["serve", "--listen", same, "--control", f"{tmp_path}/./cri.sock"]) == 2
+    assert f"listen and control are both {same}" in capsys.readouterr().err
+
+
+async def test_ctl_and_record_tell_the_same_seconds_since_the_start(tmp_path: Path) -> None:
+    listen, control = f"unix://{tmp_path}/cri.sock", f"unix://{tmp_path}/ctl.sock"
+    record = tmp_path / "calls.jsonl"
+    sockets = ("--listen", listen, "--control", control)
+    async with (
+        running("serve", *sockets, "--record", str(record), "--keep-calls", "2"),
+        GrpcUpstream(listen) as client,
+    ):
+        for _ in range(3):
+            await client.call("Version", cri.VersionRequest(), timeout_s=5)
+        ask = ControlClient(control).request
+        kept = ask("GET", "/v1/calls")
+        written = [json.loads(line) for line in record.read_text().splitlines()]
+        assert [row["t_start"] for row in kept] == pytest.approx(
+            [row["t_start"] for row in written[1:]], abs=0.01
+        )
+        later = {"since_s": kept[1]["t_start"] - 1e-4}
+        assert ask("GET", "/v1/calls", query=later)[-1]["seq"] == 3
+        assert ask("GET", "/v1/state")["calls"] == {
+            "seen": 3,
+            "kept": 2,
+            "by_method": {"Version": 3},
+        }
+        assert 0 <= kept[1]["t_start"] <= ask("GET", "/v1/clock")["since_start_s"] < 60

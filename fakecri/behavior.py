@@ -2,18 +2,24 @@
 
 Every behaviour is a frozen value with a constructor that reads like a sentence (`exits(1,
 after_s=2)`), and travels to and from plain dicts, so that scenario and script files hold the same
-things. Units: seconds after the start of the container, bytes, thousandths of a CPU.
+things (`behavior_data`). Units: seconds after the start of the container, bytes, thousandths of a
+CPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fakecri import stop_signals
 
+if TYPE_CHECKING:
+    from fakecri.streaming.commands import Program
+
 FOREVER: Final = float("inf")
+PROTOCOLS: Final = ("http", "https", "grpc", "tcp")
+HEALTH: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 Curve: TypeAlias = tuple[tuple[float, int], ...]
 """A step function: (seconds after start, value), in rising order of time."""
 
@@ -41,6 +47,8 @@ class Stops:
 
     code: int | None = None
     after_s: float = 0.0
+    reason: str = ""  # "": as the runtime names that code (CRI-070)
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,10 @@ class Prints:
     at_s: float = 0.0
     stream: str = "stdout"
 
+    def __post_init__(self) -> None:
+        if self.stream not in ("stdout", "stderr"):
+            raise BehaviorError(f"prints.stream: wanted stdout or stderr, got {self.stream!r}")
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -77,18 +89,74 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Replies:
-    """Answers ExecSync of `command` (None: of every command) while `from_s` <= age < `until_s`.
+class ExecContext:
+    """What a handler of `replies` is told of one exec. Times are seconds, `age_s` since the start
+    of the container; `given_before`: answers of this rule to this container; `limit_s`: the time
+    limit of the exec, None for none."""
 
-    `answers` are given in turn, the last one repeats. `handler(command) -> Reply` decides instead,
-    where plain data does not reach.
+    command: tuple[str, ...]
+    pod: str = ""
+    namespace: str = ""
+    container: str = ""
+    attempt: int = 0
+    age_s: float = 0.0
+    given_before: int = 0
+    limit_s: float | None = None
+
+
+Answer: TypeAlias = "Reply | int"
+"""What a handler gives: a reply, or the exit code alone."""
+ReplyHandler: TypeAlias = Callable[[ExecContext], "Answer | Awaitable[Answer]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Answers exec of `command` (None: of every command) while `from_s` <= age < `until_s`.
+
+    `answers` are given in turn, the last one repeats. `handler(context)` decides instead, where
+    plain data does not reach; it may be async.
     """
 
     command: tuple[str, ...] | None = None
     answers: tuple[Reply, ...] = (Reply(),)
     from_s: float = 0.0
     until_s: float = FOREVER
-    handler: Callable[[Sequence[str]], Reply] | None = None
+    handler: ReplyHandler | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Serves:
+    """Listens on a TCP port of its pod while `from_s` <= age < `until_s`.
+
+    `protocol`: `http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends
+    it). An HTTP request for `path` (None: for every path) is answered with `status`, `location`
+    (a redirect's) and `body`, a health check of `service` (None: of every one) with `health`, both
+    after `delay_s`. Of several rules of a port the last one that fits answers; a path that none
+    fits is 404, a service NOT_FOUND.
+    """
+
+    port: int
+    protocol: str = "http"
+    status: int = 200
+    path: str | None = None
+    location: str = ""
+    body: str = ""
+    service: str | None = None
+    health: str = "SERVING"
+    delay_s: float = 0.0
+    from_s: float = 0.0
+    until_s: float = FOREVER
+
+    def __post_init__(self) -> None:
+        wanted = {
+            "port": (1 <= self.port <= 65535, "1 to 65535"),
+            "status": (100 <= self.status <= 599, "100 to 599"),
+            "protocol": (self.protocol in PROTOCOLS, f"one of {', '.join(PROTOCOLS)}"),
+            "health": (self.health in HEALTH, f"one of {', '.join(HEALTH)}"),
+        }
+        for name, (holds, what) in wanted.items():
+            if not holds:
+                raise BehaviorError(f"serves.{name}: wanted {what}, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +166,7 @@ class Uses:
     memory: Curve = ()
     cpu: Curve = ()
     disk: Curve = ()
-    pids: int = 1
+    pids: int | Curve = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +174,34 @@ class StartFails:
     """StartContainer fails: exit code 128, reason StartError (CRI-056)."""
 
     message: str = "failed to create containerd task: exec: not found"
+
+
+@dataclass(frozen=True, slots=True)
+class StartHangs:
+    """StartContainer takes `for_s` seconds; for ever: until its caller gives up, and then it has
+    failed."""
+
+    for_s: float = FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAfter:
+    """Exec of `command` (None: of every one) fails with 1 for the first `after_s` seconds."""
+
+    after_s: float = 0.0
+    command: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Its main process is one of the programs that exec reaches, the small `sh` among them.
+
+    It runs `command` (default: the command and arguments of the container), writes to the log and
+    ends with its exit code. `program(Invocation)` is run instead, where plain data does not reach.
+    """
+
+    command: tuple[str, ...] | None = None
+    program: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +225,12 @@ Behavior: TypeAlias = (
     | Ignores
     | Prints
     | Replies
+    | Serves
     | Uses
     | StartFails
+    | StartHangs
+    | ReadyAfter
+    | Runs
     | OomKillsChild
     | WritesTerminationMessage
 )
@@ -141,8 +241,12 @@ KINDS: Final[Mapping[str, type[Any]]] = {
     "ignores": Ignores,
     "prints": Prints,
     "replies": Replies,
+    "serves": Serves,
     "uses": Uses,
     "start_fails": StartFails,
+    "start_hangs": StartHangs,
+    "ready_after": ReadyAfter,
+    "runs": Runs,
     "oom_kills_child": OomKillsChild,
     "writes_termination_message": WritesTerminationMessage,
 }
@@ -153,10 +257,12 @@ def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str
     return Exits(code, after_s, reason, message)
 
 
-def stops(code: int | None = None, *, after_s: float = 0.0) -> Stops:
+def stops(
+    code: int | None = None, *, after_s: float = 0.0, reason: str = "", message: str = ""
+) -> Stops:
     """On the stop signal the container ends with `code` (None: as killed by the signal, 143 for
     SIGTERM), after `after_s` seconds."""
-    return Stops(code, after_s)
+    return Stops(code, after_s, reason, message)
 
 
 def ignores(signal: str = "SIGTERM", *, for_s: float = FOREVER) -> Ignores:
@@ -179,12 +285,44 @@ def replies(
     answers: Sequence[Reply] = (),
     from_s: float = 0.0,
     until_s: float = FOREVER,
-    handler: Callable[[Sequence[str]], Reply] | None = None,
+    handler: ReplyHandler | None = None,
 ) -> Replies:
-    """The container answers ExecSync of `command` (a list, or words in one string)."""
-    words = tuple(command.split() if isinstance(command, str) else command or ()) or None
+    """The container answers exec of `command` (a list, or words in one string; None: of all).
+
+    `handler(context: ExecContext)` gives a Reply or an exit code, and may be async.
+    """
     given = tuple(answers) or (Reply(exit_code, stdout, stderr, delay_s),)
-    return Replies(words, given, from_s, until_s, handler)
+    return Replies(_words(command), given, from_s, until_s, handler)
+
+
+def serves(
+    port: int,
+    protocol: str = "http",
+    status: int = 200,
+    *,
+    path: str | None = None,
+    location: str = "",
+    body: str = "",
+    service: str | None = None,
+    health: str = "SERVING",
+    delay_s: float = 0.0,
+    from_s: float = 0.0,
+    until_s: float = FOREVER,
+) -> Serves:
+    """The container listens on a port of its pod: see `Serves`."""
+    return Serves(
+        port,
+        protocol,
+        status,
+        path,
+        location,
+        body,
+        service,
+        health,
+        delay_s,
+        from_s,
+        until_s,
+    )
 
 
 def uses(
@@ -192,15 +330,37 @@ def uses(
     memory_bytes: int | Sequence[tuple[float, int]] = (),
     cpu_millicores: int | Sequence[tuple[float, int]] = (),
     disk_bytes: int | Sequence[tuple[float, int]] = (),
-    pids: int = 1,
+    pids: int | Sequence[tuple[float, int]] = 1,
 ) -> Uses:
-    """The container uses this much: a constant, or a curve of (seconds after start, value)."""
-    return Uses(_curve(memory_bytes), _curve(cpu_millicores), _curve(disk_bytes), pids)
+    """The container uses this much: a constant, or a curve of (seconds after start, value).
+
+    A container whose memory exceeds its limit is killed for it (OOMKilled, 137).
+    """
+    processes = pids if isinstance(pids, int) else curve(pids)
+    return Uses(curve(memory_bytes), curve(cpu_millicores), curve(disk_bytes), processes)
 
 
 def start_fails(message: str = StartFails().message) -> StartFails:
     """StartContainer fails with this text."""
     return StartFails(message)
+
+
+def start_hangs(for_s: float = FOREVER) -> StartHangs:
+    """StartContainer takes `for_s` seconds (default: until the caller gives up)."""
+    return StartHangs(for_s)
+
+
+def ready_after(after_s: float, command: Sequence[str] | str | None = None) -> ReadyAfter:
+    """Exec of `command` (default: of every command) fails with 1 until then; what it answers later
+    is what it would answer without this."""
+    return ReadyAfter(after_s, _words(command))
+
+
+def runs(what: Sequence[str] | str | Program | None = None) -> Runs:
+    """The container's main process is run by the fake: its own command, another one, or a Python
+    `program(Invocation) -> exit code`, which may be async. SIGTERM ends it as any container; with
+    `ignores()` a program can wait for `run.stop` and end by itself."""
+    return Runs(program=what) if callable(what) else Runs(_words(what))
 
 
 def oom_kills_child(*, at_s: float = 0.0) -> OomKillsChild:
@@ -213,7 +373,12 @@ def writes_termination_message(text: str) -> WritesTerminationMessage:
     return WritesTerminationMessage(text)
 
 
-def _curve(value: int | Sequence[tuple[float, int]]) -> Curve:
+def _words(command: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    return tuple(command.split() if isinstance(command, str) else command or ()) or None
+
+
+def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
+    """A constant, or points in any order, as a curve."""
     if isinstance(value, int):
         return ((0.0, value),)
     return tuple(sorted((float(at_s), int(amount)) for at_s, amount in value))
@@ -231,90 +396,3 @@ def at(curve: Curve, age_s: float) -> int:
             break
         value = amount
     return value
-
-
-def to_dict(behavior: Behavior) -> dict[str, Any]:
-    """Plain data: `{"exits": {"code": 1, "after_s": 2.0}}`; fields at their default are left out.
-
-    Raises: BehaviorError for a behaviour with a Python handler.
-    """
-    if isinstance(behavior, Replies) and behavior.handler is not None:
-        raise BehaviorError("replies(handler=...) is Python code and has no plain-data form")
-    name = next(n for n, kind in KINDS.items() if type(behavior) is kind)
-    given = {
-        f.name: _plain(getattr(behavior, f.name))
-        for f in fields(behavior)
-        if getattr(behavior, f.name) != f.default
-    }
-    return {name: given}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Reply):
-        return asdict(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def from_dict(value: Mapping[str, Any]) -> Behavior:
-    """The behaviour of `{"exits": {"code": 1}}`. Raises BehaviorError, which names the place."""
-    if len(value) != 1:
-        raise BehaviorError(f"wanted one behaviour, got the keys {sorted(value)}")
-    name, given = next(iter(value.items()))
-    if name not in KINDS:
-        raise BehaviorError(f"unknown behaviour {name!r}; wanted one of {', '.join(KINDS)}")
-    if not isinstance(given, Mapping):
-        raise BehaviorError(f"{name}: wanted a mapping of its fields, got {given!r}")
-    kind = KINDS[name]
-    known = {f.name: f for f in fields(kind) if f.name != "handler"}
-    for key in given:
-        if key not in known:
-            raise BehaviorError(f"{name}: unknown field {key!r}; wanted one of {', '.join(known)}")
-    try:
-        behavior: Behavior = kind(**{key: _typed(name, key, item) for key, item in given.items()})
-    except TypeError as error:
-        raise BehaviorError(f"{name}: {error}") from None
-    return behavior
-
-
-MAX_EXIT_CODE: Final = 255
-_NUMBERS: Final = frozenset({"code", "after_s", "for_s", "at_s", "from_s", "until_s", "pids"})
-
-
-def _typed(name: str, key: str, value: Any) -> Any:
-    if key in _NUMBERS:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BehaviorError(f"{name}.{key}: wanted a number, got {value!r}")
-        if value < 0:
-            raise BehaviorError(f"{name}.{key}: wanted 0 or more, got {value!r}")
-        if key == "code" and (value > MAX_EXIT_CODE or value != int(value)):
-            raise BehaviorError(f"{name}.code: wanted 0 to {MAX_EXIT_CODE}, got {value!r}")
-        return value
-    if key in ("memory", "cpu", "disk"):
-        return _typed_curve(name, key, value)
-    if key == "answers":
-        return tuple(_typed_reply(name, item) for item in value)
-    if key == "command":
-        return tuple(value.split() if isinstance(value, str) else value)
-    if not isinstance(value, str):
-        raise BehaviorError(f"{name}.{key}: wanted a text, got {value!r}")
-    return value
-
-
-def _typed_curve(name: str, key: str, value: Any) -> Curve:
-    try:
-        return _curve(value if isinstance(value, int) else [(p[0], p[1]) for p in value])
-    except (TypeError, ValueError, IndexError):
-        wanted = "a number or a list of [seconds, number]"
-        raise BehaviorError(f"{name}.{key}: wanted {wanted}, got {value!r}") from None
-
-
-def _typed_reply(name: str, value: Any) -> Reply:
-    try:
-        return Reply(**value)
-    except TypeError:
-        wanted = ", ".join(f.name for f in fields(Reply))
-        raise BehaviorError(
-            f"{name}.answers: wanted mappings with {wanted}, got {value!r}"
-        ) from None

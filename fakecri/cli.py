@@ -121,8 +121,9 @@ def _positive(text: str) -> int:
 
 
 async def _serve(arguments: argparse.Namespace) -> None:
-    from fakecri.fake import DEFAULT_IMAGES, FakeCRI
+    from fakecri.fake import FakeCRI
     from fakecri.node import FakeNode
+    from fakecri.options import DEFAULT_IMAGES
     from fakecri.script import apply_script, load_script
     from fakecri.yaml_reader import ScriptError
 

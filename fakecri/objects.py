@@ -6,15 +6,15 @@ at most once; EXITED and NOTREADY are final. Times are nanoseconds since 1970.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.behavior import Reply
-from fakecri.plan import Plan, next_reply
+from fakecri.behavior import ExecContext, Replies
+from fakecri.plan import Plan
 
 
 class State(Enum):
@@ -72,6 +72,7 @@ class LogLine:
     time_ns: int
     stream: str
     text: str
+    whole: bool = True  # False: it ends without a newline (CRI-103)
 
 
 @dataclass(slots=True)
@@ -94,6 +95,8 @@ class Container:
     message: str = ""
     pid: int = 0
     plan: Plan = field(default_factory=Plan)
+    planned: bool = False
+    starting: bool = False  # a StartContainer is under way
     resources: pb.LinuxContainerResources = field(default_factory=pb.LinuxContainerResources)
     # The run's own clockwork: when it ends and why, and which lines are still to be written.
     end_due_ns: int | None = None
@@ -103,6 +106,7 @@ class Container:
     lines_written: int = 0
     stop_signal: str = "SIGTERM"
     stop_signalled: bool = False
+    on_stop_signal: Callable[[], None] | None = None  # told when it gets the stop signal
     oom_killed: bool = False  # a process of it was: sticky (CRI-071)
     replies_given: dict[int, int] = field(default_factory=dict)
     log: list[LogLine] = field(default_factory=list)
@@ -120,15 +124,27 @@ class Container:
     def attempt(self) -> int:
         return int(self.config.metadata.attempt)
 
-    def reply_to(self, command: Sequence[str], age_s: float) -> Reply | None:
-        """Its next answer to `command` at that age, counted as given; None: no rule answers."""
-        rule = self.plan.reply_rule(command, age_s)
-        if rule is None:
-            return None
+    def reply_rule(self, command: Sequence[str], age_s: float) -> Replies | None:
+        """What answers `command` at that age; None: nothing that was programmed."""
+        return self.plan.reply_rule(command, age_s)
+
+    def exec_context(
+        self, rule: Replies, command: Sequence[str], now_ns: int, limit_s: float | None
+    ) -> ExecContext:
+        """What `rule` is asked now; it counts as one more answer given."""
         index = self.plan.replies.index(rule)
         given = self.replies_given.get(index, 0)
         self.replies_given[index] = given + 1
-        return next_reply(rule, command, given)
+        return ExecContext(
+            command=tuple(command),
+            pod=str(self.pod.name),
+            namespace=str(self.pod.namespace),
+            container=self.name,
+            attempt=self.attempt,
+            age_s=self.age_s(now_ns),
+            given_before=given,
+            limit_s=limit_s,
+        )
 
     def age_s(self, now_ns: int) -> float:
         """Seconds since its start; 0 before it."""

@@ -6,6 +6,7 @@ of `Plan` answer when something is due. Times are seconds after the start of the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -13,13 +14,18 @@ from typing import Final
 from fakecri import stop_signals
 from fakecri.behavior import (
     Behavior,
+    ExecContext,
     Exits,
     Ignores,
     OomKillsChild,
     Prints,
+    ReadyAfter,
     Replies,
     Reply,
+    Runs,
+    Serves,
     StartFails,
+    StartHangs,
     Stops,
     Uses,
     WritesTerminationMessage,
@@ -37,10 +43,13 @@ class Plan:
     exits: Exits | None = None
     stops: Stops = _DEFAULT_STOP
     ignores: Ignores | None = None
-    prints: tuple[Prints, ...] = ()
+    prints: tuple[Prints, ...] = ()  # in order of their times
     replies: tuple[Replies, ...] = ()  # the first that fits answers
+    serves: tuple[Serves, ...] = ()  # likewise
     uses: Uses = _NO_USE
     start_fails: StartFails | None = None
+    start_hangs: StartHangs | None = None
+    runs: Runs | None = None
     child_oom: OomKillsChild | None = None
     termination_message: str = ""
 
@@ -63,6 +72,10 @@ class Plan:
                 return rule
         return None
 
+    def listening(self, age_s: float) -> tuple[Serves, ...]:
+        """What it serves at that age; of a port the first that fits answers."""
+        return tuple(s for s in self.serves if s.from_s <= age_s < s.until_s)
+
     def oom_after_s(self, memory_limit_bytes: int) -> float | None:
         """When the memory curve first exceeds the limit (0: no limit); None: never."""
         if memory_limit_bytes <= 0:
@@ -76,6 +89,9 @@ class Plan:
     def disk_bytes(self, age_s: float) -> int:
         return at(self.uses.disk, age_s)
 
+    def pids(self, age_s: float) -> int:
+        return self.uses.pids if isinstance(self.uses.pids, int) else at(self.uses.pids, age_s)
+
     def cpu_millicores(self, age_s: float) -> int:
         return at(self.uses.cpu, age_s)
 
@@ -83,16 +99,19 @@ class Plan:
 def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
     """Merge the behaviours of several rules, oldest rule first.
 
-    A rule replaces what earlier ones said of the same kind; its replies come before theirs.
+    A rule replaces what earlier ones said of the same kind; its replies and ports come before
+    theirs.
     """
     plan = Plan()
     for layer in layers:
         prints = tuple(b for b in layer if isinstance(b, Prints))
         replies = tuple(b for b in layer if isinstance(b, Replies))
+        serves = tuple(b for b in layer if isinstance(b, Serves))
         plan = replace(
             plan,
             prints=prints or plan.prints,
             replies=(*reversed(replies), *plan.replies),
+            serves=(*reversed(serves), *plan.serves),
         )
         for behavior in layer:
             plan = _with(plan, behavior)
@@ -113,13 +132,29 @@ def _with(plan: Plan, behavior: Behavior) -> Plan:
             return replace(plan, child_oom=behavior)
         case StartFails():
             return replace(plan, start_fails=behavior)
+        case StartHangs():
+            return replace(plan, start_hangs=behavior)
+        case Runs():
+            return replace(plan, runs=behavior)
         case WritesTerminationMessage():
             return replace(plan, termination_message=behavior.text)
     return plan
 
 
-def next_reply(rule: Replies, command: Sequence[str], given_before: int) -> Reply:
-    """The answer number `given_before` (0 first) of a rule; the last one repeats."""
-    if rule.handler is not None:
-        return rule.handler(command)
-    return rule.answers[min(given_before, len(rule.answers) - 1)]
+_NOT_READY: Final = Reply(1, stderr="not ready yet")
+
+
+def _as_replies(behavior: Replies | ReadyAfter) -> Replies:
+    if isinstance(behavior, Replies):
+        return behavior
+    return Replies(behavior.command, (_NOT_READY,), until_s=behavior.after_s)
+
+
+async def next_reply(rule: Replies, context: ExecContext) -> Reply:
+    """The answer of a rule; a handler's, or the next in turn, of which the last one repeats."""
+    if rule.handler is None:
+        return rule.answers[min(context.given_before, len(rule.answers) - 1)]
+    made = rule.handler(context)
+    if inspect.isawaitable(made):
+        made = await made
+    return Reply(made) if isinstance(made, int) else made

@@ -43,7 +43,7 @@ def require_short_labels(labels: Mapping[str, str]) -> None:
 
 
 def log_text(line: LogLine) -> str:
-    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes).
+    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes; CRI-103).
 
     >>> log_text(LogLine(1_500_000_000_100_000_000, "stdout", "hi"))
     '2017-07-14T02:40:00.1Z stdout F hi\\n'
@@ -51,7 +51,7 @@ def log_text(line: LogLine) -> str:
     stamp = format_rfc3339(line.time_ns, digits=9).rstrip("Z").rstrip("0").rstrip(".") + "Z"
     data = line.text.encode()
     pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
-    marks = ["P"] * (len(pieces) - 1) + ["F"]
+    marks = ["P"] * (len(pieces) - 1) + ["F" if line.whole else "P"]
     rows = zip(marks, pieces, strict=True)
     return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
 

@@ -1,6 +1,7 @@
 """RuntimeService over the core: one function a method, each from request to answer.
 
-The functions are synchronous: what takes time (StopContainer, ExecSync) is in `slow_calls.py`.
+The functions are synchronous: what takes time is in `slow_calls.py` and
+`exec_sync.py`.
 Nil-safe lookups and codes are CRI-020..135.
 """
 
@@ -14,7 +15,8 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri import verbose
+from fakecri import running, verbose
+from fakecri.containers import create_container, remove_container
 from fakecri.errors import CriError, unknown
 from fakecri.lookup import matching_ids
 from fakecri.messages import (
@@ -28,6 +30,7 @@ from fakecri.messages import (
 from fakecri.objects import Container, Sandbox, State
 from fakecri.requests import update_resources
 from fakecri.runtime import Core
+from fakecri.sandboxes import remove_sandbox, run_sandbox, stop_sandbox
 
 API_VERSION: Final = "v1"
 CRI_VERSION: Final = "0.1.0"
@@ -74,7 +77,7 @@ def _update_runtime_config(core: Core, request: Message) -> pb.UpdateRuntimeConf
 
 
 def _run_pod_sandbox(core: Core, request: pb.RunPodSandboxRequest) -> pb.RunPodSandboxResponse:
-    sandbox = core.run_sandbox(request.config, request.runtime_handler)
+    sandbox = run_sandbox(core, request.config, request.runtime_handler)
     return pb.RunPodSandboxResponse(pod_sandbox_id=sandbox.id)
 
 
@@ -91,7 +94,7 @@ def _known(find: Callable[[str], Any], object_id: str) -> Any | None:
 def _stop_pod_sandbox(core: Core, request: pb.StopPodSandboxRequest) -> pb.StopPodSandboxResponse:
     sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
     if sandbox is not None:
-        core.stop_sandbox(sandbox)
+        stop_sandbox(core, sandbox)
     return pb.StopPodSandboxResponse()
 
 
@@ -100,7 +103,7 @@ def _remove_pod_sandbox(
 ) -> pb.RemovePodSandboxResponse:
     sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
     if sandbox is not None:
-        core.remove_sandbox(sandbox)
+        remove_sandbox(core, sandbox)
     return pb.RemovePodSandboxResponse()
 
 
@@ -134,18 +137,13 @@ def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListP
 
 
 def _create_container(core: Core, request: pb.CreateContainerRequest) -> pb.CreateContainerResponse:
-    return pb.CreateContainerResponse(container_id=core.create_container(request).id)
-
-
-def _start_container(core: Core, request: pb.StartContainerRequest) -> pb.StartContainerResponse:
-    core.start_container(core.find_container(request.container_id))
-    return pb.StartContainerResponse()
+    return pb.CreateContainerResponse(container_id=create_container(core, request).id)
 
 
 def _remove_container(core: Core, request: pb.RemoveContainerRequest) -> pb.RemoveContainerResponse:
     container: Container | None = _known(core.find_container, request.container_id)
     if container is not None:
-        core.remove_container(container)
+        remove_container(core, container)
     return pb.RemoveContainerResponse()
 
 
@@ -180,6 +178,7 @@ def _update_container_resources(
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id, "UpdateContainerResources")
     update_resources(container, request.linux)
+    running.limits_changed(core, container)
     return pb.UpdateContainerResourcesResponse()
 
 
@@ -198,7 +197,7 @@ def _reopen_container_log(
     container = core.find_container(request.container_id)
     if container.state is not State.RUNNING:
         raise unknown("container is not running")
-    core.open_log(container)
+    running.open_log(core, container)
     return pb.ReopenContainerLogResponse()
 
 
@@ -268,7 +267,6 @@ HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "PodSandboxStatus": _pod_sandbox_status,
     "ListPodSandbox": _list_pod_sandbox,
     "CreateContainer": _create_container,
-    "StartContainer": _start_container,
     "RemoveContainer": _remove_container,
     "ContainerStatus": _container_status,
     "ListContainers": _list_containers,

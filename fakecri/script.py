@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fakecri.behavior import KINDS, Behavior, BehaviorError, from_dict
+from fakecri.behavior import KINDS, Behavior, BehaviorError
+from fakecri.behavior_data import PYTHON_FIELDS, from_dict
 from fakecri.errors import status_code
 from fakecri.services import METHODS
 from fakecri.yaml_reader import ScriptError, Value, read_yaml
@@ -158,7 +159,7 @@ def _behavior_entry(value: Value) -> BehaviorEntry:
 
 
 def _behavior(name: str, value: Value) -> Behavior:
-    known = [f.name for f in fields(KINDS[name]) if f.name != "handler"]
+    known = [f.name for f in fields(KINDS[name]) if f.name not in PYTHON_FIELDS]
     given = value.mapping(known)
     try:
         return from_dict({name: {key: _plain(key, item) for key, item in given.items()}})

@@ -69,7 +69,7 @@ def _stats(core: Core, sandbox: Sandbox) -> pb.PodSandboxStats:
     used = sum(r.memory.working_set_bytes.value for r in rows)
     for field in (linux.memory.working_set_bytes, linux.memory.usage_bytes, linux.memory.rss_bytes):
         field.value = used
-    linux.process.process_count.value = 1 + sum(_pids(c) for c in containers)
+    linux.process.process_count.value = 1 + sum(_pids(c, now_ns) for c in containers)
     if not sandbox.on_host_network:
         linux.network.timestamp = now_ns
         linux.network.default_interface.name = "eth0"
@@ -82,8 +82,9 @@ def _traffic(interface: pb.NetworkInterfaceUsage) -> tuple[pb.UInt64Value, ...]:
     return interface.rx_bytes, interface.rx_errors, interface.tx_bytes, interface.tx_errors
 
 
-def _pids(container: Container) -> int:
-    return container.plan.uses.pids if container.state is State.RUNNING else 0
+def _pids(container: Container, now_ns: int) -> int:
+    running = container.state is State.RUNNING
+    return container.plan.pids(container.age_s(now_ns)) if running else 0
 
 
 # -- metrics -----------------------------------------------------------------------------------
@@ -142,7 +143,7 @@ METRICS: Final = (
         "container_processes",
         "processes inside",
         pb.GAUGE,
-        lambda core, c, s: c.plan.uses.pids,
+        lambda core, c, s: _pids(c, core.now_ns()),
     ),
     MetricKind(
         "container_oom_events_total",

@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
+from fakecri.objects import Container
 from fakecri.streaming.pipes import Discard, Output, Terminal, ended
 
 NOT_FOUND: Final = 127
 USAGE: Final = 2
 PIECE_BYTES: Final = 64 * 1024
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Invocation:
 
     `stdin` is at its end at once when the caller gave none. With `tty`, `stderr` is `stdout` and
     lines end with CR LF, as on a terminal. `container` is the fake's (its name, pod, ...).
+    `lenient`: files and programs that nobody made are taken to be there and fine, as ExecSync wants
+    it. `stop` is set when a container whose main process this is gets its stop signal.
     """
 
     command: tuple[str, ...]
@@ -37,6 +41,8 @@ class Invocation:
     tty: bool = False
     terminal: Terminal = field(default_factory=Terminal)
     programs: Mapping[str, Program] = field(default_factory=dict)
+    lenient: bool = False
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def out(self, text: str) -> None:
         """Write text to stdout."""
@@ -55,6 +61,8 @@ class Invocation:
         """Run another program with the same streams; its exit code, 127 if there is none."""
         inner = replace(self, command=command, **changes)
         program = inner.find()
+        if program is None and self.lenient:
+            return 0
         if program is None:
             await self.err(f"sh: {command[0]}: not found\n")
             return NOT_FOUND
@@ -72,6 +80,13 @@ async def exit_code_of(program: Program, invocation: Invocation) -> int:
     return result or 0
 
 
+def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
+    """The environment of a program in a container."""
+    env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
+    env |= {"TERM": "xterm"} if tty else {}
+    return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
+
+
 async def _echo(run: Invocation) -> int:
     words = run.command[1:]
     newline = "" if words[:1] == ("-n",) else "\n"
@@ -82,11 +97,10 @@ async def _echo(run: Invocation) -> int:
 async def _cat(run: Invocation) -> int:
     code = 0
     for name in run.command[1:] or ("-",):
-        if name != "-":
+        if name != "-" and not run.lenient:
             await run.err(f"cat: can't open '{name}': No such file or directory\n")
             code = 1
-            continue
-        while data := await run.stdin.read(PIECE_BYTES):
+        while name == "-" and (data := await run.stdin.read(PIECE_BYTES)):
             await run.stdout.write(data)
     return code
 

@@ -19,8 +19,9 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.errors import CriError, unknown
 from fakecri.matching import Subject
 from fakecri.objects import Container, State
+from fakecri.plan import next_reply
 from fakecri.runtime import SIGKILLED, Core
-from fakecri.streaming.commands import Invocation, Program, exit_code_of
+from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
 from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
 from fakecri.streaming.programs import Programs
 from fakecri.streaming.status import Outcome
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
 """A terminal's first size comes right after the start; a program waits for it so long."""
 PIECE_BYTES: Final = 64 * 1024
-PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Runtime(Protocol):
@@ -169,9 +169,7 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
 def _invocations(
     container: Container, programs: Programs, subject: Subject, command: tuple[str, ...], tty: bool
 ) -> Callable[[_Console], Invocation]:
-    env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
-    env |= {"TERM": "xterm"} if tty else {}
-    env |= {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
+    env = env_of(container, tty=tty)
 
     def make(console: _Console) -> Invocation:
         return Invocation(
@@ -191,11 +189,14 @@ def _invocations(
 
 def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...]) -> Program | None:
     """The program that gives the answer of the container's `replies(...)`; None: none fits."""
-    reply = container.reply_to(command, container.age_s(runtime.core.now_ns()))
-    if reply is None:
+    now_ns = runtime.core.now_ns()
+    rule = container.reply_rule(command, container.age_s(now_ns))
+    if rule is None:
         return None
+    context = container.exec_context(rule, command, now_ns, None)
 
     async def answer(run: Invocation) -> int:
+        reply = await next_reply(rule, context)
         await asyncio.sleep(reply.delay_s)
         for text, output in ((reply.stdout, run.stdout), (reply.stderr, run.stderr)):
             if text:

@@ -29,6 +29,16 @@ class Discard:
         return None
 
 
+class Collected:
+    """An output that keeps everything."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        self.data += data
+
+
 class TerminalOutput:
     """What a terminal does with output: every line feed gets its carriage return."""
 

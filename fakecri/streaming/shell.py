@@ -137,6 +137,8 @@ async def _run_script(
     try:
         steps = parse(script)
     except ScriptError as error:
+        if run.lenient:
+            return 0
         await run.err(f"sh: {error}\n")
         return USAGE
     for step in steps:

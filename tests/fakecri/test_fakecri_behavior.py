@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.behavior import BehaviorError, Reply, at, from_dict, to_dict
+from fakecri.behavior import BehaviorError, ExecContext, Reply, at
+from fakecri.behavior_data import from_dict, to_dict
 from fakecri.plan import next_reply, plan_for
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
@@ -125,11 +127,21 @@ def test_the_newest_reply_that_fits_answers() -> None:
     assert plan_for([]).reply_rule(["x"], 0.0) is None
 
 
-def test_answers_come_in_turn_and_the_last_stays() -> None:
+async def test_answers_come_in_turn_and_the_last_stays() -> None:
     rule = replies("x", answers=[Reply(1), Reply(0)])
-    assert [next_reply(rule, ["x"], n).exit_code for n in range(4)] == [1, 0, 0, 0]
-    clever = replies(handler=lambda command: Reply(len(command)))
-    assert next_reply(clever, ["a", "b"], 0).exit_code == 2
+    asked = [ExecContext(("x",), given_before=n) for n in range(4)]
+    assert [(await next_reply(rule, context)).exit_code for context in asked] == [1, 0, 0, 0]
+
+
+async def test_a_handler_decides_from_its_context_and_may_await() -> None:
+    async def clever(context: ExecContext) -> int:
+        await asyncio.sleep(0)
+        return context.given_before
+
+    plain = replies(handler=lambda context: Reply(len(context.command), stdout=context.container))
+    context = ExecContext(("a", "b"), container="web", given_before=7)
+    assert await next_reply(plain, context) == Reply(2, stdout="web")
+    assert await next_reply(replies(handler=clever), context) == Reply(7)
 
 
 @pytest.mark.parametrize(("limit", "when"), [(0, None), (50, 0.0), (150, 4.0), (500, None)])

@@ -36,6 +36,42 @@ def manifest(name: str = "web", **spec: Any) -> dict[str, Any]:
     }
 
 
+class Tap:
+    """Sees every call of the kubelet on its way. `before`: the runtime does not know of it yet;
+    `after`: it has done its work, and the kubelet does not know of that."""
+
+    async def before(self, method: str) -> None:
+        """Do nothing."""
+
+    async def after(self, method: str) -> None:
+        """Do nothing."""
+
+
+class Wire:
+    """What a kubelet reaches its runtime through. Cut, nothing passes any more: a killed process
+    sends nothing, however its tasks end here."""
+
+    def __init__(self, cri: FakeCRI, tap: Tap) -> None:
+        self._cri = cri
+        self._tap = tap
+        self.is_cut = False
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        self._refuse_after_cut(method)
+        await self._tap.before(method)
+        answer = await self._cri.call(method, request, timeout_s=timeout_s)
+        await self._tap.after(method)
+        return answer
+
+    def stream(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        self._refuse_after_cut(method)
+        return self._cri.stream(method, request, timeout_s=timeout_s)
+
+    def _refuse_after_cut(self, method: str) -> None:
+        if self.is_cut:
+            raise asyncio.CancelledError(f"{method} of a killed kubelet")
+
+
 class Node:
     """One node. `kubelet` is the one that runs now; restarting makes another."""
 
@@ -43,7 +79,7 @@ class Node:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.clock = loop.clock
-        self.seed = seed
+        self._rng = Rng(seed)  # one for all kubelets: a new process draws other numbers
         self.directory = directory
         self.manifests = directory / "manifests"
         self.manifests.mkdir(exist_ok=True)
@@ -51,6 +87,8 @@ class Node:
         self.cri = FakeCRI(ids=Ids(Rng(seed)), write_logs=True)
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
+        self.tap = Tap()
+        self.wire = Wire(self.cri, self.tap)
         self._task: asyncio.Task[None] | None = None
         self._client: LightkubeApiClient | None = None
 
@@ -64,15 +102,15 @@ class Node:
             pod_logs_dir=str(self.directory / "logs"),
             **({"eviction_hard": {}, "resolv_conf": ""} | self.settings),
         )
-        rng = Rng(self.seed)
+        self.wire = Wire(self.cri, self.tap)
         self.kubelet = Kubelet(
             config,
             KubeletDeps(
-                target=self.cri,
+                target=self.wire,
                 machine=self.cri.node,
                 clock=self.clock,
-                rng=rng,
-                ids=Ids(rng),
+                rng=self._rng,
+                ids=Ids(self._rng),
                 node_name=NODE,
                 root_dir=self.directory / "root",
                 api=self._client,
@@ -101,6 +139,22 @@ class Node:
         self._task = None
         if self._client is not None:
             await self._client.aclose()
+
+    async def kill(self) -> None:
+        """End the kubelet as SIGKILL does: nothing it still wanted to send is sent."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self.wire.is_cut = True
+        if self._client is not None:
+            await self._client.aclose()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether a kubelet runs."""
+        return self._task is not None
 
     async def restart(self, *, down_s: float = 0.0) -> None:
         await self.stop()
@@ -141,6 +195,14 @@ class Node:
         body = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         answer = await self.api.request("DELETE", f"{PODS}/{name}", body=body)
         assert answer.status in (200, 202), answer.body
+
+    def shown(self) -> list[Pod]:
+        """What `/pods` shows; nothing while no kubelet runs."""
+        return self.kubelet.pods_with_status() if self.is_up else []
+
+    async def stop_sandbox_outside(self) -> None:
+        """Another client of the runtime stops the newest sandbox."""
+        self.cri.stop_sandbox()
 
     def status(self, name: str) -> PodStatus | None:
         """The status the kubelet itself shows, by the pod's full name on the node."""
@@ -196,14 +258,16 @@ def on_node(
     api: bool = False,
     seed: int = 1,
     loop_seed: int | None = None,
+    started: bool = True,
     **settings: Any,
 ) -> None:
-    """Run `body` on a fresh node in virtual time, with a kubelet already started. `loop_seed`
+    """Run `body` on a fresh node in virtual time, with a kubelet `started` already. `loop_seed`
     permutes what runs at the same instant."""
 
     async def main() -> None:
         node = Node(directory, with_api=api, seed=seed, settings=settings)
-        await node.start()
+        if started:
+            await node.start()
         try:
             await body(node)
         finally:

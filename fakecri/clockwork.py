@@ -1,0 +1,119 @@
+"""Makes time pass in a core: applies what is due, sets the timer for what comes next, wakes calls.
+
+Every call pumps before and after it looks at the core; between calls a timer of the running loop
+does. What must never happen: the core's clock and the loop disagree, or a call waits for something
+that nothing will wake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri import running
+from fakecri.errors import CriError
+from fakecri.files import HostFiles
+from fakecri.objects import Container, State
+from fakecri.runtime import Core, News
+from simtime import Clock
+
+
+class Clockwork:
+    """Drives `core` by `clock` on whatever loop runs; its file work is done by `files`."""
+
+    def __init__(self, core: Core, clock: Clock, files: HostFiles) -> None:
+        self._core = core
+        self._clock = clock
+        self._files = files
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
+        self._exits: dict[str, list[asyncio.Future[None]]] = {}
+        self._watchers: list[asyncio.Event] = []
+        self.heard: list[Callable[[News], None]] = []
+        """Called with every piece of news, after the fact."""
+
+    def pump(self) -> None:
+        """Bring the core up to now, hand out its news, and set the timer for what comes next."""
+        core = self._core
+        if core.quiet and self._timer_for is None and not self._watchers:
+            return  # as it is around nearly every call
+        running.advance(core)
+        while core.news:  # who hears of it may change something
+            told, core.news = core.news, []
+            for news in told:
+                if news.kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT):
+                    self.wake(news.object_id)
+                for hear in self.heard:
+                    hear(news)
+        for work in core.writes:
+            self._files.do(work)
+        core.writes.clear()
+        for changed in self._watchers:
+            changed.set()
+        self._set_timer()
+
+    async def exit_of(self, container: Container, *, within_s: float | None) -> bool:
+        """Wait until the container is not running any more; False when `within_s` passed first
+        (None: never)."""
+        self.pump()
+        if container.state is not State.RUNNING:
+            return True
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._exits.setdefault(container.id, []).append(future)
+        try:
+            async with asyncio.timeout(within_s):
+                await future
+        except TimeoutError:
+            return False
+        return True
+
+    @contextmanager
+    def changes(self) -> Iterator[asyncio.Event]:
+        """An event that is set whenever something in the core may have changed."""
+        changed = asyncio.Event()
+        self._watchers.append(changed)
+        try:
+            yield changed
+        finally:
+            self._watchers.remove(changed)
+
+    def wake(self, container_id: str) -> None:
+        """The calls that wait for the end of this container go on."""
+        for future in self._exits.pop(container_id, ()):
+            if not future.done():
+                future.set_result(None)
+
+    def fail_waiting(self, error: CriError) -> None:
+        """All calls that wait for a container end with `error`."""
+        for future in (f for waiting in self._exits.values() for f in waiting if not f.done()):
+            future.set_exception(error)
+        self._exits.clear()
+
+    def _set_timer(self) -> None:
+        """Pump again when the core next has something to do, in the loop that runs now."""
+        due_ns = self._core.next_due_ns()
+        if due_ns is None and self._timer_for is None:
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # programmed between two loops; the next call sets it
+        wanted = None if due_ns is None else (due_ns, loop)
+        if wanted == self._timer_for:
+            return  # nearly every call leaves the plan as it was
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_for = wanted
+        if due_ns is not None:
+            # Never a wait that rounds to none: virtual time would stand still for ever.
+            delay_s = max((due_ns - self._clock.wall_ns()) / 1e9, 2 * math.ulp(loop.time()))
+            self._timer = loop.call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = self._timer_for = None
+        self.pump()

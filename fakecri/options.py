@@ -1,0 +1,46 @@
+"""What a fake is made with, beside its clock, ids and node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, TypedDict
+
+from fakecri.images import Registry, any_image
+
+DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a fake runtime is made; each may also be given to `FakeCRI` and `serve` by name."""
+
+    images: Iterable[str] = DEFAULT_IMAGES
+    """Present from the start."""
+    registry: Registry = any_image
+    """Where every other image is pulled from; by default it has all of them."""
+    write_logs: bool = False
+    """True: log files are written where the create request says."""
+    runtime_name: str = "fakecri"
+    """What Version says."""
+    runtime_version: str = ""
+    """What Version says; "": the version of this package."""
+    runtime_handlers: Iterable[str] = ()
+    """The names that RunPodSandbox takes beside "" (CRI-030)."""
+    keep_events_s: float = 0.0
+    """How long events wait for a subscriber when there is none; 300 in containerd 2 (CRI-143)."""
+    call_limit: int = 100_000
+    """So many calls are remembered."""
+
+
+class OptionFields(TypedDict, total=False):
+    """The fields of `Options` as keyword arguments."""
+
+    images: Iterable[str]
+    registry: Registry
+    write_logs: bool
+    runtime_name: str
+    runtime_version: str
+    runtime_handlers: Iterable[str]
+    keep_events_s: float
+    call_limit: int

@@ -1,0 +1,206 @@
+"""The fake world from outside: what there is in it, and what can happen to it without a call.
+
+`FakeCRI` is this plus programming and answering. What must never happen here: something happens to
+a container and the calls that wait for it are not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+
+from fakecri import copies, running
+from fakecri.clockwork import Clockwork
+from fakecri.containers import drop_container
+from fakecri.errors import CriError
+from fakecri.events import EventStreams
+from fakecri.instrument import Instrumented
+from fakecri.matching import Match, Subject
+from fakecri.node import FakeNode
+from fakecri.objects import Container, Sandbox, State
+from fakecri.runtime import LOST, SIGKILLED, Core
+from fakecri.sandboxes import lose_sandbox, stop_sandbox
+from simtime import Clock
+
+
+class FakeWorld(Instrumented):
+    """Sandboxes and containers, seen and touched from outside. Made by `FakeCRI`."""
+
+    def __init__(
+        self, clock: Clock, core: Core, clockwork: Clockwork, events: EventStreams, call_limit: int
+    ) -> None:
+        super().__init__(clock, call_limit=call_limit)
+        self.core = core
+        self._clockwork = clockwork
+        self._events = events
+        self._down: CriError | None = None
+        self._down_since_ns = 0
+
+    @property
+    def node(self) -> FakeNode:
+        """The machine: its memory, its filesystems; change its fields while a test runs."""
+        return self.core.node
+
+    # -- what there is -------------------------------------------------------------------------
+
+    def containers(self, name: str | None = None, *, pod: str | None = None) -> list[Container]:
+        """The containers that exist, oldest first."""
+        self._clockwork.pump()
+        match = Match(pod=pod, container=name)
+        return [c for c in self.core.containers.values() if match.fits(subject_of(c))]
+
+    def container(self, name: str | None = None, *, pod: str | None = None) -> Container:
+        """The newest such container. Raises LookupError, listing those there are."""
+        found = self.containers(name, pod=pod)
+        if not found:
+            there = ", ".join(f"{c.pod.name}/{c.name}/{c.attempt}" for c in self.containers())
+            wanted = Match(pod=pod, container=name)
+            raise LookupError(f"no container ({wanted}); there are: {there or 'none'}")
+        return found[-1]
+
+    def sandboxes(self, *, pod: str | None = None) -> list[Sandbox]:
+        """The sandboxes that exist, oldest first."""
+        match = Match(pod=pod)
+        return [s for s in self.core.sandboxes.values() if match.fits(_subject_of_sandbox(s))]
+
+    # -- what happens to containers and sandboxes ----------------------------------------------
+
+    def exit(self, name: str | None = None, *, pod: str | None = None, code: int = 0) -> Container:
+        """The newest running container that fits ends by itself with `code`."""
+        return self.kill(name, pod=pod, exit_code=code)
+
+    def kill(
+        self,
+        name: str | None = None,
+        *,
+        pod: str | None = None,
+        exit_code: int = SIGKILLED,
+        reason: str = "",
+    ) -> Container:
+        """Somebody kills the newest running container that fits. Raises LookupError."""
+        found = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
+        if not found:
+            raise LookupError(f"no running container ({Match(pod=pod, container=name)})")
+        running.kill(self.core, found[-1], exit_code, reason)
+        self._clockwork.pump()
+        return found[-1]
+
+    def drop(self, name: str | None = None, *, pod: str | None = None) -> Container:
+        """The newest container that fits vanishes from the runtime without a trace."""
+        container = self.container(name, pod=pod)
+        drop_container(self.core, container)
+        self._clockwork.wake(container.id)
+        self._clockwork.pump()
+        return container
+
+    def kill_sandbox(self, *, pod: str | None = None) -> Sandbox:
+        """The sandbox process of the newest sandbox that fits dies (CRI-039)."""
+        sandbox = self._newest_sandbox(pod)
+        lose_sandbox(self.core, sandbox)
+        self._clockwork.pump()
+        return sandbox
+
+    def stop_sandbox(self, *, pod: str | None = None) -> Sandbox:
+        """Another client of the runtime stops the newest sandbox that fits."""
+        sandbox = self._newest_sandbox(pod)
+        stop_sandbox(self.core, sandbox)
+        self._clockwork.pump()
+        return sandbox
+
+    def _newest_sandbox(self, pod: str | None) -> Sandbox:
+        found = self.sandboxes(pod=pod)
+        if not found:
+            raise LookupError(f"no sandbox ({Match(pod=pod)})")
+        return found[-1]
+
+    # -- what happens to the runtime and the node ----------------------------------------------
+
+    @property
+    def network_ready(self) -> bool:
+        """Whether the node has a pod network. Without one, Status says so, and pods that want it
+        can neither be set up nor torn down (CRI-037, CRI-130). May be set."""
+        return self.core.network_ready
+
+    @network_ready.setter
+    def network_ready(self, ready: bool) -> None:
+        self.core.network_ready = ready
+
+    @contextmanager
+    def network_down(self) -> Iterator[None]:
+        """There is no pod network inside the block."""
+        self.network_ready = False
+        try:
+            yield
+        finally:
+            self.network_ready = True
+
+    def crash(self, *, loses_state: bool = False) -> None:
+        """The runtime goes down: calls fail with UNAVAILABLE, also those that wait for a container;
+        containers run on (CRI-160).
+
+        `loses_state`: it forgets its sandboxes and containers, as after the loss of its database;
+        images stay.
+        """
+        self._clockwork.pump()
+        self._down_since_ns = self.clock.wall_ns()
+        if loses_state:
+            copies.forget(self.core)
+        text = "connection error: the fake runtime is down"
+        self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
+        self._clockwork.fail_waiting(self._down)
+        self._events.end(self._down)
+        self._cut_streams()
+
+    def _cut_streams(self) -> None:
+        """Connections of Exec, Attach and PortForward break."""
+
+    @property
+    def is_down(self) -> bool:
+        """Between `crash` and `restart`."""
+        return self._down is not None
+
+    def restart(self, *, lost_exits: bool = False) -> None:
+        """The runtime is up again, with everything it knew (CRI-160).
+
+        `lost_exits`: containers that ended meanwhile show 255 `Unknown`, as containerd 1.7 and
+        later have it (CRI-161); else their own codes, as 1.6.
+        """
+        self._clockwork.pump()
+        if self._down is not None and lost_exits:
+            copies.lose_exits(self.core, self._down_since_ns)
+        self._down = None
+
+    @contextmanager
+    def down(self, *, loses_state: bool = False, lost_exits: bool = False) -> Iterator[None]:
+        """The runtime is down inside the block: `crash`, then `restart`."""
+        self.crash(loses_state=loses_state)
+        try:
+            yield
+        finally:
+            self.restart(lost_exits=lost_exits)
+
+    def reboot(self) -> None:
+        """The node reboots: every container has exited, no sandbox is ready, a new boot id."""
+        for container in list(self.core.containers.values()):
+            running.kill(self.core, container, LOST, "Unknown")
+        for sandbox in list(self.core.sandboxes.values()):
+            lose_sandbox(self.core, sandbox)
+            sandbox.ip = ""
+        self.node.boot = self.core.ids.uuid()
+        self._down = None
+        self._clockwork.pump()
+
+
+def subject_of(container: Container) -> Subject:
+    """What rules match a container by."""
+    pod = container.pod
+    spec = container.config.image
+    image = spec.user_specified_image or spec.image
+    return Subject(pod.name, pod.namespace, pod.uid, container.name, image, container.attempt)
+
+
+def _subject_of_sandbox(sandbox: Sandbox) -> Subject:
+    meta = sandbox.config.metadata
+    return Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)

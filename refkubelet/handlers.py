@@ -135,7 +135,11 @@ class PodHandlers:
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
             self.syncs([pod])
         if event.type is PodLifecycleEventType.CONTAINER_DIED:
-            remove_all = self._deps.workers.should_pod_content_be_removed(event.uid)
+            # Not before the worker has read how they ended: their exit codes would be lost.
+            workers = self._deps.workers
+            remove_all = workers.should_pod_content_be_removed(
+                event.uid
+            ) and not workers.could_have_running_containers(event.uid)
             self._delete_containers(event.uid, event.data, remove_all=remove_all)
 
     def sync_by_uid(self, pod_uid: str) -> None:

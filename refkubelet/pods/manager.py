@@ -17,6 +17,7 @@ class PodManager:
         self._mirrors: dict[str, Pod] = {}
         self._by_name: dict[str, Pod] = {}
         self._mirror_by_name: dict[str, Pod] = {}
+        self._static_uids: dict[str, str] = {}  # by the mirror's
 
     def add(self, pod: Pod) -> None:
         self.update(pod)
@@ -26,11 +27,19 @@ class PodManager:
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods)[uid(pod)] = pod
         (self._mirror_by_name if mirror else self._by_name)[full_name(pod)] = pod
+        self._note_translation(full_name(pod))
+
+    def _note_translation(self, name: str) -> None:
+        """It outlives the static pod: the mirror still gets its last status (golden s20)."""
+        static, mirror = self._by_name.get(name), self._mirror_by_name.get(name)
+        if static is not None and mirror is not None and is_static(static):
+            self._static_uids[uid(mirror)] = uid(static)
 
     def remove(self, pod: Pod) -> None:
         """Forget the pod; a successor that took over its full name keeps the name."""
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods).pop(uid(pod), None)
+        self._static_uids.pop(uid(pod), None)
         names = self._mirror_by_name if mirror else self._by_name
         owner = names.get(full_name(pod))
         if owner is not None and uid(owner) == uid(pod):
@@ -61,7 +70,6 @@ class PodManager:
         return tuple(m for n, m in self._mirror_by_name.items() if n not in self._by_name)
 
     def translate_uid(self, pod_uid: str) -> str:
-        """The static pod's UID for a mirror's; any other UID unchanged (MIRR-034)."""
-        mirror = self._mirrors.get(pod_uid)
-        static = self._by_name.get(full_name(mirror)) if mirror is not None else None
-        return pod_uid if static is None else uid(static)
+        """The static pod's UID for a mirror's, also when the static pod has gone; any other UID
+        unchanged (MIRR-034)."""
+        return self._static_uids.get(pod_uid, pod_uid)

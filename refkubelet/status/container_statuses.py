@@ -178,13 +178,21 @@ def _from_records(
     records: Sequence[ContainerRecord],
     previous: ContainerStatus | None,
 ) -> ContainerStatus:
-    """state from the newest record, lastState from the second, else as before (LIFE-170)."""
+    """state from the newest record, lastState from the second, else what was known (LIFE-170)."""
     status = _convert(sources, container, records[0], previous)
-    if len(records) > 1:
-        last = _state(sources, records[1], None)
-    else:
-        last = (previous.lastState if previous else None) or ContainerState()
+    last = _state(sources, records[1], None) if len(records) > 1 else _known_last(status, previous)
     return msgspec.structs.replace(status, lastState=last)
+
+
+def _known_last(status: ContainerStatus, previous: ContainerStatus | None) -> ContainerState:
+    """How the instance before ended, when its record is gone: removed before the container started
+    anew (golden s13), or pruned later."""
+    if previous is None:
+        return ContainerState()
+    ended = previous.state.terminated if previous.state else None
+    if ended is not None and previous.containerID != status.containerID:
+        return ContainerState(terminated=ended)
+    return previous.lastState or ContainerState()
 
 
 def _convert(

@@ -210,9 +210,9 @@ class StatusManager:
         pod = self._deps.pods.get(pod_uid)
         api_pod: Pod | None = pod
         if is_static(pod or entry.pod):
-            api_pod = self._deps.pods.mirror_of(pod) if pod is not None else None
-            if api_pod is None:
-                return False  # STAT-025
+            api_pod = self._deps.pods.mirror_of(entry.pod)
+            if api_pod is None or self._deps.pods.translate_uid(uid(api_pod)) != pod_uid:
+                return False  # STAT-025; or the mirror is that of a successor by now
         api_uid = uid(api_pod) if api_pod is not None else pod_uid
         if self._confirmed.get(api_uid, 0) < entry.version:
             return True

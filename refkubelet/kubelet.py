@@ -129,7 +129,7 @@ class Kubelet:
         self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
         self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
         self._runtime_deps = RuntimeDeps(
-            deps.clock, deps.ids, self.recorder, self.pod_objects, secrets=deps.api
+            deps.clock, deps.ids, self.recorder, self.pod_objects, deps.network, secrets=deps.api
         )
         self._runtime_options = runtime_options(
             self.config,

@@ -26,7 +26,7 @@ from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
 from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.downward_api import VariableError
-from refkubelet.runtime.hooks import HookError, HookPlace, HookRunner
+from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
@@ -78,7 +78,7 @@ class ContainerStarter:
         self._options = options
         self._killer = killer
         self._events = ContainerEvents(deps.events)
-        self._hooks = HookRunner(client, deps.clock)
+        self._hooks = HookRunner(client, deps)
         self.images = ImageManager(client, deps, options)
         self.backoff = BackoffTable(BackoffLimits.up_to(options.max_restart_period_s))
 
@@ -160,8 +160,7 @@ class ContainerStarter:
         if lifecycle is None or lifecycle.postStart is None:
             return
         try:
-            place = HookPlace(container.name, pod_ref(pod))
-            await self._hooks.run(container_id, lifecycle.postStart, place)
+            await self._hooks.run(container_id, pod, container, lifecycle.postStart)
         except HookError as error:
             reason, name = reasons.EVENT_FAILED_POST_START_HOOK, container.name
             log.warning("postStart of container %s in pod %s: %s", name, pod_ref(pod), error)

@@ -1,66 +1,118 @@
 """Lifecycle hooks: postStart and preStop handlers (LIFE-142, LIFE-143).
 
-Exec and sleep handlers are carried out. httpGet and tcpSocket handlers fail with a clear text:
-this kubelet has no network of its own to call out to.
+Handlers: exec, httpGet, sleep. A tcpSocket handler is valid in the API and never runs. Whatever an
+HTTP server answers is a success; only a request that gets no answer fails.
+Upstream: pkg/kubelet/lifecycle/handlers.go.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
 
-from refkubelet.model.objects import LifecycleHandler
+from lightkube.models.core_v1 import HTTPGetAction
+
+from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, uid
+from refkubelet.network import HttpRequest, NetworkError
+from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
+from refkubelet.probes.ports import PortError
+from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
-from simtime import Clock
+from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.runtime.pods import PodReader
+
+NO_TLS: Final = "server gave HTTP response to HTTPS client"
 
 
 class HookError(Exception):
     """The handler failed; the text says how."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookPlace:
-    """Whose hook it is: the container's name, and the pod as `name_namespace(uid)`."""
-
-    container: str
-    pod: str
-
-
 class HookRunner:
-    """Runs handlers in containers. Upstream: pkg/kubelet/lifecycle/handlers.go."""
+    """Runs handlers."""
 
-    def __init__(self, client: CriClient, clock: Clock) -> None:
+    def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
         self._client = client
-        self._clock = clock
+        self._clock = deps.clock
+        self._network = deps.network
+        self._events = deps.events
+        self._pods = PodReader(client, deps.clock)
 
-    async def run(self, container_id: str, handler: LifecycleHandler, where: HookPlace) -> None:
+    async def run(
+        self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
+    ) -> None:
         """Until the handler ends; there is no time limit here. Raises `HookError`."""
         if handler.exec is not None:
-            await self._exec(container_id, handler.exec.command or [], where)
+            await self._exec(container_id, pod, container, handler.exec.command or [])
+        elif handler.httpGet is not None:
+            try:
+                await self._http(pod, container, handler.httpGet)
+            except (NetworkError, PortError, CriCallError, _NoPodIp) as error:
+                path = handler.httpGet.path or ""
+                raise HookError(
+                    f'HTTP lifecycle hook ({path}) for Container "{container.name}" '
+                    f'in Pod "{pod_ref(pod)}" failed - error: {error}'
+                ) from None
         elif handler.sleep is not None:
             await self._clock.sleep(float(handler.sleep.seconds))
-        elif handler.httpGet is not None or handler.tcpSocket is not None:
-            kind = "httpGet" if handler.httpGet is not None else "tcpSocket"
-            raise HookError(f"{kind} hooks are not carried out; use exec or sleep")
         else:
-            raise HookError("the handler names no action (exec, sleep, httpGet or tcpSocket)")
+            kind = "tcpSocket" if handler.tcpSocket is not None else "no action"
+            raise HookError(f"Cannot run handler: invalid handler: {kind}")
 
-    async def _exec(self, container_id: str, command: list[str], where: HookPlace) -> None:
+    async def _exec(
+        self, container_id: str, pod: Pod, container: Container, command: list[str]
+    ) -> None:
         try:
             result = await self._client.exec_sync(container_id, command)
         except CriCallError as error:
-            raise HookError(hook_message(command, where, error.text, b"")) from None
+            raise HookError(exec_message(command, pod, container, error.text, b"")) from None
         if result.exit_code != 0:
             stderr = result.stderr.decode(errors="replace")
             text = f"command '{' '.join(command)}' exited with {result.exit_code}: {stderr}"
             output = result.stdout + result.stderr
-            raise HookError(hook_message(command, where, text, output))
+            raise HookError(exec_message(command, pod, container, text, output))
+
+    async def _http(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
+        """A server that speaks plain HTTP on a port called HTTPS is asked again without TLS."""
+        if self._network is None:
+            raise NetworkError("this kubelet has no network to call out to")
+        address = action.host or await self._pod_ip(pod)
+        request = http_request(action, container, address, HOOK_AGENT)
+        try:
+            await http_get(self._network, request, None)
+        except NetworkError as error:
+            if NO_TLS not in str(error):
+                raise
+            await http_get(self._network, without_tls(request), None)
+            message = reasons.http_fallback(urlsplit(request.url).netloc)
+            self._events.pod_event(pod, "Warning", reasons.EVENT_HTTP_FALLBACK, message)
+
+    async def _pod_ip(self, pod: Pod) -> str:
+        """The pod's first address as the runtime knows it now: it may not be in a status yet."""
+        running = await self._pods.pod(uid(pod))
+        ips = (await self._pods.status_of(running)).ips if running is not None else ()
+        if not ips:
+            raise _NoPodIp("failed to find networking container: the pod has no address")
+        return ips[0]
 
 
-def hook_message(command: list[str], where: HookPlace, error: str, output: bytes) -> str:
+class _NoPodIp(Exception):
+    """There is nobody to ask."""
+
+
+def without_tls(request: HttpRequest) -> HttpRequest:
+    """The same request over plain HTTP; what was meant for a TLS server only stays here."""
+    headers = tuple((name, v) for name, v in request.headers if name != "Authorization")
+    return HttpRequest("http" + request.url.removeprefix("https"), headers)
+
+
+def exec_message(
+    command: list[str], pod: Pod, container: Container, error: str, output: bytes
+) -> str:
     """The message of PostStartHookError, as the kubelet words it."""
     quoted = json.dumps(output.decode(errors="replace"), ensure_ascii=False)
     return (
-        f'Exec lifecycle hook ([{" ".join(command)}]) for Container "{where.container}" '
-        f'in Pod "{where.pod}" failed - error: {error}, message: {quoted}'
+        f'Exec lifecycle hook ([{" ".join(command)}]) for Container "{container.name}" '
+        f'in Pod "{pod_ref(pod)}" failed - error: {error}, message: {quoted}'
     )

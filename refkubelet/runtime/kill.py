@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref
+from refkubelet.model.objects import Container, Pod, is_sidecar
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actions import ephemeral_containers
 from refkubelet.runtime.client import CriCallError, CriClient
@@ -23,7 +23,7 @@ from refkubelet.runtime.grace import (
     rest_after,
     stop_timeout_s,
 )
-from refkubelet.runtime.hooks import HookError, HookPlace, HookRunner
+from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pod_actions import KillReason
@@ -86,7 +86,7 @@ class ContainerKiller:
         self._client = client
         self._clock = deps.clock
         self._events = ContainerEvents(deps.events)
-        self._hooks = HookRunner(client, deps.clock)
+        self._hooks = HookRunner(client, deps)
 
     async def kill_all(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
@@ -146,8 +146,7 @@ class ContainerKiller:
         began_s = self._clock.monotonic_s()
         try:
             async with asyncio.timeout(grace_s):
-                place = HookPlace(container.name, pod_ref(pod))
-                await self._hooks.run(container_id, container.lifecycle.preStop, place)
+                await self._hooks.run(container_id, pod, container, container.lifecycle.preStop)
         except TimeoutError:
             pass  # the hook used up the grace; the container is stopped anyway
         except HookError:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Container, Pod
+from refkubelet.network import Network
 from refkubelet.runtime.environment import ApiObjects
 from refkubelet.runtime.image_records import VerificationPolicy
 from refkubelet.runtime.pull_secrets import SecretReader
@@ -92,10 +93,12 @@ class ObjectSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with. `objects` None: no API server (standalone), so every
-    reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets."""
+    reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets.
+    `network` None: httpGet hooks fail."""
 
     clock: Clock
     ids: Ids
     events: EventRecorder
     objects: ObjectSource | None = None
+    network: Network | None = None
     secrets: SecretReader | None = None

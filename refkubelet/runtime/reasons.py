@@ -38,6 +38,7 @@ EVENT_NO_PULL_SECRET: Final = "FailedToRetrieveImagePullSecret"  # BACK-209
 EVENT_ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
 EVENT_FAILED_POST_START_HOOK: Final = "FailedPostStartHook"
 EVENT_FAILED_PRE_STOP_HOOK: Final = "FailedPreStopHook"
+EVENT_HTTP_FALLBACK: Final = "LifecycleHTTPFallback"
 EVENT_SANDBOX_CHANGED: Final = "SandboxChanged"
 EVENT_FAILED_CREATE_SANDBOX: Final = "FailedCreatePodSandBox"
 EVENT_FAILED_SANDBOX_STATUS: Final = "FailedPodSandBoxStatus"
@@ -55,6 +56,11 @@ KILLING_FOR_RESET: Final = "killing"  # LIFE-125
 def stopping(container_name: str) -> str:
     """LIFE-240."""
     return f"Stopping container {container_name}"
+
+
+def http_fallback(host: str) -> str:
+    """LIFE-142."""
+    return f"request to HTTPS lifecycle hook {host} got HTTP response, retry with HTTP succeeded"
 
 
 def back_off_event(container_name: str, pod_ref: str) -> str:

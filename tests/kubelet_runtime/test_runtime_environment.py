@@ -27,10 +27,10 @@ GIB = 1 << 30
 
 
 def variables(
-    env: list[dict[str, Any]] | None = None,
+    env: Any = None,
     *,
     facts: EnvironmentFacts | None = None,
-    env_from: list[dict[str, Any]] | None = None,
+    env_from: Any = None,
     meta: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, str]:

@@ -299,16 +299,6 @@ def test_post_start_failure_kills_the_container_LIFE_142(virtual: Run) -> None:
     virtual(main, ExecSync=cri.ExecSyncResponse(exit_code=7, stdout=b"broken\n"))
 
 
-def test_network_hooks_fail_with_a_clear_reason_LIFE_142(virtual: Run) -> None:
-    async def main(bench: Bench) -> None:
-        hook = {"postStart": {"httpGet": {"port": 80}}}
-        result = await bench.sync(make_pod({"name": "main", "lifecycle": hook}), EMPTY)
-        assert [e.reason for e in result.errors] == ["PostStartHookError"]
-        assert "httpGet hooks are not carried out" in result.message
-
-    virtual(main)
-
-
 # -- images --------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,194 @@
+"""Lifecycle hooks over a scripted runtime and network: LIFE-142, LIFE-143."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from criapi.v1 import api_pb2 as cri
+from runtime_doubles import UID, Events, ScriptedTarget, box_status, make_pod
+
+from refkubelet.network import HttpAnswer, HttpRequest, NetworkError
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.hooks import HookError, HookRunner
+from refkubelet.runtime.kill import ContainerKiller, Kill
+from refkubelet.runtime.options import RuntimeDeps
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+NO_TLS = "http: server gave HTTP response to HTTPS client"
+
+
+class FakeNetwork:
+    """Answers requests in turn; the last answer for ever."""
+
+    def __init__(self, *answers: HttpAnswer | Exception, takes_s: float = 0.0) -> None:
+        self.answers = list(answers) or [HttpAnswer(200)]
+        self.requests: list[HttpRequest] = []
+        self.takes_s = takes_s
+
+    async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        assert timeout_s is None
+        self.requests.append(request)
+        await asyncio.sleep(self.takes_s)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
+        raise NotImplementedError
+
+    async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
+        raise NotImplementedError
+
+
+class Stage:
+    def __init__(self, network: FakeNetwork | None, **answers: Any) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        labels = {"io.kubernetes.pod.uid": UID, "io.kubernetes.pod.name": "web"}
+        listed = cri.PodSandbox(id="box", created_at=1, labels=labels)
+        self.target = ScriptedTarget(
+            **{"ListPodSandbox": cri.ListPodSandboxResponse(items=[listed]), **answers}
+        )
+        self.events = Events()
+        self.clock = loop.clock
+        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), self.events, network=network)
+        client = CriClient(self.target)
+        self.hooks = HookRunner(client, deps)
+        self.killer = ContainerKiller(client, deps)
+
+    async def run(self, handler: dict[str, Any], **container: Any) -> None:
+        pod = make_pod({"name": "main", "lifecycle": {"preStop": handler}, **container})
+        assert pod.spec is not None
+        main = pod.spec.containers[0]
+        assert main.lifecycle is not None
+        assert main.lifecycle.preStop is not None
+        await self.hooks.run("c1", pod, main, main.lifecycle.preStop)
+
+
+def virtual(body: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def test() -> None:
+        run_virtual(body)
+
+    test.__name__ = body.__name__
+    return test
+
+
+@virtual
+async def test_http_goes_to_the_pods_address_and_named_port_LIFE_142() -> None:
+    network = FakeNetwork()
+    stage = Stage(network)
+    action = {
+        "port": "admin",
+        "path": "/down?now=1",
+        "httpHeaders": [{"name": "X-Why", "value": "stop"}],
+    }
+    await stage.run({"httpGet": action}, ports=[{"name": "admin", "containerPort": 8080}])
+    request = network.requests[0]
+    assert request.url == "http://10.0.0.1:8080/down?now=1"
+    assert ("User-Agent", "kube-lifecycle/1.36") in request.headers
+    assert ("X-Why", "stop") in request.headers
+
+
+@virtual
+async def test_a_host_of_its_own_needs_no_runtime_LIFE_142() -> None:
+    network = FakeNetwork()
+    stage = Stage(network)
+    await stage.run({"httpGet": {"port": 1, "host": "192.0.2.7"}})
+    assert network.requests[0].url == "http://192.0.2.7:1/"
+    assert stage.target.methods() == []
+
+
+@virtual
+async def test_any_answer_is_a_success_LIFE_142() -> None:
+    await Stage(FakeNetwork(HttpAnswer(500))).run({"httpGet": {"port": 1}})
+
+
+@virtual
+async def test_a_hook_that_is_not_answered_fails_LIFE_142() -> None:
+    with pytest.raises(HookError) as caught:
+        await Stage(FakeNetwork(NetworkError("refused"))).run(
+            {"httpGet": {"port": 1, "path": "/p"}}
+        )
+    assert str(caught.value) == (
+        'HTTP lifecycle hook (/p) for Container "main" in Pod "web_default(u-1)" failed - error: '
+        'Get "http://10.0.0.1:1/p": refused'
+    )
+
+
+@pytest.mark.parametrize(
+    ("handler", "network", "text"),
+    [
+        ({"httpGet": {"port": "nobody"}}, FakeNetwork(), 'parsing "nobody": invalid syntax'),
+        ({"httpGet": {"port": 1}}, None, "no network to call out to"),
+        ({"tcpSocket": {"port": 1}}, FakeNetwork(), "Cannot run handler: invalid handler"),
+        ({}, FakeNetwork(), "Cannot run handler: invalid handler"),
+    ],
+)
+def test_handlers_that_cannot_run_LIFE_142(
+    handler: dict[str, Any], network: FakeNetwork | None, text: str
+) -> None:
+    async def body() -> None:
+        with pytest.raises(HookError, match=text):
+            await Stage(network).run(handler)
+
+    run_virtual(body)
+
+
+@virtual
+async def test_a_pod_without_an_address_cannot_be_asked_LIFE_142() -> None:
+    lost = cri.PodSandboxStatusResponse(status=box_status("box", ip=""))
+    with pytest.raises(HookError, match="failed to find networking container"):
+        await Stage(FakeNetwork(), PodSandboxStatus=lost).run({"httpGet": {"port": 1}})
+    none = cri.ListPodSandboxResponse()
+    with pytest.raises(HookError, match="failed to find networking container"):
+        await Stage(FakeNetwork(), ListPodSandbox=none).run({"httpGet": {"port": 1}})
+
+
+@virtual
+async def test_https_falls_back_to_http_without_credentials_LIFE_142() -> None:
+    network = FakeNetwork(NetworkError(NO_TLS), HttpAnswer(200))
+    stage = Stage(network)
+    headers = [{"name": "Authorization", "value": "secret"}]
+    await stage.run({"httpGet": {"port": 8443, "scheme": "HTTPS", "httpHeaders": headers}})
+    first, second = network.requests
+    assert (first.url, second.url) == ("https://10.0.0.1:8443/", "http://10.0.0.1:8443/")
+    assert "Authorization" in dict(first.headers)
+    assert "Authorization" not in dict(second.headers)
+    assert stage.events.seen == [
+        (
+            "Warning",
+            "LifecycleHTTPFallback",
+            "request to HTTPS lifecycle hook 10.0.0.1:8443 got HTTP response, retry with HTTP "
+            "succeeded",
+            "",
+        )
+    ]
+
+
+@virtual
+async def test_other_tls_failures_do_not_fall_back_LIFE_142() -> None:
+    network = FakeNetwork(NetworkError("tls: bad certificate"))
+    with pytest.raises(HookError, match="bad certificate"):
+        await Stage(network).run({"httpGet": {"port": 1, "scheme": "HTTPS"}})
+    assert len(network.requests) == 1
+
+
+@virtual
+async def test_sleep_takes_its_seconds_and_none_for_zero_LIFE_143() -> None:
+    stage = Stage(None)
+    for seconds, at_s in ((3, 3.0), (0, 3.0)):
+        await stage.run({"sleep": {"seconds": seconds}})
+        assert asyncio.get_running_loop().time() == at_s
+
+
+@virtual
+async def test_a_slow_http_pre_stop_hook_uses_up_the_grace_LIFE_143() -> None:
+    stage = Stage(FakeNetwork(takes_s=60))
+    main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1}}}}
+    await stage.killer.kill(make_pod(main, terminationGracePeriodSeconds=5), Kill("c1", "main"))
+    assert asyncio.get_running_loop().time() == 5.0
+    assert [r.timeout for r in stage.target.requests("StopContainer")] == [2]

@@ -26,7 +26,7 @@ NOTHING: Final = Subject()
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
 """The calls that make ids: each of their answers says something new."""
 _REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
-_GONE_IDS_KEPT: Final = 10_000
+_GONE_IDS_KEPT: Final = 1_000
 
 
 class SubjectBook:

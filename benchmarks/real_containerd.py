@@ -1,0 +1,74 @@
+"""The life of a pod on the fake and on a real containerd, in the same run, by the same client.
+
+Both are processes of their own behind a unix socket. Where Docker is not there, nothing is
+compared, and the row says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from measure import Row
+from workload import (
+    Target,
+    blocking_client,
+    end_container,
+    end_sandbox,
+    fake_process,
+    start_pod,
+)
+
+WANTED_TIMES: Final = 50
+WHAT: Final = "RunPodSandbox, Create-, Start-, Stop-, RemoveContainer: fake vs. containerd"
+
+
+async def best_life_s(target: Target, rounds: int) -> float:
+    """The five calls, the quickest of `rounds`; the sandbox is cleaned up outside of the time."""
+    times = []
+    for number in range(rounds):
+        began = time.perf_counter()
+        sandbox, container = await start_pod(target, number)
+        await end_container(target, container)
+        times.append(time.perf_counter() - began)
+        await end_sandbox(target, sandbox)
+    return min(times)
+
+
+async def compared(rounds: int, report: Callable[[str], None]) -> Row:
+    """Seconds on either, and how many times faster the fake is."""
+    from conformance.harness.containerd import start_containerd
+
+    with tempfile.TemporaryDirectory(prefix="bench-") as directory:
+        async with start_containerd(Path(directory), report=report) as node:
+            with blocking_client(node.endpoint) as client:
+                real_s = await best_life_s(client, rounds)
+            version = node.version
+    async with fake_process() as fake:
+        with blocking_client(fake.endpoint) as client:
+            fake_s = await best_life_s(client, 20 * rounds)
+    remark = f"{fake_s * 1e3:.2f} ms; containerd {version}: {real_s * 1e3:.0f} ms"
+    return Row(WHAT, real_s / fake_s, "x", WANTED_TIMES, remark, at_least=True)
+
+
+def rows(rounds: int = 10) -> list[Row]:
+    """One row; without a value where Docker is missing."""
+    from conformance.harness.containerd import NodeError, docker_problem
+
+    problem = docker_problem()
+    if problem is None:
+        try:
+            return [asyncio.run(compared(rounds, lambda line: print(line, file=sys.stderr)))]
+        except NodeError as error:
+            problem = str(error)
+    return [Row(WHAT, None, "x", WANTED_TIMES, f"not compared: {problem}", at_least=True)]
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

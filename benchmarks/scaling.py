@@ -1,0 +1,201 @@
+"""Whether a call costs the same however many containers there are, and a list what it lists.
+
+Every method of both services is called on fakes with 100, 1,000 and 10,000 containers, one pod
+each, turn by turn: what slows the machine down slows down all three. A time is the median of all
+rounds, in-process, the recorder included.
+
+python benchmarks/scaling.py    prints the table of all methods
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as pb
+from measure import Row
+from workload import create_request, populated, sandbox_config
+
+from fakecri import FakeCRI
+from fakecri.services import METHODS
+
+SIZES: Final = (100, 1_000, 10_000)
+MOST_GROWTH: Final = 3.0
+"""From the smallest to the largest size: that much is the processor's cache and the machine's
+other work. A call that looks at all containers grows tenfold and more."""
+PULLED: Final = pb.ImageSpec(image="localhost/pulled:1")
+LISTS: Final = tuple(
+    name
+    for name in METHODS
+    if name.startswith(("List", "Stream"))
+    and name not in ("ListMetricDescriptors", "ListImages", "StreamImages")
+)
+"""The methods that answer with something for every container."""
+
+
+@dataclass(slots=True)
+class Subject:
+    """A fake with so many containers, and the times of its calls, seconds."""
+
+    cri: FakeCRI
+    archive: str
+    times_s: dict[str, list[float]] = field(default_factory=dict)
+    number: int = 1_000_000
+
+    async def call(self, what: str, **fields: Any) -> Any:
+        """One call, timed. `what`: the method and, after a space, what is special about it."""
+        method = METHODS[what.partition(" ")[0]]
+        request = method.request_type(**fields)
+        answer = None
+        began = time.perf_counter()
+        if method.streams:
+            async with aclosing(self.cri.stream(method.name, request)) as answers:
+                async for _ in answers:
+                    pass
+        else:
+            answer = await self.cri.call(method.name, request)
+        self.note(what, time.perf_counter() - began)
+        return answer
+
+    def note(self, what: str, took_s: float) -> None:
+        self.times_s.setdefault(what, []).append(took_s)
+
+    def median_us(self, what: str) -> float:
+        return statistics.median(self.times_s[what]) * 1e6
+
+
+async def life_of_a_pod(subject: Subject) -> None:
+    """Every call about one pod, by one that comes and goes."""
+    call = subject.call
+    subject.number += 1
+    pod = sandbox_config(subject.number)
+    sandbox = (await call("RunPodSandbox", config=pod)).pod_sandbox_id
+    create = create_request(sandbox, pod)
+    made = await call(
+        "CreateContainer", pod_sandbox_id=sandbox, config=create.config, sandbox_config=pod
+    )
+    container = made.container_id
+    await call("StartContainer", container_id=container)
+    for method in ("ContainerStatus", "ContainerStats", "ReopenContainerLog"):
+        await call(method, container_id=container)
+    for method in ("PodSandboxStatus", "PodSandboxStats", "UpdatePodSandboxResources"):
+        await call(method, pod_sandbox_id=sandbox)
+    await call("UpdateContainerResources", container_id=container, linux={"cpu_shares": 100})
+    await call("ContainerStatus by prefix", container_id=container[:13])
+    await call("ExecSync", container_id=container, cmd=["true"])
+    for method in ("Exec", "Attach"):
+        await call(method, container_id=container, stdout=True)
+    await call("PortForward", pod_sandbox_id=sandbox, port=[80])
+    await call("CheckpointContainer", container_id=container, location=subject.archive)
+    await call("StopContainer", container_id=container)
+    await call("RemoveContainer", container_id=container)
+    await call("RemoveContainer unknown id", container_id="f" * 64)
+    await call("StopPodSandbox", pod_sandbox_id=sandbox)
+    await call("RemovePodSandbox", pod_sandbox_id=sandbox)
+
+
+async def the_node(subject: Subject) -> None:
+    """The calls about images, and about nothing."""
+    for method in (
+        "Version",
+        "Status",
+        "RuntimeConfig",
+        "UpdateRuntimeConfig",
+        "ListMetricDescriptors",
+        "ImageFsInfo",
+        "ListImages",
+        "StreamImages",
+    ):
+        await subject.call(method)
+    for method in ("PullImage", "ImageStatus", "RemoveImage"):
+        await subject.call(method, image=PULLED)
+
+
+async def an_event(subject: Subject) -> None:
+    """GetContainerEvents: subscribe, a sandbox comes, its event is here."""
+    subject.number += 1
+    run = pb.RunPodSandboxRequest(config=sandbox_config(subject.number))
+    began = time.perf_counter()
+    async with aclosing(subject.cri.stream("GetContainerEvents", pb.GetEventsRequest())) as events:
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        made = await subject.cri.call("RunPodSandbox", run)
+        await waiting
+    subject.note("GetContainerEvents", time.perf_counter() - began)
+    remove = pb.RemovePodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)
+    await subject.cri.call("RemovePodSandbox", remove)
+
+
+async def measured(rounds: int) -> list[Subject]:
+    """The subjects, smallest first, with the times of every method."""
+    with tempfile.TemporaryDirectory() as directory:
+        archive = str(Path(directory) / "checkpoint.tar")
+        subjects = [Subject((await populated(size))[0], archive) for size in SIZES]
+        for _ in range(rounds):
+            for subject in subjects:
+                await life_of_a_pod(subject)
+                await the_node(subject)
+                await an_event(subject)
+        for _ in range(max(3, rounds // 10)):
+            for subject in subjects:
+                for method in LISTS:
+                    await subject.call(method)
+        for subject in subjects:
+            await subject.cri.stop_streaming()
+    missing = METHODS.keys() - {what.partition(" ")[0] for what in subjects[0].times_s}
+    assert not missing, f"not measured: {sorted(missing)}"
+    return subjects
+
+
+def growth(subjects: list[Subject], what: str) -> float:
+    """How many times longer with the most containers than with the fewest; for a list, per
+    container listed, and from the middle size on (small ones cost what a call costs)."""
+    if what in LISTS:
+        *_, middle, most = subjects
+        return most.median_us(what) / middle.median_us(what) * SIZES[-2] / SIZES[-1]
+    return subjects[-1].median_us(what) / subjects[0].median_us(what)
+
+
+def summary(subjects: list[Subject]) -> list[Row]:
+    """The worst of the lists, and of all other calls."""
+    rows = []
+    others = [what for what in subjects[0].times_s if what not in LISTS]
+    for title, methods, steps in (
+        (f"cost of {len(others)} other calls", others, SIZES),
+        (f"cost per container of {len(LISTS)} lists", LISTS, SIZES[-2:]),
+    ):
+        worst = max(methods, key=lambda what: growth(subjects, what))
+        sizes = " -> ".join(f"{size:,}" for size in (steps[0], steps[-1]))
+        remark = f"the most: {worst}; {', '.join(_times(subjects, worst))}"
+        value = growth(subjects, worst)
+        rows.append(Row(f"{title}, {sizes} containers", value, "x", MOST_GROWTH, remark))
+    return rows
+
+
+def _times(subjects: list[Subject], what: str) -> list[str]:
+    return [f"{subject.median_us(what):,.0f} us" for subject in subjects]
+
+
+def rows(rounds: int = 100) -> list[Row]:
+    """At most 300 rounds: so many streams may wait for their client."""
+    return summary(asyncio.run(measured(rounds)))
+
+
+def main() -> None:
+    subjects = asyncio.run(measured(100))
+    print("method".ljust(28), *(f"{size:>10,}" for size in SIZES), "    growth", sep="  ")
+    for what in sorted(subjects[0].times_s):
+        kind = " per container" if what in LISTS else ""
+        texts = (f"{text:>10}" for text in _times(subjects, what))
+        print(what.ljust(28), *texts, f"{growth(subjects, what):9.2f}{kind}", sep="  ")
+    print(*summary(subjects), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

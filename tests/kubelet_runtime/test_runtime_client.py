@@ -20,8 +20,7 @@ from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.convert import container_record, sandbox_record
 from refkubelet.runtime.labels import POD_UID
 from refkubelet.runtime.pods import PodReader
-from refkubelet.runtime.records import ContainerRecord, ContainerState, NetworkMode, SandboxState
-from refkubelet.runtime.termination_message import log_tail, termination_message
+from refkubelet.runtime.records import ContainerState, NetworkMode, SandboxState
 from refkubelet.runtime.transport import (
     EndpointError,
     GrpcTarget,
@@ -242,29 +241,6 @@ def test_vanished_objects_are_skipped_and_the_newest_come_first_CRI_081_CRI_086(
     assert status.ips == ("10.0.0.1",)
     with pytest.raises(CriCallError):
         run(read, **{**answers, "ContainerStatus": Failure(grpc.StatusCode.UNKNOWN, "x")})
-
-
-def test_termination_message_LIFE_145(tmp_path: Path) -> None:
-    said = tmp_path / "message"
-    said.write_text("x" * 5000 + "end")
-    log = tmp_path / "0.log"
-    log.write_text("2026-01-01T00:00:00Z stderr F first\n2026-01-01T00:00:00Z stderr P la\n")
-    exited = ContainerRecord(
-        "c", "c", ContainerState.EXITED, exit_code=1, termination_log_host_path=str(said)
-    )
-    assert termination_message(exited).endswith("end")
-    assert len(termination_message(exited)) == 4096
-    fallback = ContainerRecord(
-        "c",
-        "c",
-        ContainerState.EXITED,
-        exit_code=1,
-        message="runtime says",
-        termination_message_policy="FallbackToLogsOnError",
-        log_path=str(log),
-    )
-    assert termination_message(fallback) == "runtime says: first\nla"
-    assert log_tail("t stdout F a\n" * 100).count("a\n") == 80
 
 
 # -- transport -----------------------------------------------------------------------------------

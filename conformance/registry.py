@@ -44,6 +44,7 @@ class Feature(Enum):
     PRESSURE = "a node that can be put under pressure by configuration"
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
     IMAGE_GC = "a kubelet that removes unused images"
+    REGISTRY = "a registry for the runtime to pull from"
     RESTART = "a kubelet that can be stopped and started"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 

@@ -27,6 +27,7 @@ _HOST: Final = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::\d+)?"
 )
 _TAG: Final = re.compile(r"\w[\w.-]{0,127}")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 DEFAULT_SIZE_BYTES: Final = 2_000_000
 
@@ -58,6 +59,8 @@ def parse_reference(text: str) -> Reference:
     if colon and not _TAG.fullmatch(tag):
         raise ValueError("invalid reference format")
     host, path = _split_host(rest)
+    if path.lower() != path:
+        raise ValueError("invalid reference format: repository name must be lowercase")
     if not _HOST.fullmatch(host) or not _NAME.fullmatch(path):
         raise ValueError("invalid reference format")
     if digest:
@@ -189,9 +192,10 @@ class ImageStore:
         return image
 
     def look_up_in_registry(
-        self, reference: str, credentials: tuple[str, str] | None = None
+        self, reference: str, auth: pb.AuthConfig | None = None
     ) -> RegistryImage:
-        """What a pull of `reference` would meet. Raises CriError (CRI-090, CRI-096)."""
+        """What a pull of `reference` would meet; `auth` is read only by a registry that wants
+        credentials. Raises CriError (CRI-090, CRI-096, CRI-097)."""
         try:
             normal = str(parse_reference(reference))
         except ValueError as error:
@@ -199,16 +203,14 @@ class ImageStore:
             raise unknown(f'failed to parse image reference "{name}": {error}') from None
         source = self.registry(normal)
         if source is None:
-            raise CriError(
-                grpc.StatusCode.NOT_FOUND,
-                f'failed to pull and unpack image "{normal}": failed to resolve reference '
-                f'"{normal}": {normal}: not found',
-            )
-        if source.credentials is not None and source.credentials != credentials:
-            raise unknown(
-                f'failed to pull and unpack image "{normal}": failed to resolve reference '
-                f'"{normal}": unexpected status from HEAD request: 401 Unauthorized'
-            )
+            raise CriError(grpc.StatusCode.NOT_FOUND, not_found(normal))
+        if source.credentials is not None:
+            try:
+                given = credentials_of(auth or pb.AuthConfig())
+            except ValueError as error:
+                raise unknown(_unresolved(normal, str(error))) from None
+            if given != source.credentials:
+                raise unknown(unauthorized(normal))
         return source
 
     def remove(self, reference: str) -> None:
@@ -221,9 +223,42 @@ class ImageStore:
         return sum(image.size_bytes for image in self.images.values())
 
 
+def not_found(reference: str) -> str:
+    """What containerd says when the registry has no such image."""
+    return _unresolved(reference, f"{reference}: not found")
+
+
+def unauthorized(reference: str) -> str:
+    """The same when the registry wants other credentials."""
+    ref = parse_reference(reference)
+    return _unresolved(
+        reference,
+        f"pulling from host {ref.name.partition('/')[0]} failed with status code "
+        f"[manifests {ref.tag or ref.digest}]: 401 Unauthorized",
+    )
+
+
+def connection_refused(reference: str) -> str:
+    """The same when nobody listens where the registry should be."""
+    ref = parse_reference(reference)
+    host, _, path = ref.name.partition("/")
+    url = f"https://{host}/v2/{path}/manifests/{ref.tag or ref.digest}"
+    return _unresolved(
+        reference, f'failed to do request: Head "{url}": dial tcp: connect: connection refused'
+    )
+
+
+def _unresolved(reference: str, why: str) -> str:
+    return (
+        f'failed to pull and unpack image "{reference}": failed to resolve reference '
+        f'"{reference}": {why}'
+    )
+
+
 def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
     """User and password of a pull request; None for an anonymous one. The first that is set
-    counts: username, identity_token (user ""), auth (CRI-097). Raises CriError for bad base64."""
+    counts: username, identity_token (user ""), auth (CRI-097). Raises ValueError for bad base64.
+    """
     if auth.username:
         return auth.username, auth.password
     if auth.identity_token:
@@ -233,7 +268,8 @@ def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
     try:
         user, _, password = base64.b64decode(auth.auth, validate=True).decode().partition(":")
     except ValueError:
-        raise unknown("illegal base64 data in the auth field of the credentials") from None
+        wrong = next((i for i, c in enumerate(auth.auth) if not _BASE64.match(c)), len(auth.auth))
+        raise ValueError(f"illegal base64 data at input byte {wrong}") from None
     return user, password.rstrip("\0")
 
 

@@ -15,7 +15,6 @@ from fakecri import running
 from fakecri.clockwork import Clockwork
 from fakecri.containers import fail_to_start, prepare_start, start_container
 from fakecri.errors import CriError, status_code, unknown
-from fakecri.images import credentials_of
 from fakecri.objects import State
 from fakecri.runtime import Core
 from simtime import Clock
@@ -80,7 +79,7 @@ class SlowCalls:
     async def pull_image(self, request: pb.PullImageRequest) -> pb.PullImageResponse:
         """CRI-092, CRI-096: takes the registry's time, then the image is there."""
         images, name = self._core.images, request.image.image
-        source = images.look_up_in_registry(name, credentials_of(request.auth))
+        source = images.look_up_in_registry(name, request.auth)
         if source.pull_s > 0:
             await self._wait(source.pull_s)
         if source.error:

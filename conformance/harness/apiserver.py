@@ -39,6 +39,10 @@ class ApiServer:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"
         await self._must("POST", path, body=dict(manifest))
 
+    async def create_secret(self, manifest: Mapping[str, Any]) -> None:
+        """Create a Secret in the default namespace. Raises RuntimeError when it is refused."""
+        await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", body=dict(manifest))
+
     async def delete(self, name: str, grace_s: int | None) -> None:
         """Delete a pod as a user does; grace None: the pod's own."""
         body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}

@@ -56,7 +56,8 @@ class Choice:
         kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
         own_machine = {Feature.NODE_RESOURCES} if self.virtual else set()
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
-        return kubelet | RUNTIME_FEATURES | own_machine | patience
+        pulls = set() if self.runtime.startswith("unix://") else {Feature.REGISTRY}
+        return kubelet | RUNTIME_FEATURES | own_machine | patience | pulls
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

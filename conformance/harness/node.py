@@ -19,6 +19,7 @@ from conformance.harness.observe import Observations, call_line, is_write, write
 
 if TYPE_CHECKING:
     from conformance.harness.limits import Pace
+    from conformance.harness.registry import Registry
     from conformance.harness.setup import Parts
 
 
@@ -85,6 +86,10 @@ class Node:
         spec = {**plan.manifest["spec"], "nodeName": self.name}
         await self._parts.the_api().create({**plan.manifest, "spec": spec})
 
+    async def create_secret(self, manifest: Mapping[str, Any]) -> None:
+        """Create the Secret at the API."""
+        await self._parts.the_api().create_secret(manifest)
+
     async def delete_pod(self, name: str, *, grace_s: int | None = None) -> None:
         """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
         await self._parts.the_api().delete(self.runtime_name(name), grace_s)
@@ -122,6 +127,10 @@ class Node:
         """Make calls of the kubelet misbehave: `.fails(code, text, times=)`, `.delays(s)`,
         `.hangs()`; the rule is a context manager and has `.remove()`."""
         return self._parts.runtime.on(method, pod and self.runtime_name(pod), container)
+
+    async def registry(self) -> Registry:
+        """The case's own registry, which the runtime pulls from (Feature.REGISTRY)."""
+        return await self._parts.runtime.registry()
 
     async def kill_container(self, container: str, *, pod: str) -> None:
         """End the running container behind the kubelet's back (exit 137)."""

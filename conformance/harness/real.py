@@ -26,6 +26,7 @@ from conformance.harness.environment import (
 )
 from conformance.harness.kubelets.base import NodePaths
 from conformance.harness.kubelets.process import REFKUBELET, ProcessKubelet, Program, external
+from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
@@ -42,6 +43,7 @@ class RealEnvironment:
     shared: Path
     upstream: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
+    registries: Registries | None = None
 
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
@@ -78,7 +80,7 @@ class RealEnvironment:
             return FakeRuntime(clock, ids, endpoint=endpoint, image_root=str(paths.root))
         from conformance.harness.runtimes.real import RealRuntime
 
-        return RealRuntime(self.upstream, clock, endpoint)
+        return RealRuntime(self.upstream, clock, endpoint, self.registries)
 
 
 async def _api_server(
@@ -127,6 +129,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
     from conformance.harness.containerd import NodeError, docker_problem, start_containerd
+    from conformance.harness.containerd.registry import NodeRegistries
 
     problem = docker_problem()
     if problem:
@@ -140,7 +143,7 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
     upstream = await _upstream(node.endpoint, stack)
     # Away from /kubepods, where another kubelet of this host would kill what it does not know.
     config = {"cgroupRoot": f"/{base.name}"} if choice.kubelet == PROCESS else {}
-    return RealEnvironment(choice, node.kubelet_root, upstream, config)
+    return RealEnvironment(choice, node.kubelet_root, upstream, config, NodeRegistries(node))
 
 
 async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import string
 
+import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 from hypothesis import given
@@ -14,6 +15,7 @@ from fakecri import CriError, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.images import ImageStore, credentials_of, parse_reference
 from fakecri.node import GIB, Usage
 
+UNKNOWN = grpc.StatusCode.UNKNOWN
 HEX = "0123456789abcdef" * 4
 WORD = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8)
 
@@ -96,16 +98,29 @@ def test_credentials_are_read_in_order_CRI_097(
 
 
 def test_bad_base64_is_an_error_CRI_097() -> None:
-    with pytest.raises(CriError, match="illegal base64 data"):
-        credentials_of(cri.AuthConfig(auth="***"))
+    bad = cri.AuthConfig(auth="dXNlcg*=")
+    with pytest.raises(ValueError, match="illegal base64 data at input byte 6"):
+        credentials_of(bad)
+    closed = RegistryImage(credentials=("u", "p"))
+    store = ImageStore(registry_of({"r.io/open:1": RegistryImage(), "r.io/a:1": closed}))
+    assert store.look_up_in_registry("r.io/open:1", bad)  # nobody asked for it
+    with pytest.raises(CriError) as failure:
+        store.look_up_in_registry("r.io/a:1", bad)
+    assert failure.value.code() is UNKNOWN
+    assert failure.value.details().endswith(": illegal base64 data at input byte 6")
 
 
 def test_a_registry_may_ask_for_credentials_CRI_096() -> None:
     store = ImageStore(registry_of({"r.io/a:1": RegistryImage(credentials=("u", "p"))}))
-    assert store.look_up_in_registry("r.io/a:1", ("u", "p"))
-    for wrong in (None, ("u", "q")):
-        with pytest.raises(CriError, match="401 Unauthorized"):
+    assert store.look_up_in_registry("r.io/a:1", cri.AuthConfig(username="u", password="p"))
+    for wrong in (None, cri.AuthConfig(username="u", password="q")):
+        with pytest.raises(CriError) as failure:
             store.look_up_in_registry("r.io/a:1", wrong)
+        assert failure.value.code() is UNKNOWN
+        assert failure.value.details() == (
+            'failed to pull and unpack image "r.io/a:1": failed to resolve reference "r.io/a:1": '
+            "pulling from host r.io failed with status code [manifests 1]: 401 Unauthorized"
+        )
 
 
 def test_memory_is_base_and_containers() -> None:

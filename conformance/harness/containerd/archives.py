@@ -75,10 +75,8 @@ def image_archive(recipes: Sequence[ImageRecipe], architecture: str) -> bytes:
     manifest = []
     blobs: dict[str, bytes] = {}
     for recipe in recipes:
-        layer = _layer(recipe)
-        layer_id = hashlib.sha256(layer).hexdigest()
-        config = _config(recipe, layer_id, architecture)
-        config_id = hashlib.sha256(config).hexdigest()
+        layer, config = layer_and_config(recipe, architecture)
+        layer_id, config_id = (hashlib.sha256(blob).hexdigest() for blob in (layer, config))
         blobs[f"{layer_id}/layer.tar"] = layer
         blobs[f"{config_id}.json"] = config
         manifest.append(
@@ -94,6 +92,12 @@ def image_archive(recipes: Sequence[ImageRecipe], architecture: str) -> bytes:
         for name in sorted(blobs):
             _add_file(archive, name, blobs[name], 0o644)
     return buffer.getvalue()
+
+
+def layer_and_config(recipe: ImageRecipe, architecture: str) -> tuple[bytes, bytes]:
+    """The two blobs of an image: its only layer, not compressed, and its configuration."""
+    layer = _layer(recipe)
+    return layer, _config(recipe, hashlib.sha256(layer).hexdigest(), architecture)
 
 
 def _config(recipe: ImageRecipe, layer_id: str, architecture: str) -> bytes:

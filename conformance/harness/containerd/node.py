@@ -20,7 +20,12 @@ from typing import Any, Final
 import grpc
 from criapi.v1 import api_pb2 as cri
 
-from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
+from conformance.harness.containerd.archives import (
+    ImageRecipe,
+    busybox_recipe,
+    image_archive,
+    pause_recipe,
+)
 from conformance.harness.containerd.cleanup import (
     ROOT_LABEL,
     empty,
@@ -99,11 +104,19 @@ class ContainerdNode:
         self._dirs = dirs
         self.version = ""
         """containerd's own version, `1.6.20~ds1`."""
+        self.architecture = ""
+        """Of the node, in Debian's and Go's words; known after `load_images`."""
+        self._applets: tuple[str, ...] = ()
 
     @property
     def endpoint(self) -> str:
         """The CRI endpoint on this host, `unix:///...`."""
         return f"unix://{self._dirs.shared}/containerd.sock"
+
+    @property
+    def shared(self) -> Path:
+        """The directory that the container sees as `SHARED_DIR`."""
+        return self._dirs.shared
 
     @property
     def log_root(self) -> Path:
@@ -199,15 +212,21 @@ class ContainerdNode:
 
     def load_images(self) -> None:
         """Make busybox and pause from the node's own static busybox and import them."""
-        shared = self._dirs.shared
-        applets = self.check(["/bin/busybox", "--list"]).split()
         self.check(["cp", "-L", "/bin/busybox", f"{SHARED_DIR}/busybox"])
-        machine = self.check(["dpkg", "--print-architecture"]).strip()
-        busybox = (shared / "busybox").read_bytes()
-        recipes = [busybox_recipe(busybox, applets, tag) for tag in BUSYBOX_IMAGES]
-        recipes.append(pause_recipe(busybox, PAUSE_IMAGE))
-        (shared / "images.tar").write_bytes(image_archive(recipes, machine))
+        self._applets = tuple(self.check(["/bin/busybox", "--list"]).split())
+        self.architecture = self.check(["dpkg", "--print-architecture"]).strip()
+        recipes = [self.busybox_image(tag) for tag in BUSYBOX_IMAGES]
+        recipes.append(pause_recipe(self._busybox(), PAUSE_IMAGE))
+        archive = image_archive(recipes, self.architecture)
+        (self.shared / "images.tar").write_bytes(archive)
         self._ctr("images", "import", f"{SHARED_DIR}/images.tar")
+
+    def busybox_image(self, tag: str) -> ImageRecipe:
+        """An image like those of `load_images`, to be made elsewhere; after `load_images`."""
+        return busybox_recipe(self._busybox(), self._applets, tag)
+
+    def _busybox(self) -> bytes:
+        return (self.shared / "busybox").read_bytes()
 
     def _ctr(self, *arguments: str) -> str:
         return self.check(

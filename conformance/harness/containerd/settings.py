@@ -16,6 +16,8 @@ SHARED_DIR: Final = "/run/refkubelet"
 PAUSE_IMAGE: Final = "localhost/pause:1"
 BUSYBOX_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2")
 POD_SUBNET: Final = "10.210.0.0/16"
+REGISTRIES_DIR: Final = f"{SHARED_DIR}/certs.d"
+"""Where containerd looks, at every pull, how to reach the registry of an image."""
 CNI_PLUGINS: Final = "/usr/lib/cni"
 """Where Debian's package has them."""
 
@@ -65,6 +67,9 @@ def _plugins_v2(restrict: str) -> str:
   disable_apparmor = true
   disable_tcp_service = true
 
+  [{cri}.registry]
+    config_path = "{REGISTRIES_DIR}"
+
   [{cri}.containerd]
     snapshotter = "@SNAPSHOTTER@"
     default_runtime_name = "runc"
@@ -89,6 +94,9 @@ def _plugins_v3(restrict: str) -> str:
     return f"""\
 [{images}]
   snapshotter = "@SNAPSHOTTER@"
+
+  [{images}.registry]
+    config_path = "{REGISTRIES_DIR}"
 
   [{images}.pinned_images]
     sandbox = "{PAUSE_IMAGE}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from conformance.harness.manifests import PodPlan
+from conformance.harness.registry import Registry
 from conformance.registry import Feature
 
 
@@ -46,6 +47,10 @@ class Runtime(Protocol):
 
     async def stop_sandbox(self, pod: str) -> None:
         """Stop the pod's ready sandbox, behind the kubelet's back."""
+        ...
+
+    async def registry(self) -> Registry:
+        """The case's own registry, which this runtime pulls from (Feature.REGISTRY)."""
         ...
 
     async def close(self) -> None:

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from conformance.harness import played
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
+from conformance.harness.registry import FakeRegistry
 from conformance.harness.runtimes.recorded import RecordedRuntime
-from fakecri import FakeCRI, FakeNode, registry_of
+from fakecri import FakeCRI, FakeNode
 from simtime import Clock, Ids
 
 GIB: Final = 1024**3
@@ -21,13 +22,14 @@ class FakeRuntime(RecordedRuntime):
     ) -> None:
         """`image_root`: the directory of the images; a kubelet on the real machine looks at the
         filesystem that holds it (EVIC-023)."""
+        self._registry = FakeRegistry()
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
             clock,
             ids,
             self.machine,
             images=(IMAGE, OTHER_IMAGE),
-            registry=registry_of(()),
+            registry=self._registry,
             # A kubelet asks to reopen a log file that it cannot find (CRI-104).
             write_logs=True,
         )
@@ -51,6 +53,9 @@ class FakeRuntime(RecordedRuntime):
         usage = self.machine.usage()
         taken = usage.writable_bytes + usage.image_bytes
         disk.base_used_bytes = disk.capacity_bytes - taken - free_bytes
+
+    async def registry(self) -> FakeRegistry:
+        return self._registry
 
     async def close(self) -> None:
         """Nothing outlives the object."""

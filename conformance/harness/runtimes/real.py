@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.harness.manifests import PodPlan
+from conformance.harness.registry import Registries, Registry
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from conformance.harness.scope import Scope
 from simtime import Clock
 
 
 class RealRuntime(RecordedRuntime):
-    """`Runtime` over any runtime. `upstream` is shared by all cases."""
+    """`Runtime` over any runtime. `upstream` is shared by all cases. `registries` makes registries
+    beside it; None: it cannot be told where to pull from."""
 
-    def __init__(self, upstream: Any, clock: Clock, endpoint: str) -> None:
+    def __init__(
+        self, upstream: Any, clock: Clock, endpoint: str, registries: Registries | None = None
+    ) -> None:
         self._scope = Scope(upstream)
+        self._registries = registries
+        self._registry: Registry | None = None
         super().__init__(self._scope, clock, endpoint)
 
     def teach(self, pod: str, plan: PodPlan) -> None:
@@ -26,5 +32,16 @@ class RealRuntime(RecordedRuntime):
     def leave_disk(self, free_bytes: int) -> None:
         raise RuntimeError("the disk of a real node cannot be set: needs NODE_RESOURCES")
 
+    async def registry(self) -> Registry:
+        if self._registries is None:
+            raise RuntimeError("this runtime has no registry: needs REGISTRY")
+        if self._registry is None:
+            self._registry = await self._registries.make()
+        return self._registry
+
     async def close(self) -> None:
-        await self._scope.clean_up()
+        try:
+            await self._scope.clean_up()
+        finally:
+            if self._registry is not None:
+                await self._registry.stop()

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import grpc
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
+from fakecri.plain import plain
 from simtime import Clock
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CallLog:
         except BaseException as error:
             self._write(row, error=_error(error))
             raise
-        self._write(row, response=_plain(answer))
+        self._write(row, response=plain(answer))
         return answer
 
     async def stream(
@@ -58,7 +58,7 @@ class CallLog:
         try:
             async for answer in self._target.stream(method, request, timeout_s=timeout_s):
                 count += 1
-                self._write(row, response=_plain(answer))
+                self._write(row, response=plain(answer))
                 yield answer
         except BaseException as error:
             self._write(row, messages=count, error=_error(error))
@@ -74,7 +74,7 @@ class CallLog:
             "t_start": self._now_s(),
             "method": method,
             "deadline_s": None if timeout_s is None else round(timeout_s, 3),
-            "request": _masked(_plain(request)),
+            "request": _masked(plain(request)),
         }
 
     def _write(self, row: dict[str, Any], **outcome: Any) -> None:
@@ -84,10 +84,6 @@ class CallLog:
 
     def _now_s(self) -> float:
         return round(self._clock.monotonic_s() - self._start_s, 4)
-
-
-def _plain(message: Message) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _masked(request: dict[str, Any]) -> dict[str, Any]:

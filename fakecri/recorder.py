@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from fakecri.matching import Match, Subject
+from fakecri.plain import plain
 from fakecri.subjects import NAMING_CALLS, SubjectBook
 
 DEFAULT_CAPACITY: Final = 100_000
@@ -107,12 +107,12 @@ class Call:
             "t_end": None if self.ended_s is None else round(self.ended_s - t0_s, 4),
             "method": self.method,
             "deadline_s": None if self.deadline_s is None else round(self.deadline_s, 3),
-            "request": _plain(self.request),
+            "request": plain(self.request),
         }
         if self.error is not None:
             row["error"] = {"code": self.error[0], "message": self.error[1]}
         elif self._response is not None:
-            row["response"] = _plain(self.response)
+            row["response"] = plain(self.response)
         else:
             row["messages"] = self.messages
         return row
@@ -387,7 +387,3 @@ def _masked(request: Message) -> Message:
         if getattr(auth, name):
             setattr(auth, name, MASK)
     return copy
-
-
-def _plain(message: Message) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True)

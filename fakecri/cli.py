@@ -84,6 +84,13 @@ def _parser() -> argparse.ArgumentParser:
         "filesystem below it, so it must exist (default: %(default)s)",
     )
     serve.add_argument(
+        "--pod-network",
+        default="10.88",
+        metavar="A.B[.C]",
+        help="first numbers of pod addresses; with 127.A[.B] what containers serve is really "
+        "listened on (default: %(default)s)",
+    )
+    serve.add_argument(
         "--clock",
         choices=("real", "manual"),
         default="real",
@@ -125,7 +132,6 @@ async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.node import FakeNode
     from fakecri.options import DEFAULT_IMAGES
     from fakecri.script import apply_script, load_script
-    from fakecri.yaml_reader import ScriptError
 
     if not arguments.image_root.is_dir():
         raise CommandError(f"--image-root {arguments.image_root}: no such directory")
@@ -141,8 +147,8 @@ async def _serve(arguments: argparse.Namespace) -> None:
         )
         if script is not None:
             apply_script(script, cri)
-    except ScriptError as error:
-        raise CommandError(str(error)) from None
+    except ValueError as error:  # of the script or the options
+        raise CommandError(str(error).replace("pod_network", "--pod-network")) from None
     try:
         await _listen(cri, arguments)
     finally:

@@ -28,6 +28,7 @@ from fakecri.exec_sync import ExecSync
 from fakecri.faults import Rule, RuleBook
 from fakecri.files import HostFiles
 from fakecri.images import ImageStore
+from fakecri.listening import Listening, is_loopback
 from fakecri.loop_clock import LoopClock
 from fakecri.main_programs import MainPrograms
 from fakecri.matching import Match, Subject
@@ -37,6 +38,7 @@ from fakecri.objects import Container
 from fakecri.on import Programmable
 from fakecri.options import OptionFields, Options
 from fakecri.plan import Plan, plan_for
+from fakecri.ports import Ports
 from fakecri.runtime import Core, Identity
 from fakecri.slow_calls import SlowCalls
 from fakecri.streaming.shell import PROGRAMS
@@ -106,9 +108,15 @@ class FakeCRI(FakeWorld):
         core = Core(ids or Ids(Rng(0)), node or FakeNode(), store, self._plan_of, clock.wall_ns)
         core.identity = Identity(chosen.runtime_name, chosen.runtime_version or _own_version())
         core.handlers = tuple(chosen.runtime_handlers)
+        core.pod_network = chosen.pod_network
         clockwork = Clockwork(core, clock, files)
         events = EventStreams(core, keep_s=chosen.keep_events_s)
         super().__init__(clock, core, clockwork, events, chosen.call_limit)
+        self.ports = Ports(core, clockwork)
+        self.listening: Listening | None = None
+        if is_loopback(chosen.pod_network):
+            self.listening = Listening(self.ports)
+            clockwork.heard.append(self.listening.refresh)
         self.behaviors = RuleBook()
         self.list_batch_items = list_streams.BATCH_ITEMS
         self._slow_calls = SlowCalls(core, clock, clockwork)
@@ -185,9 +193,11 @@ class FakeCRI(FakeWorld):
         return Streaming(self, self.clock)
 
     async def stop_streaming(self) -> None:
-        """End the streams and their server, if there is one."""
+        """End the streams and their server, and the sockets of pods, if there are any."""
         if "streaming" in self.__dict__:
             await self.streaming.stop()
+        if self.listening is not None:
+            await self.listening.stop()
 
     def _cut_streams(self) -> None:
         if "streaming" in self.__dict__:

@@ -70,6 +70,8 @@ class FakeNode:
     boot: str = "00000000-0000-4000-8000-000000000001"
     filesystems: dict[str, Filesystem] = field(default_factory=lambda: {"/": Filesystem("disk0")})
     image_root: str = "/var/lib/containerd"
+    address: str = ""
+    """Where pods on the host's network can be reached, beside 127.0.0.1."""
     usage: Callable[[], Usage] = Usage
     now_ns: Callable[[], int] = lambda: 0
 

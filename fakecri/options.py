@@ -29,8 +29,19 @@ class Options:
     """The names that RunPodSandbox takes beside "" (CRI-030)."""
     keep_events_s: float = 0.0
     """How long events wait for a subscriber when there is none; 300 in containerd 2 (CRI-143)."""
+    pod_network: str = "10.88"
+    """The first two or three numbers of pod addresses. Inside 127.0.0.0/8 the ports that containers
+    serve are really listened on, in real time."""
     call_limit: int = 100_000
     """So many calls are remembered."""
+
+    def __post_init__(self) -> None:
+        numbers = self.pod_network.split(".")
+        if len(numbers) not in (2, 3) or not all(n.isdecimal() and int(n) < 256 for n in numbers):
+            raise ValueError(
+                f"pod_network: wanted two or three numbers such as 10.88 or 127.1.2, got "
+                f"{self.pod_network!r}"
+            )
 
 
 class OptionFields(TypedDict, total=False):
@@ -43,4 +54,5 @@ class OptionFields(TypedDict, total=False):
     runtime_version: str
     runtime_handlers: Iterable[str]
     keep_events_s: float
+    pod_network: str
     call_limit: int

@@ -79,6 +79,8 @@ class Core:
     used: UsageLedger = field(default_factory=UsageLedger)
     due: list[tuple[int, int, str]] = field(default_factory=list)
     """When something is to happen to which container."""
+    pod_network: str = "10.88"
+    """The first two or three numbers of pod addresses."""
     _counter: int = 0
     _last_stamp_ns: int = 0
     _next_ip: int = 2
@@ -173,4 +175,6 @@ class Core:
         """An address in the pod network."""
         number = self._next_ip
         self._next_ip += 1
-        return f"10.88.{number // 256 % 256}.{number % 256}"
+        if self.pod_network.count(".") == 2:
+            return f"{self.pod_network}.{number % 256}"
+        return f"{self.pod_network}.{number // 256 % 256}.{number % 256}"

@@ -1,0 +1,236 @@
+"""What containers serve: asked in virtual time, and over real sockets on loopback addresses."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import grpc
+import pytest
+from criapi.health import api_pb2 as health
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import FakeCRI, exits, serves
+from fakecri.behavior import BehaviorError
+from fakecri.behavior_data import from_dict, to_dict
+from fakecri.ports import Hung, NoSuchService, NotServed, WrongProtocol
+from simtime import run_virtual
+
+
+async def started(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
+    """Start a pod with one container, `web`; its address."""
+    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name=pod, uid=pod))
+    if host_network:
+        options = config.linux.security_context.namespace_options
+        options.network = cri.NODE
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    web = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
+    )
+    create = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox.pod_sandbox_id, config=web, sandbox_config=config
+    )
+    made: Any = await fake.call("CreateContainer", create)
+    await fake.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
+    status: Any = await fake.call(
+        "PodSandboxStatus", cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox.pod_sandbox_id)
+    )
+    return str(status.status.network.ip)
+
+
+def test_the_newest_rule_that_fits_answers() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(
+            serves(80, status=503),
+            serves(80, from_s=3, until_s=10),
+            serves(80, status=302, path="/old", location="/new"),
+            container="web",
+        )
+        ip = await started(fake)
+        assert (await fake.ports.http(ip, 80, "/x")).status == 503
+        await asyncio.sleep(3.01)
+        assert (await fake.ports.http(ip, 80, "/x?y=1")).status == 200
+        assert (await fake.ports.http(ip, 80, "/old?y=1")).location == "/new"
+        await asyncio.sleep(7.01)
+        assert (await fake.ports.http(ip, 80, "/x")).status == 503
+        visits = [
+            (round(v.time_s - fake.ports.visits[0].time_s), v.path) for v in fake.ports.visits
+        ]
+        assert visits == [(0, "/x"), (3, "/x?y=1"), (3, "/old?y=1"), (10, "/x")]
+
+    run_virtual(main)
+
+
+def test_nobody_answers_for_another_pod_or_port() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(serves(80), serves(81, "tcp", until_s=5), pod="shop")
+        ip, other = await started(fake), await started(fake, "other")
+        assert fake.ports.connect(ip, 81) == "tcp"
+        for host, port in ((other, 80), (ip, 82), ("", 80), ("127.0.0.1", 80)):
+            with pytest.raises(NotServed):
+                fake.ports.connect(host, port)
+        await asyncio.sleep(5.01)
+        with pytest.raises(NotServed):
+            fake.ports.connect(ip, 81)
+        fake.kill(pod="shop")
+        with pytest.raises(NotServed):
+            await fake.ports.http(ip, 80, "/")
+
+    run_virtual(main)
+
+
+def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.node.address = "192.0.2.1"
+        fake.behaves(serves(80))
+        assert await started(fake, host_network=True) == ""
+        for host in ("192.0.2.1", "127.0.0.1", "localhost"):
+            assert fake.ports.connect(host, 80) == "http"
+
+    run_virtual(main)
+
+
+def test_a_path_or_service_that_is_not_served() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(serves(80, path="/a"), serves(9, "grpc", service="db", health="NOT_SERVING"))
+        ip = await started(fake)
+        assert (await fake.ports.http(ip, 80, "/b")).status == 404
+        assert await fake.ports.health(ip, 9, "db") == "NOT_SERVING"
+        with pytest.raises(NoSuchService):
+            await fake.ports.health(ip, 9, "")
+        with pytest.raises(WrongProtocol):
+            await fake.ports.http(ip, 9, "/")
+        with pytest.raises(WrongProtocol):
+            await fake.ports.http(ip, 80, "/", tls=True)
+        with pytest.raises(WrongProtocol):
+            await fake.ports.health(ip, 80, "")
+
+    run_virtual(main)
+
+
+def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(serves(80, delay_s=3), exits(1, after_s=10))
+        ip = await started(fake)
+        began_s = fake.clock.monotonic_s()
+        assert (await fake.ports.http(ip, 80, "/")).status == 200
+        assert fake.clock.monotonic_s() == pytest.approx(began_s + 3)
+        await asyncio.sleep(6)
+        with pytest.raises(Hung):
+            await fake.ports.http(ip, 80, "/")
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"port": 0}, "serves.port: wanted 1 to 65535, got 0"),
+        ({"port": 80.5}, "serves.port: wanted a whole number, got 80.5"),
+        ({"port": 80, "protocol": "ftp"}, "serves.protocol: wanted one of http, https, grpc, tcp"),
+        ({"port": 80, "status": 99}, "serves.status: wanted 100 to 599, got 99"),
+        ({"port": 80, "health": "FINE"}, "serves.health: wanted one of UNKNOWN, SERVING"),
+        ({"port": 80, "path": 5}, "serves.path: wanted a text, got 5"),
+    ],
+)
+def test_mistakes_name_the_field(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(BehaviorError) as error:
+        from_dict({"serves": given})
+    assert str(error.value).startswith(text)
+
+
+def test_serves_as_plain_data() -> None:
+    behavior = serves(80, "grpc", health="NOT_SERVING", from_s=3)
+    plain = {"serves": {"port": 80, "protocol": "grpc", "health": "NOT_SERVING", "from_s": 3}}
+    assert to_dict(behavior) == plain
+    assert from_dict(plain) == behavior
+
+
+@pytest.mark.parametrize("network", ["10", "10.88.1.2", "10.x", "300.1"])
+def test_a_pod_network_is_two_or_three_numbers(network: str) -> None:
+    with pytest.raises(ValueError, match="pod_network: wanted two or three numbers"):
+        FakeCRI(pod_network=network)
+
+
+async def test_containers_really_listen_on_loopback_addresses() -> None:
+    fake = FakeCRI(pod_network="127.93.7")
+    fake.behaves(
+        serves(18080, status=302, location="/b", body="gone"),
+        serves(18081, "tcp"),
+        serves(18082, "grpc", service="db"),
+        serves(18083, from_s=0.3),
+    )
+    try:
+        ip = await started(fake)
+        assert ip.startswith("127.93.7.")
+        async with aiohttp.ClientSession() as session:
+            url = f"http://{ip}:18080/a?b=1"
+            async with session.get(url, headers={"X": "1"}, allow_redirects=False) as answer:
+                seen = (answer.status, answer.headers["Location"], await answer.text())
+                assert seen == (302, "/b", "gone")
+            visit = fake.ports.visits[0]
+            assert (visit.pod, visit.path, visit.header("x")) == ("shop", "/a?b=1", ["1"])
+            reader, writer = await asyncio.open_connection(ip, 18081)
+            assert await reader.read() == b""
+            writer.close()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(ip, 18083)
+            await _until_listening(ip, 18083)
+        async with grpc.aio.insecure_channel(f"{ip}:18082") as channel:
+            call = channel.unary_unary(
+                "/grpc.health.v1.Health/Check",
+                request_serializer=health.HealthCheckRequest.SerializeToString,
+                response_deserializer=health.HealthCheckResponse.FromString,
+            )
+            answer = await call(health.HealthCheckRequest(service="db"))
+            assert answer.status == health.HealthCheckResponse.SERVING
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await call(health.HealthCheckRequest(service="other"))
+            assert error.value.code() is grpc.StatusCode.NOT_FOUND
+        fake.kill()
+        await asyncio.sleep(0)
+        await _until_refused(ip, 18080)
+    finally:
+        await fake.stop_streaming()
+
+
+async def _until_listening(ip: str, port: int) -> None:
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(ip, port)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.02)
+            else:
+                writer.close()
+                return
+
+
+async def _until_refused(ip: str, port: int) -> None:
+    async with asyncio.timeout(5):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(ip, port)
+            except ConnectionRefusedError:
+                return
+            writer.close()
+            await asyncio.sleep(0.02)
+
+
+async def test_a_taken_port_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    fake = FakeCRI(pod_network="127.93.8")
+    fake.behaves(serves(18080), serves(18443, "https"))
+    server = await asyncio.start_server(lambda _, w: w.close(), "127.93.8.2", 18080)
+    try:
+        assert await started(fake) == "127.93.8.2"
+        assert "cannot listen on 127.93.8.2:18080" in caplog.text
+        assert "127.93.8.2:18443: https needs a certificate" in caplog.text
+    finally:
+        server.close()
+        await fake.stop_streaming()

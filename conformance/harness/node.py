@@ -319,6 +319,10 @@ class Node:
         found = self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*/{container}/*")
         return Seen(sorted(path.name for path in found), self, _words("log file", pod, container))
 
+    def log_directories(self, pod: str) -> int:
+        """How many log directories the pod has."""
+        return len(list(self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*")))
+
     # --- reports -----------------------------------------------------------------------------
 
     def trace(self, *, last: int | None = None) -> list[str]:

@@ -94,7 +94,7 @@ class ContainerKiller:
         """Stop all running containers of the pod in parallel; the errors, in listing order."""
         containers = running.in_state(ContainerState.RUNNING)
         order = TerminationOrder(pod, [c.name for c in containers]) if pod is not None else None
-        kills = [Kill(c.id, c.name, default_grace_s=_noted_grace_s(c)) for c in containers]
+        kills = [Kill(c.id, c.name, default_grace_s=noted_grace_s(c)) for c in containers]
         results = await asyncio.gather(
             *(self._kill_or_error(pod, kill, grace_override_s, order) for kill in kills)
         )
@@ -177,7 +177,7 @@ def container_spec(pod: Pod, name: str) -> Container | None:
     return next((c for c in everyone if c.name == name), None)
 
 
-def _noted_grace_s(container: ListedContainer) -> int:
+def noted_grace_s(container: ListedContainer) -> int:
     """The grace noted on the container when it was made, for a pod whose spec is lost."""
     for key in (POD_DELETION_GRACE, POD_TERMINATION_GRACE):
         text = container.annotations.get(key, "")

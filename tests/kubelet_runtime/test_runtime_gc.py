@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, record, status
 
 from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.gc import (
-    ContainerDeletor,
-    ContainerGC,
-    DeadContainer,
+from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
+from refkubelet.runtime.gc_choice import (
     dead_to_delete,
     evictable,
     over_limit,
+    removable_containers,
     removable_sandboxes,
 )
 from refkubelet.runtime.labels import POD_UID
@@ -48,8 +47,8 @@ def listed(name: str, state: str, created_s: int, uid: str = "u") -> ListedConta
     )
 
 
-def dead(name: str, created_s: int, uid: str = "u") -> DeadContainer:
-    return DeadContainer(f"{uid}-{name}-{created_s}", name, uid, created_s * S)
+def dead(name: str, created_s: int, uid: str = "u") -> ListedContainer:
+    return listed(name, "exited", created_s, uid)
 
 
 def test_running_and_young_containers_are_no_candidates_GC_002() -> None:
@@ -61,7 +60,7 @@ def test_running_and_young_containers_are_no_candidates_GC_002() -> None:
         listed("e", "exited", 9),
     ]
     found = evictable(everyone, now_ns=10 * S, min_age_s=5)
-    assert [(c.name, c.unknown) for c in found] == [("d", True), ("c", False), ("b", False)]
+    assert [c.name for c in found] == ["d", "c", "b"]
 
 
 def test_newest_per_unit_stays_GC_003() -> None:
@@ -72,7 +71,15 @@ def test_newest_per_unit_stays_GC_003() -> None:
 def test_total_limit_goes_across_units_oldest_first_GC_003() -> None:
     candidates = [dead("a", 4), dead("b", 3), dead("a", 2), dead("b", 1)]
     limits = GcOptions(max_per_pod_container=2, max_containers=1)
-    assert [c.id for c in over_limit(candidates, limits)] == ["u-a-2", "u-b-1", "u-b-3"]
+    assert [c.id for c in over_limit(candidates, limits)] == ["u-b-1", "u-a-2", "u-b-3"]
+
+
+def test_the_oldest_are_removed_first_GC_003() -> None:
+    everyone = [
+        dead(n, at, uid) for uid in ("gone", "here") for n, at in (("a", 1), ("a", 3), ("a", 2))
+    ]
+    found = removable_containers(everyone, 9 * S, GcOptions(), lambda uid: uid == "gone")
+    assert [c.id for c in found] == ["gone-a-1", "gone-a-2", "gone-a-3", "here-a-1", "here-a-2"]
 
 
 @given(
@@ -195,7 +202,9 @@ def wire(name: str, uid: str, state: int, sandbox: str, created: int = 1) -> Any
 def run_gc(
     tmp_path: Path, target: ScriptedTarget, *, ready: bool, evict: bool = False
 ) -> list[str]:
-    options = RuntimeOptions(pod_logs_dir=tmp_path / "logs", container_logs_dir=None)
+    options = RuntimeOptions(
+        pod_logs_dir=tmp_path / "logs", container_logs_dir=tmp_path / "containers"
+    )
     deps = RuntimeDeps(RealClock(), Ids(Rng(0)), Events())
     collector = ContainerGC(CriClient(target), deps, options, Pods())
     return asyncio.run(collector.garbage_collect(ready, evict))
@@ -224,17 +233,71 @@ def test_content_goes_only_with_all_sources_ready_GC_003_GC_004(
     assert (tmp_path / "logs" / "default_web_gone").exists() is not ready  # GC-011
 
 
-def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(tmp_path: Path) -> None:
+def test_unknown_containers_are_stopped_first_and_kept_if_that_fails_GC_002(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     lists = cri.ListContainersResponse(containers=[wire("a", "gone", cri.CONTAINER_UNKNOWN, "x")])
     target = ScriptedTarget(
         ListContainers=lists,
         ContainerStatus=described(),
         StopContainer=Failure(grpc.StatusCode.UNKNOWN, "stuck"),
     )
-    errors = run_gc(tmp_path, target, ready=True)
-    assert len(errors) == 1
-    assert "stuck" in errors[0]
+    with caplog.at_level("WARNING"):
+        assert run_gc(tmp_path, target, ready=True) == []  # no failed run: the next one tries again
+    assert "stuck" in caplog.text
     assert "RemoveContainer" not in target.methods()
+
+
+def test_an_unknown_container_is_stopped_with_the_grace_noted_on_it_GC_002(tmp_path: Path) -> None:
+    container = wire("a", "gone", cri.CONTAINER_UNKNOWN, "x")
+    container.annotations["io.kubernetes.pod.terminationGracePeriod"] = "17"
+    target = ScriptedTarget(
+        ListContainers=cri.ListContainersResponse(containers=[container]),
+        ContainerStatus=described(),
+    )
+    run_gc(tmp_path, target, ready=True)
+    assert [r.timeout for r in target.requests("StopContainer")] == [17]
+    assert target.methods()[2:4] == ["ContainerStatus", "RemoveContainer"]
+
+
+def test_a_list_that_fails_makes_the_run_a_failed_one_GC_001(tmp_path: Path) -> None:
+    target = ScriptedTarget(ListPodSandbox=Failure(grpc.StatusCode.UNKNOWN, "no lists today"))
+    assert run_gc(tmp_path, target, ready=True) == [
+        "rpc error: code = Unknown desc = no lists today"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "stays"),
+    [(cri.CONTAINER_EXITED, False), (cri.CONTAINER_CREATED, True), (None, False)],
+)
+def test_a_link_without_log_goes_unless_its_container_may_log_again_GC_011(
+    tmp_path: Path, state: int | None, stays: bool
+) -> None:
+    links = tmp_path / "containers"
+    links.mkdir()
+    dangling = links / "web_default_main-c1.log"
+    dangling.symlink_to(tmp_path / "gone")
+    (tmp_path / "there").touch()
+    (links / "web_default_main-c2.log").symlink_to(tmp_path / "there")
+    answer: Any = Failure(grpc.StatusCode.NOT_FOUND, "c1")
+    if state is not None:
+        answer = described()
+        answer.status.state = state
+    target = ScriptedTarget(ContainerStatus=answer)
+    assert run_gc(tmp_path, target, ready=True) == []
+    assert dangling.is_symlink() is stays
+    assert (links / "web_default_main-c2.log").exists()
+    assert [r.container_id for r in target.requests("ContainerStatus")] == ["c1"]
+
+
+def test_sandboxes_of_deleted_pods_go_before_all_sources_are_seen_GC_010(tmp_path: Path) -> None:
+    item = cri.PodSandbox(
+        id="x", state=cri.SANDBOX_NOTREADY, created_at=1, labels={POD_UID: "gone"}
+    )
+    target = ScriptedTarget(ListPodSandbox=cri.ListPodSandboxResponse(items=[item]))
+    run_gc(tmp_path, target, ready=False)
+    assert "RemovePodSandbox" in target.methods()
 
 
 def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:

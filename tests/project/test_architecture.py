@@ -27,6 +27,8 @@ ALLOWED = {
 
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
+    "refkubelet.runtime.gc_choice",
+    "refkubelet.runtime.log_files",
     "refkubelet.event_correlator",
     "refkubelet.runtime.actions",
     "refkubelet.runtime.backoff",

@@ -6,11 +6,11 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, runs
+from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, VIRTUAL = Feature.STATUS, Feature.VIRTUAL_TIME
-API, RESTART = Feature.API, Feature.RESTART
+API, FAULTS = Feature.API, Feature.FAULTS
 UID = "11111111-2222-3333-4444-555555555555"
 
 
@@ -129,3 +129,65 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
     stop = node.calls("StopPodSandbox", pod="web")
     removed = node.times_s("RemoveContainer", pod="web")[0]
     expect(node, stop and removed >= node.ended_s(stop[0]), "removed after the stop", removed)
+
+
+@conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
+async def the_log_goes_with_its_container(node: Node) -> None:
+    """When a dead container is removed its log is deleted; the logs of the others stay."""
+    work = in_turn(exits(1), exits(1, after_s=2), runs())
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.count("RemoveContainer", container="main"),
+        within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
+        what="RemoveContainer of attempt 0",
+    )
+    files = node.log_files("web", "main")
+    expect(node, "0.log" not in files and "1.log" in files, "the log of attempt 1 only", files)
+
+
+@conformance(id="log-directory-collected", rules=["GC-011"], needs=[STATUS, VIRTUAL])
+async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
+    """Garbage collection deletes the log directory of a pod that is gone, and no other."""
+    await node.apply_static(pod("web"))
+    await node.apply_static(pod("stays"))
+    await node.wait_running("web")
+    await node.wait_running("stays")
+    expect_equal(node, node.log_directories("web"), 1, "log directories before")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: not node.log_directories("web"),
+        within_s=2 * limits.GC_PERIOD_S + limits.STOP_S + limits.NOTICE_S,
+        what="no log directory of web",
+    )
+    expect_equal(node, node.log_files("stays", "main"), ["0.log"], "logs of the other pod")
+
+
+@conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL])
+async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
+    """A run that cannot list the runtime gives Warning ContainerGCFailed; a removal that fails is
+    no failed run, and is tried again by the next one."""
+    await node.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.run_until(lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + 5)
+    with node.on("RemovePodSandbox").fails("UNKNOWN", "device busy"):
+        await node.delete_pod("job")
+        await node.run_until(
+            lambda: node.count("RemovePodSandbox") == 2,
+            within_s=3 * limits.GC_PERIOD_S,
+            what="RemovePodSandbox twice",
+        )
+    expect_equal(node, node.events("ContainerGCFailed"), [], "ContainerGCFailed")
+    await node.run_until(
+        lambda: node.count("RemovePodSandbox") == 3,
+        within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
+        what="the third try",
+    )
+    with node.on("ListPodSandbox").fails("UNKNOWN", "no lists today"):
+        await node.run_until(
+            lambda: node.events("ContainerGCFailed"),
+            within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
+            what="ContainerGCFailed",
+        )
+    told = node.events("ContainerGCFailed")[0]
+    expect_equal(node, told["type"], "Warning", "type of the event")
+    expect_equal(node, told["involvedObject"]["kind"], "Node", "object of the event")
+    expect(node, "no lists today" in told["message"], "the runtime's words", told["message"])

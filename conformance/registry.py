@@ -46,6 +46,8 @@ class Feature(Enum):
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"
     RESTART = "a kubelet that can be stopped and started"
+    POD_NETWORK = "pods whose addresses the kubelet can reach"
+    POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

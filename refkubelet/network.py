@@ -108,6 +108,13 @@ class SocketNetwork:
                 raise NetworkError(health_error(code, details, took)) from None
 
 
+def sent_headers(request: HttpRequest) -> tuple[tuple[str, str], ...]:
+    """The headers with the Host that the URL names, its port included, unless another is given."""
+    if any(name == "Host" for name, _ in request.headers):
+        return request.headers
+    return (("Host", urlsplit(request.url).netloc), *request.headers)
+
+
 def host_port(host: str, port: int) -> str:
     """`host:port`, IPv6 addresses in brackets.
 
@@ -129,7 +136,7 @@ def _session(request: HttpRequest) -> Any:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=False, force_close=True),
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers=CIMultiDict(request.headers),
+        headers=CIMultiDict(sent_headers(request)),
         skip_auto_headers=("Accept-Encoding", "User-Agent", "Accept"),
         timeout=aiohttp.ClientTimeout(),
         trust_env=False,

@@ -56,8 +56,11 @@ class Choice:
         kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
         own_machine = {Feature.NODE_RESOURCES} if self.virtual else set()
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
+        pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
+        if self.runtime in (FAKE, FAKE_SOCKET):
+            pods.add(Feature.POD_SERVERS)
         pulls = set() if self.runtime.startswith("unix://") else {Feature.REGISTRY}
-        return kubelet | RUNTIME_FEATURES | own_machine | patience | pulls
+        return kubelet | RUNTIME_FEATURES | own_machine | patience | pulls | pods
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from conformance.harness.workload import Flag, Workload, command, runs
@@ -15,6 +16,7 @@ from conformance.harness.workload import Flag, Workload, command, runs
 IMAGE: Final = "localhost/busybox:1"
 OTHER_IMAGE: Final = "localhost/busybox:2"  # the same content under another tag
 MISSING_IMAGE: Final = "localhost/missing:1"
+NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +28,83 @@ class Exec:
     takes_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ExecProbe:
-    """An exec probe that succeeds from `from_s` to `until_s` seconds after the container's start
-    (until None: for ever). Durations: seconds, as in the API."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What all probes have. Durations: seconds, as in the API."""
 
-    from_s: float = 0.0
-    until_s: float | None = None
     period_s: int = 1
     failure_threshold: int = 1
     success_threshold: int = 1
     initial_delay_s: int = 0
+    timeout_s: int = 5
     grace_s: int | None = None
 
-    def manifest(self, path: str) -> dict[str, Any]:
+    def manifest(self, kind: str) -> dict[str, Any]:
+        """The API's form of a probe of that kind (`liveness`, ...)."""
         probe: dict[str, Any] = {
-            "exec": {"command": ["test", "-e", path]},
+            **self.action(kind),
             "periodSeconds": self.period_s,
             "failureThreshold": self.failure_threshold,
             "successThreshold": self.success_threshold,
-            "timeoutSeconds": 5,
+            "timeoutSeconds": self.timeout_s,
         }
         if self.initial_delay_s:
             probe["initialDelaySeconds"] = self.initial_delay_s
         if self.grace_s is not None:
             probe["terminationGracePeriodSeconds"] = self.grace_s
         return probe
+
+    def action(self, kind: str) -> dict[str, Any]:
+        """What is done."""
+        raise NotImplementedError
+
+    def prepared(self, kind: str, work: Workload) -> Workload:
+        """`work` with what the probe needs of the container."""
+        return work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecProbe(Probe):
+    """An exec probe that succeeds from `from_s` to `until_s` seconds after the container's start
+    (until None: for ever)."""
+
+    from_s: float = 0.0
+    until_s: float | None = None
+
+    def action(self, kind: str) -> dict[str, Any]:
+        return {"exec": {"command": ["test", "-e", f"/tmp/{kind}"]}}
+
+    def prepared(self, kind: str, work: Workload) -> Workload:
+        return work.with_flag(Flag(f"/tmp/{kind}", self.from_s, self.until_s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetProbe(Probe):
+    """A probe that connects: `fields` is its httpGet, tcpSocket or grpc as in the API. The
+    container's workload says what listens (`Workload.with_port`)."""
+
+    fields: Mapping[str, Any]
+
+    def action(self, kind: str) -> dict[str, Any]:
+        return dict(self.fields)
+
+
+def http_probe(
+    port: int | str, path: str = "/", *, probe: Mapping[str, Any] = NO_FIELDS, **http_get: Any
+) -> NetProbe:
+    """An httpGet probe. `probe`: fields of `Probe`; `http_get`: further fields of httpGet."""
+    return NetProbe(fields={"httpGet": {"port": port, "path": path, **http_get}}, **probe)
+
+
+def tcp_probe(port: int | str, **probe: Any) -> NetProbe:
+    """A tcpSocket probe; `probe`: fields of `Probe`."""
+    return NetProbe(fields={"tcpSocket": {"port": port}}, **probe)
+
+
+def grpc_probe(port: int, service: str | None = None, **probe: Any) -> NetProbe:
+    """A grpc probe; `probe`: fields of `Probe`."""
+    named = {} if service is None else {"service": service}
+    return NetProbe(fields={"grpc": {"port": port, **named}}, **probe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +148,7 @@ def container(
     workload: Workload | None = None,
     *,
     image: str = IMAGE,
-    probes: Mapping[str, ExecProbe] | None = None,
+    probes: Mapping[str, Probe] | None = None,
     hooks: Mapping[str, Exec] | None = None,
     **fields: Any,
 ) -> Container:
@@ -104,9 +157,8 @@ def container(
     work = workload or runs()
     manifest: dict[str, Any] = {"name": name, "image": image, "imagePullPolicy": "IfNotPresent"}
     for kind, probe in (probes or {}).items():
-        path = f"/tmp/{kind}"
-        work = work.with_flag(Flag(path, probe.from_s, probe.until_s))
-        manifest[f"{kind}Probe"] = probe.manifest(path)
+        work = probe.prepared(kind, work)
+        manifest[f"{kind}Probe"] = probe.manifest(kind)
     if hooks:
         manifest["lifecycle"] = {
             kind: {"exec": {"command": list(run.command)}} for kind, run in hooks.items()

@@ -323,6 +323,12 @@ class Node:
         """How many log directories the pod has."""
         return len(list(self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*")))
 
+    def visits(self, pod: str) -> list[Any]:
+        """Who connected to the pod's containers (fakecri's `Visit`), in order; `time_s` is of the
+        runtime's clock (Feature.POD_SERVERS)."""
+        found = self._parts.runtime.visits(self.runtime_name(pod))
+        return Seen(found, self, f"visit to {pod}")
+
     # --- reports -----------------------------------------------------------------------------
 
     def trace(self, *, last: int | None = None) -> list[str]:

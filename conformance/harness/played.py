@@ -6,10 +6,11 @@ What must never happen here: a behaviour that the shell rendering does not have.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from conformance.harness.manifests import Container, PodPlan
-from conformance.harness.workload import Flag, Run
+from conformance.harness.workload import Flag, Port, Run
 from fakecri import behavior as b
 
 
@@ -46,6 +47,8 @@ def behaviors(run: Run) -> Iterator[b.Behavior]:
         yield b.uses(memory_bytes=run.memory_bytes, disk_bytes=run.disk_bytes)
     for flag in run.flags:
         yield from _flag(flag)
+    for port in run.ports:
+        yield from _port(port)
 
 
 def _flag(flag: Flag) -> Iterator[b.Behavior]:
@@ -53,6 +56,22 @@ def _flag(flag: Flag) -> Iterator[b.Behavior]:
     yield b.replies(look, exit_code=1)
     until_s = b.FOREVER if flag.until_s is None else flag.until_s
     yield b.replies(look, exit_code=0, from_s=flag.from_s, until_s=until_s)
+
+
+def _port(port: Port) -> Iterator[b.Behavior]:
+    served = partial(
+        b.serves,
+        port.port,
+        port.protocol,
+        health=port.health,
+        delay_s=port.delay_s,
+        until_s=b.FOREVER if port.until_s is None else port.until_s,
+    )
+    yield served(port.status, from_s=port.from_s)
+    if port.then_status:
+        yield served(port.then_status, from_s=max(port.then_s, port.from_s))
+    for path, location in port.redirects:
+        yield served(302, path=path, location=location, from_s=port.from_s)
 
 
 def _execs(container: Container) -> Iterator[b.Behavior]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import ssl
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,6 +18,7 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
+from conformance.harness.certificate import server_context
 from conformance.harness.environment import (
     CONTAINERD,
     FAKE_SOCKET,
@@ -37,13 +39,14 @@ from simtime import Ids, RealClock, Rng
 class RealEnvironment:
     """What the cases of one real run share. `shared`: the directory below which everything must
     lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
-    `config`: what every kubelet's configuration gets."""
+    `config`: what every kubelet's configuration gets. `tls`: what fake pods serve HTTPS with."""
 
     choice: Choice
     shared: Path
     upstream: Any = None
     config: Mapping[str, Any] = field(default_factory=dict)
     registries: Registries | None = None
+    tls: ssl.SSLContext | None = None
 
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
@@ -76,11 +79,25 @@ class RealEnvironment:
 
     def _runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> Any:
         if self.upstream is None:
-            ids = Ids(Rng.from_system())
-            return FakeRuntime(clock, ids, endpoint=endpoint, image_root=str(paths.root))
+            return self._fake_runtime(clock, endpoint, paths)
         from conformance.harness.runtimes.real import RealRuntime
 
         return RealRuntime(self.upstream, clock, endpoint, self.registries)
+
+    def _fake_runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> FakeRuntime:
+        """A fake with loopback addresses of its own: cases run side by side, and so may suites."""
+        rng = Rng.from_system()
+        number = rng.stream("pod network").randint
+        runtime = FakeRuntime(
+            clock,
+            Ids(rng),
+            endpoint=endpoint,
+            image_root=str(paths.root),
+            pod_network=f"127.{number(1, 254)}.{number(0, 255)}",
+        )
+        if runtime.cri.listening is not None:
+            runtime.cri.listening.tls = self.tls
+        return runtime
 
 
 async def _api_server(
@@ -117,7 +134,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
     try:
         async with AsyncExitStack() as stack:
             if choice.runtime == FAKE_SOCKET:
-                yield RealEnvironment(choice, base)
+                yield RealEnvironment(choice, base, tls=server_context(base))
             elif choice.runtime == CONTAINERD:
                 yield await _with_containerd(choice, base, stack)
             else:

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.kubelets.base import NodePaths
-from conformance.harness.kubelets.inprocess import InProcessKubelet, World
+from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
+from conformance.harness.network import FakeNetwork
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
@@ -28,6 +29,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     rng = Rng(seed)
     ids = Ids(rng)
     runtime = FakeRuntime(loop.clock, ids)
+    runtime.machine.address = HOST_IP
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
     world = World(
         target=runtime.target,
@@ -37,6 +39,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
         ids=ids,
         node_name=NODE_NAME,
         transport=InProcessTransport(fake_api) if fake_api else None,
+        network=FakeNetwork(runtime.cri.ports),
     )
     kubelet = InProcessKubelet(paths, world)
     try:

@@ -28,6 +28,28 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class Port:
+    """A TCP port that is listened on from `from_s` to `until_s` seconds after the start.
+
+    `protocol`: `http`, `https`, `tcp` or `grpc`. A shell can only do `http` and `tcp`: cases with
+    the others need a fake (Feature.POD_SERVERS).
+    HTTP: `status` for every path, from `then_s` on `then_status`, each after `delay_s`; a path in
+    `redirects` leads to its location instead. gRPC: the health service says `health`.
+    """
+
+    port: int
+    protocol: str = "http"
+    status: int = 200
+    then_s: float = 0.0
+    then_status: int = 0
+    redirects: tuple[tuple[str, str], ...] = ()
+    health: str = "SERVING"
+    delay_s: float = 0.0
+    from_s: float = 0.0
+    until_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
 
@@ -46,6 +68,7 @@ class Run:
     memory_bytes: int = 0
     disk_bytes: int = 0
     flags: tuple[Flag, ...] = ()
+    ports: tuple[Port, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,10 @@ class Workload:
     def with_flag(self, flag: Flag) -> Workload:
         """The same, with one more file that comes and goes in every run."""
         return Workload(tuple(replace(run, flags=(*run.flags, flag)) for run in self.runs))
+
+    def with_port(self, port: Port) -> Workload:
+        """The same, with one more port that every run listens on."""
+        return Workload(tuple(replace(run, ports=(*run.ports, port)) for run in self.runs))
 
 
 def runs(**changes: float | str | bool | tuple[float, ...]) -> Workload:
@@ -125,6 +152,8 @@ def _timeline(run: Run) -> Sequence[str]:
         steps.append((flag.from_s, f"touch {flag.path}"))
         if flag.until_s is not None:
             steps.append((flag.until_s, f"rm -f {flag.path}"))
+    for port in run.ports:
+        steps += _port_steps(port)
     end_s = FOREVER_S if run.exit_after_s is None else run.exit_after_s
     # Files that should appear only after the end are never reached: the exit comes first.
     steps = sorted([*steps, (end_s, f"exit {run.exit_code}")], key=lambda step: step[0])
@@ -135,3 +164,34 @@ def _timeline(run: Run) -> Sequence[str]:
             now_s = at_s
         lines.append(what)
     return lines
+
+
+def _port_steps(port: Port) -> list[tuple[float, str]]:
+    """What happens to a port, and when: its status lies in a file, one `nc` serves it."""
+    if port.protocol not in ("http", "tcp"):
+        return []
+    number, status = port.port, f"/tmp/status-{port.port}"
+    program = "/bin/true" if port.protocol == "tcp" else f"/bin/sh /tmp/serve-{number}"
+    serve = f"nc -ll -p {number} -e {program} & port{number}=$!"
+    steps = [(port.from_s, f"echo {port.status} > {status}")]
+    if port.protocol == "http":
+        steps.append((port.from_s, f"cat > /tmp/serve-{number} <<'END'\n{_answer(port)}\nEND"))
+    steps.append((port.from_s, serve))
+    if port.then_status:
+        steps.append((port.then_s, f"echo {port.then_status} > {status}"))
+    if port.until_s is not None:
+        steps.append((port.until_s, f"kill $port{number}"))
+    return steps
+
+
+def _answer(port: Port) -> str:
+    """The script that answers one HTTP request: standard input and output are the connection."""
+    end = "\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n"
+    lines = ["read -r _ path _", "while read -r line && [ ${#line} -gt 1 ]; do :; done"]
+    if port.delay_s:
+        lines.append(f"sleep {port.delay_s:g}")
+    lines.append("case ${path%%\\?*} in")
+    for path, location in port.redirects:
+        lines.append(f"{path}) printf 'HTTP/1.1 302 Found\\r\\nLocation: {location}{end}';;")
+    lines.append(f'*) printf "HTTP/1.1 $(cat /tmp/status-{port.port}) Said{end}";;')
+    return "\n".join([*lines, "esac"])

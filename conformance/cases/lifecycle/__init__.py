@@ -1,1 +1,1 @@
-"""Pod lifecycle: start, stop, restart, deletion, status (LIFE-, STAT-, PROBE-)."""
+"""Pod lifecycle: start, stop, restart, deletion, status (LIFE-, STAT-)."""

@@ -30,7 +30,7 @@ HOST_IP: Final = "192.0.2.1"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What surrounds the kubelet. `transport` None: no API server."""
+    """What surrounds the kubelet. `transport` None: no API server; `network`: what probes reach."""
 
     target: Any
     machine: Any
@@ -39,6 +39,7 @@ class World:
     ids: Ids
     node_name: str
     transport: Any = None
+    network: Any = None
 
 
 class InProcessKubelet:
@@ -77,6 +78,7 @@ class InProcessKubelet:
             node_name=world.node_name,
             root_dir=self._paths.root,
             api=api,
+            network=world.network,
             host_ips=(HOST_IP,),
             container_logs_dir=None,
             node_facts=facts,

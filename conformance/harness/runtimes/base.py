@@ -33,6 +33,11 @@ class Runtime(Protocol):
         """Tell a fake what the plan's containers do; a real runtime runs the compiled command."""
         ...
 
+    def visits(self, pod: str) -> Sequence[Any]:
+        """Who connected to the containers of that pod (fakecri's `Visit`), in order of arrival;
+        a fake's only (Feature.POD_SERVERS)."""
+        ...
+
     def leave_memory(self, free_bytes: int) -> None:
         """Make `free_bytes` of memory available on a fake node."""
         ...

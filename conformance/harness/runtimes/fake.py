@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from conformance.harness import played
@@ -18,10 +19,17 @@ class FakeRuntime(RecordedRuntime):
     """`Runtime` over a FakeCRI of its own. `machine` is its node, for a kubelet in this process."""
 
     def __init__(
-        self, clock: Clock, ids: Ids, *, endpoint: str = "", image_root: str = "/var/lib/containerd"
+        self,
+        clock: Clock,
+        ids: Ids,
+        *,
+        endpoint: str = "",
+        image_root: str = "/var/lib/containerd",
+        pod_network: str = "10.88",
     ) -> None:
         """`image_root`: the directory of the images; a kubelet on the real machine looks at the
-        filesystem that holds it (EVIC-023)."""
+        filesystem that holds it (EVIC-023). `pod_network`: of fakecri's options; one of loopback
+        addresses can be reached by a kubelet process."""
         self._registry = FakeRegistry()
         self.machine = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=1 * GIB)
         self.cri = FakeCRI(
@@ -32,6 +40,7 @@ class FakeRuntime(RecordedRuntime):
             registry=self._registry,
             # A kubelet asks to reopen a log file that it cannot find (CRI-104).
             write_logs=True,
+            pod_network=pod_network,
         )
         self.machine.image_root = image_root
         self._taught: dict[str, list[Any]] = {}
@@ -42,6 +51,10 @@ class FakeRuntime(RecordedRuntime):
         for rule in self._taught.pop(pod, []):
             rule.remove()
         self._taught[pod] = played.teach(self.cri, pod, plan)
+
+    def visits(self, pod: str) -> Sequence[Any]:
+        """In order of arrival."""
+        return [visit for visit in self.cri.ports.visits if visit.pod == pod]
 
     def leave_memory(self, free_bytes: int) -> None:
         used_by_containers = self.machine.usage().memory_bytes
@@ -58,4 +71,5 @@ class FakeRuntime(RecordedRuntime):
         return self._registry
 
     async def close(self) -> None:
-        """Nothing outlives the object."""
+        """Nothing but sockets of its pods outlives the object."""
+        await self.cri.stop_streaming()

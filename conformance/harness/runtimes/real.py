@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.harness.manifests import PodPlan
@@ -25,6 +26,9 @@ class RealRuntime(RecordedRuntime):
 
     def teach(self, pod: str, plan: PodPlan) -> None:
         """Nothing to do: the containers run the compiled commands."""
+
+    def visits(self, pod: str) -> Sequence[Any]:
+        raise RuntimeError("real containers do not tell who came: needs POD_SERVERS")
 
     def leave_memory(self, free_bytes: int) -> None:
         raise RuntimeError("the memory of a real node cannot be set: needs NODE_RESOURCES")

@@ -1,0 +1,77 @@
+"""The network of a virtual run: what refkubelet's probes reach is what the fake's containers serve.
+
+No sockets: the fake decides and waits, this says it in refkubelet's words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from typing import Final
+from urllib.parse import urlsplit
+
+from fakecri.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
+from refkubelet.model.duration import format_duration
+from refkubelet.network import (
+    NO_HEADERS_IN_TIME,
+    HttpAnswer,
+    HttpRequest,
+    NetworkError,
+    dial_error,
+    health_error,
+    not_connected,
+    sent_headers,
+)
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+REFUSED: Final = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+
+
+class FakeNetwork:
+    """refkubelet's `Network` over the ports of a fake."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        parts = urlsplit(request.url)
+        host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        tls = parts.scheme == "https"
+        try:
+            async with asyncio.timeout(timeout_s):
+                served = await self._ports.http(host, port, path, sent_headers(request), tls=tls)
+        except TimeoutError:
+            raise NetworkError(NO_HEADERS_IN_TIME) from None
+        except NotServed:
+            raise NetworkError(dial_error(REFUSED, host, port)) from None
+        except WrongProtocol as error:
+            plain = tls and error.spoken == "http"
+            text = "http: server gave HTTP response to HTTPS client" if plain else "EOF"
+            raise NetworkError(text) from None
+        except Hung:
+            raise NetworkError("EOF") from None
+        return HttpAnswer(served.status, served.location, served.body)
+
+    async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
+        try:
+            self._ports.connect(host, port)
+        except NotServed:
+            raise NetworkError(dial_error(REFUSED, host, port)) from None
+
+    async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
+        host, _, port = address.rpartition(":")
+        took = format_duration(timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._ports.health(host.strip("[]"), int(port), service)
+        except TimeoutError:
+            raise NetworkError(health_error("DEADLINE_EXCEEDED", "", took)) from None
+        except NoSuchService as error:
+            raise NetworkError(health_error("NOT_FOUND", str(error), took)) from None
+        except Hung as error:
+            raise NetworkError(health_error("UNAVAILABLE", str(error), took)) from None
+        except (NotServed, WrongProtocol):
+            await asyncio.sleep(timeout_s)  # the client keeps trying until its time is up
+            raise NetworkError(not_connected(address, took)) from None

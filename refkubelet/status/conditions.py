@@ -1,4 +1,4 @@
-"""The kubelet's own pod conditions (LIFE-180..184, STAT-040..043): pure.
+"""The kubelet's own pod conditions (LIFE-180..185, STAT-040..043): pure.
 
 Each function answers one condition from spec and statuses; none knows the time. When a condition
 changed is the status manager's business (`normalize.stamp_times`, STAT-004).
@@ -21,6 +21,11 @@ from refkubelet.model.objects import (
 )
 from refkubelet.runtime.actions import sandbox_decision
 from refkubelet.runtime.records import RuntimePodStatus
+from refkubelet.status.restart_all import (
+    ALL_RESTARTING,
+    all_restarting_condition,
+    may_restart_all,
+)
 
 READY_TO_START: Final = "PodReadyToStartContainers"
 INITIALIZED: Final = "Initialized"
@@ -37,7 +42,7 @@ OWNED: Final = frozenset(
         SCHEDULED,
         "PodResizeInProgress",
         "PodResizePending",
-        "AllContainersRestarting",
+        ALL_RESTARTING,
     }
 )
 """Conditions the kubelet replaces wholesale (STAT-026); DisruptionTarget is shared."""
@@ -46,14 +51,14 @@ OWNED: Final = frozenset(
 def generate_conditions(
     pod: Pod, status: PodStatus, runtime_status: RuntimePodStatus, previous: PodStatus | None
 ) -> list[PodCondition]:
-    """Foreign conditions, DisruptionTarget, then the kubelet's five in their order (LIFE-180)."""
+    """Foreign conditions, DisruptionTarget, then the kubelet's own: LIFE-180..185."""
     api_conditions = (pod.status.conditions if pod.status else None) or ()
     kept = [c for c in api_conditions if c.type not in OWNED and c.type != DISRUPTION_TARGET]
     disruption = find(previous, DISRUPTION_TARGET) or find(pod.status, DISRUPTION_TARGET)
     if disruption is not None:
         kept.append(disruption)
     was_initialized = find(previous, INITIALIZED)
-    own = (
+    own = [
         _flag(READY_TO_START, has_ready_sandbox(pod, runtime_status)),
         initialized_condition(
             pod, status, was_true=was_initialized is not None and was_initialized.status == "True"
@@ -61,7 +66,9 @@ def generate_conditions(
         ready_condition(pod, status, kept),
         containers_ready_condition(pod, status),
         _flag(SCHEDULED, True),
-    )
+    ]
+    if may_restart_all(pod):
+        own.append(all_restarting_condition(pod, status, runtime_status, previous))
     generation = (pod.metadata.generation if pod.metadata else None) or None
     return kept + [msgspec.structs.replace(c, observedGeneration=generation) for c in own]
 

@@ -32,6 +32,7 @@ from refkubelet.model.objects import (
 from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
 from refkubelet.runtime.records import ContainerState as RecordState
 from refkubelet.status.restart import container_should_be_restarted
+from refkubelet.status.restart_all import RESTARTING, removed_exit, removed_state
 
 ReasonLookup = Callable[[str], tuple[str, str] | None]
 """Container name -> (reason, message) of its last failed start, if any (LIFE-171)."""
@@ -59,6 +60,7 @@ class StatusSources:
     runtime_name: str
     reason_of: ReasonLookup
     previous: Mapping[str, ContainerStatus] = field(default_factory=lambda: MappingProxyType({}))
+    restarting_all: bool = False  # LIFE-125
 
 
 def container_statuses(
@@ -96,7 +98,11 @@ def _container_status(
     sources: StatusSources, container: Container, *, init: bool
 ) -> ContainerStatus:
     previous = sources.previous.get(container.name)
-    records = [c for c in sources.runtime_status.containers if c.name == container.name]
+    records = [
+        c
+        for c in sources.runtime_status.containers
+        if c.name == container.name and not _is_leftover(c, previous)
+    ]
     if records:
         status = _from_records(sources, container, records, previous)
     else:
@@ -139,6 +145,13 @@ def _from_memory(
     sources: StatusSources, container: Container, previous: ContainerStatus | None, *, init: bool
 ) -> ContainerStatus:
     """No record in the runtime: what was known, or the wait that is usual before a start."""
+    if sources.restarting_all and previous is not None and not _is_waiting(previous):
+        return msgspec.structs.replace(
+            _default_status(sources, container),
+            state=removed_state(),
+            lastState=removed_exit(),
+            restartCount=previous.restartCount + 1,
+        )
     if previous is not None and previous.state and previous.state.terminated:
         return previous  # LIFE-173
     status = _default_status(sources, container)
@@ -178,10 +191,19 @@ def _from_records(
     records: Sequence[ContainerRecord],
     previous: ContainerStatus | None,
 ) -> ContainerStatus:
-    """state from the newest record, lastState from the second, else what was known (LIFE-170)."""
+    """state from the newest record, lastState from the one before that ran, else what was known
+    (LIFE-170)."""
     status = _convert(sources, container, records[0], previous)
-    last = _state(sources, records[1], None) if len(records) > 1 else _known_last(status, previous)
+    ran = next((r for r in records[1:] if r.state is not RecordState.CREATED), None)
+    last = _state(sources, ran, None) if ran is not None else _known_last(status, previous)
     return msgspec.structs.replace(status, lastState=last)
+
+
+def _is_leftover(record: ContainerRecord, previous: ContainerStatus | None) -> bool:
+    """Created by a kubelet that died before it could start it, and older than what was shown: it
+    must not take the place of an exit that is known."""
+    created = record.state is RecordState.CREATED
+    return created and previous is not None and record.restart_count < previous.restartCount
 
 
 def _known_last(status: ContainerStatus, previous: ContainerStatus | None) -> ContainerState:
@@ -203,7 +225,9 @@ def _convert(
 ) -> ContainerStatus:
     resources = container.resources or ResourceRequirements()
     lost = record.state is RecordState.UNKNOWN and _was_running(previous)
-    restarts = previous.restartCount + 1 if lost and previous else record.restart_count
+    restarts = record.restart_count
+    if previous is not None and (lost or _runs_anew(record, previous)):
+        restarts = previous.restartCount + 1
     return ContainerStatus(
         name=container.name,
         image=record.image,
@@ -217,6 +241,17 @@ def _convert(
         allocatedResources=resources.requests,
         volumeMounts=_mounts(container),
     )
+
+
+def _runs_anew(record: ContainerRecord, previous: ContainerStatus) -> bool:
+    """It runs after an exit that its own count does not know of."""
+    ended = previous.state is not None and previous.state.terminated is not None
+    running = record.state is RecordState.RUNNING
+    return running and ended and previous.restartCount >= record.restart_count
+
+
+def _is_waiting(status: ContainerStatus) -> bool:
+    return status.state is not None and status.state.waiting is not None
 
 
 def _was_running(previous: ContainerStatus | None) -> bool:
@@ -233,6 +268,8 @@ def _state(
     if record.state is RecordState.UNKNOWN and _was_running(previous):
         lost = lost_container(LOST_TERMINATED)  # LIFE-172, second half
         lost.containerID = container_id(sources.runtime_name, record.id)
+        if sources.restarting_all:
+            lost.reason = RESTARTING
         return ContainerState(terminated=lost)
     return ContainerState(waiting=ContainerStateWaiting())  # LIFE-170: created, or unknown
 

@@ -21,6 +21,7 @@ from refkubelet.model.objects import Container, ContainerStatus, Pod, PodIP, Pod
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
 from refkubelet.model.resources import pod_limits, pod_requests
+from refkubelet.runtime.actions import ephemeral_containers
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
 from refkubelet.status.container_statuses import (
@@ -31,6 +32,7 @@ from refkubelet.status.container_statuses import (
 from refkubelet.status.normalize import observed_generation, stamp_times
 from refkubelet.status.phase import is_terminal, pod_phase, settled_phase
 from refkubelet.status.readiness import NoProbes, ProbeFacts, apply_probes
+from refkubelet.status.restart_all import is_restarting_all, may_restart_all
 
 
 def no_reason(container_name: str) -> tuple[str, str] | None:
@@ -95,8 +97,13 @@ def _with_containers(
     if spec is None:
         return PodStatus()
 
+    restarting_all = may_restart_all(pod) and is_restarting_all(pod, runtime_status, known)
+
     def statuses(
-        containers: Sequence[Container], old: Sequence[ContainerStatus] | None, *, init: bool
+        containers: Sequence[Container],
+        old: Sequence[ContainerStatus] | None,
+        *,
+        init: bool = False,
     ) -> list[ContainerStatus]:
         sources = StatusSources(
             pod,
@@ -104,14 +111,20 @@ def _with_containers(
             inputs.runtime_name,
             inputs.reason_of,
             {status.name: status for status in old or ()},
+            restarting_all,
         )
         return container_statuses(sources, containers, init=init)
 
     old = known if known is not None else PodStatus()
     init = statuses(spec.initContainers or (), old.initContainerStatuses, init=True)
+    ephemeral = [  # they are not probed, so nobody asks whether they started
+        msgspec.structs.replace(status, started=None)
+        for status in statuses(ephemeral_containers(spec), old.ephemeralContainerStatuses)
+    ]
     return PodStatus(
-        containerStatuses=statuses(spec.containers, old.containerStatuses, init=False),
+        containerStatuses=statuses(spec.containers, old.containerStatuses),
         initContainerStatuses=init or None,
+        ephemeralContainerStatuses=ephemeral or None,
     )
 
 

@@ -27,6 +27,7 @@ from refkubelet.model.objects import (
     is_static,
 )
 from refkubelet.runtime.restart_policy import ALWAYS, container_should_restart, pod_policy
+from refkubelet.status.restart_all import ALL_RESTARTING, may_restart_all
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 
@@ -38,7 +39,7 @@ OWNED_CONDITIONS: Final = (
     "PodResizeInProgress",
     "PodResizePending",
     "PodReadyToStartContainers",
-    "AllContainersRestarting",
+    ALL_RESTARTING,
 )
 DISRUPTION_TARGET: Final = "DisruptionTarget"  # shared with the API server's own writers
 
@@ -98,19 +99,12 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime) -> PodStatus:
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
     """The name of a container that `new` brings back although it may not run again, or None
     (STAT-008)."""
-    if old is None or pod.spec is None or pod_policy(pod) == ALWAYS or _may_restart_all(pod):
+    if old is None or pod.spec is None or pod_policy(pod) == ALWAYS or may_restart_all(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
     return _revived(
         pod.spec.containers, old.containerStatuses, new.containerStatuses, pod
     ) or _revived(plain, old.initContainerStatuses, new.initContainerStatuses, pod)
-
-
-def _may_restart_all(pod: Pod) -> bool:
-    spec = pod.spec
-    containers = [*(spec.initContainers or ()), *spec.containers] if spec else []
-    rules = (rule for c in containers for rule in c.restartPolicyRules or ())
-    return any(rule.action == "RestartAllContainers" for rule in rules)
 
 
 def _revived(

@@ -21,6 +21,7 @@ from refkubelet.model.objects import (
     is_static,
 )
 from refkubelet.runtime.restart_policy import container_should_restart
+from refkubelet.status.restart_all import ended_to_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 TERMINAL: Final = ("Succeeded", "Failed")
@@ -114,13 +115,17 @@ def _last_exit(status: ContainerStatus) -> ContainerStateTerminated | None:
     return None
 
 
+def _runs_again(container: Container, pod: Pod, exited: ContainerStateTerminated) -> bool:
+    return ended_to_restart(exited) or container_should_restart(container, pod, exited.exitCode)
+
+
 def _count_init(
     counts: _Counts, container: Container, status: ContainerStatus | None, pod: Pod
 ) -> None:
     exited = _last_exit(status) if status is not None else None
     if exited is None:
         counts.init_pending += 1
-    elif exited.exitCode != 0 and not container_should_restart(container, pod, exited.exitCode):
+    elif exited.exitCode != 0 and not _runs_again(container, pod, exited):
         counts.init_failed += 1
 
 
@@ -153,7 +158,7 @@ def _count_regular(
     elif exited is not None:
         counts.stopped += 1
         counts.succeeded += state.terminated is not None and exited.exitCode == 0
-        counts.restartable += container_should_restart(container, pod, exited.exitCode)
+        counts.restartable += _runs_again(container, pod, exited)
     elif state.waiting is not None:
         counts.waiting += 1
     else:

@@ -1,0 +1,104 @@
+"""RestartAllContainers as the status shows it: LIFE-125, LIFE-185. Pure.
+
+From the exit that asks for it until the last record is gone the condition AllContainersRestarting
+is True; removed containers wait with the reason RestartingAllContainers.
+Upstream: container/helpers.go: ShouldAllContainersRestart; status/generate.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from refkubelet.model.objects import (
+    Container,
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+)
+from refkubelet.runtime.records import ContainerState as RecordState
+from refkubelet.runtime.records import RuntimePodStatus
+from refkubelet.runtime.reset_actions import RESTART_ALL
+from refkubelet.runtime.restart_policy import matching_action
+
+ALL_RESTARTING: Final = "AllContainersRestarting"
+STARTED: Final = "RestartAllContainersStarted"
+STARTED_MESSAGE: Final = "container exited with restart policy rule"
+RESTARTING: Final = "RestartingAllContainers"
+REMOVED: Final = "The container is removed because RestartAllContainers in place"
+REMOVED_EXIT_CODE: Final = 137
+
+
+def may_restart_all(pod: Pod) -> bool:
+    """Some container has such a rule."""
+    rules = (rule for c in _containers(pod) for rule in c.restartPolicyRules or ())
+    return any(rule.action == RESTART_ALL for rule in rules)
+
+
+def is_restarting_all(pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None) -> bool:
+    """The condition was True, or the newest record or the last status of a container ended with
+    such a rule."""
+    if any(c.type == ALL_RESTARTING and c.status == "True" for c in _conditions(known)):
+        return True
+    exits = {
+        s.name: s.state.terminated.exitCode
+        for s in _statuses(known)
+        if s.state and s.state.terminated
+    }
+    for container in _containers(pod):
+        record = runtime_status.newest(container.name)
+        if record is None or record.state is not RecordState.EXITED:
+            continue
+        codes = [record.exit_code, exits.get(container.name, record.exit_code)]
+        if any(matching_action(container, code) == RESTART_ALL for code in codes):
+            return True
+    return False
+
+
+def all_restarting_condition(
+    pod: Pod, status: PodStatus, runtime_status: RuntimePodStatus, known: PodStatus | None
+) -> PodCondition:
+    """LIFE-185: True from the exit on until no container has a record."""
+    if status.phase in ("Succeeded", "Failed"):
+        reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
+        return PodCondition(type=ALL_RESTARTING, status="False", reason=reason)
+    records = any(runtime_status.newest(c.name) for c in _containers(pod))
+    if not records or not is_restarting_all(pod, runtime_status, known):
+        return PodCondition(type=ALL_RESTARTING, status="False")
+    return PodCondition(type=ALL_RESTARTING, status="True", reason=STARTED, message=STARTED_MESSAGE)
+
+
+def removed_state() -> ContainerState:
+    """How a container waits that was removed to start anew."""
+    return ContainerState(waiting=ContainerStateWaiting(reason=RESTARTING, message=REMOVED))
+
+
+def removed_exit() -> ContainerState:
+    """And how it is said to have ended."""
+    ended = ContainerStateTerminated(exitCode=REMOVED_EXIT_CODE, reason=RESTARTING, message=REMOVED)
+    return ContainerState(terminated=ended)
+
+
+def ended_to_restart(exit_state: ContainerStateTerminated) -> bool:
+    """It ended because all containers restart, so it runs again whatever its policy."""
+    return exit_state.reason == RESTARTING
+
+
+def _containers(pod: Pod) -> Iterator[Container]:
+    if pod.spec is not None:
+        yield from pod.spec.initContainers or ()
+        yield from pod.spec.containers
+
+
+def _conditions(status: PodStatus | None) -> list[PodCondition]:
+    return list((status.conditions if status is not None else None) or ())
+
+
+def _statuses(status: PodStatus | None) -> list[ContainerStatus]:
+    if status is None:
+        return []
+    return [*(status.initContainerStatuses or ()), *(status.containerStatuses or ())]

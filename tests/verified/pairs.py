@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import differences as table
 import grpc
@@ -20,6 +20,7 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
+R = TypeVar("R", table.CodeRow, table.TextRow, table.RaceRow)
 UNKNOWN: Final = "unknown"
 _NEW_ID: Final = re.compile(r"(?<![0-9a-f:])(?!f{64})[0-9a-f]{64}")
 _TIMES: Final = frozenset({"created_at", "started_at", "finished_at", "timestamp"})
@@ -42,6 +43,8 @@ class Side:
     label: str
     target: Any
     log_root: str
+    version: str = ""
+    """containerd's, which decides what rows of the table hold; "": not a containerd."""
     ids: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     """Symbols that outlive an example: images."""
@@ -86,7 +89,7 @@ class Pair:
         self.fake = fake
         self.operations = 0
         self.history: list[str] = []
-        self.used: dict[object, int] = {}
+        self.used: dict[table.Row, int] = {}
         self.mismatch = ""
 
     async def do(self, method: str, build: Build) -> Outcome:
@@ -98,31 +101,51 @@ class Pair:
         return self._settled(method, build, real, fake)
 
     async def make(self, symbol: str, method: str, build: Build) -> bool:
-        """A call that makes an object; the object is called `symbol` from then on."""
+        """A call that makes an object; the object is called `symbol` from then on.
+
+        Where a row lets the runtimes differ in whether it is made, it is removed again.
+        """
         self.operations += 1
         outcomes = []
         for side in (self.real, self.fake):
             outcome = await side.call(method, build(side))
             outcomes.append(outcome)
             side.learn(symbol, outcome)
-        return self._settled(method, build, *outcomes).code == "OK"
+        self._settled(method, build, *outcomes)
+        made = [outcome.code == "OK" for outcome in outcomes]
+        if made[0] and not made[1]:
+            undo = cri.RemoveContainerRequest(container_id=outcomes[0].answer.container_id)
+            assert (await self.real.call("RemoveContainer", undo)).code == "OK"
+        return all(made)
 
-    async def race(self, method: str, build: Build, symbol: str = "") -> list[str]:
-        """The same call twice at once on each side: the same two codes, in any order.
+    async def race(self, method: str, build: Build, symbol: str = "") -> bool:
+        """The same call twice at once on each side: the same two codes, in any order, but for the
+        accidents among the `RACES`. Returns whether a call succeeded.
 
         What the call that wins makes is called `symbol` from then on.
         """
         self.operations += 2
-        codes = []
+        codes, texts = [], []
         for side in (self.real, self.fake):
             both = await asyncio.gather(*(side.call(method, build(side)) for _ in range(2)))
-            codes.append(sorted(outcome.code for outcome in both))
+            codes.append(sorted(self._code_in_race(side, method, outcome) for outcome in both))
+            texts.append(" | ".join(f"{o.code} {side.symbols(o.text)}" for o in both))
             for outcome in both if symbol else ():
                 side.learn(symbol, outcome)
-        self.history.append(f"race of two {method}: {codes[0]}")
+        self.history.append(f"race of two {method}: {texts[0]}")
         if codes[0] != codes[1]:
-            raise self._mismatch(method, build, str(codes[0]), str(codes[1]))
-        return codes[0]
+            raise self._mismatch(method, build, *texts)
+        return "OK" in codes[0]
+
+    def _code_in_race(self, side: Side, method: str, outcome: Outcome) -> str:
+        """The code that counts; for the real side, what its rows say it stands for."""
+        if side is self.fake or outcome.code == "OK":
+            return outcome.code
+        text = side.symbols(outcome.text)
+        if self._row(table.RACES, method, text):
+            return "OK"
+        row = self._row(table.CODES, method, text, real=outcome.code)
+        return row.fake if row else outcome.code
 
     def _settled(self, method: str, build: Build, real: Outcome, fake: Outcome) -> Outcome:
         shown = self.real.symbols(_one_line(build(self.real)))
@@ -137,20 +160,40 @@ class Pair:
         return real
 
     def _need_code_row(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
+        a, b = self.real.symbols(real.text), self.fake.symbols(fake.text)
         for row in table.CODES:
-            if row.method == method and row.real == real.code and row.fake in (fake.code, "*"):
-                return self._use(row)
-        a, b = (f"{o.code} {o.text}" for o in (real, fake))
-        raise self._mismatch(method, build, a, b)
+            if (
+                self._holds(row, method)
+                and row.real in (real.code, "*")
+                and row.fake == fake.code
+                and fnmatchcase(a, row.pattern)
+                and fnmatchcase(b, row.fake_text)
+            ):
+                self._use(row)
+                if row.fake_text == "*" and "OK" not in (real.code, fake.code):
+                    self._compare_texts(method, build, real, fake)
+                return
+        raise self._mismatch(method, build, f"{real.code} {a}", f"{fake.code} {b}")
 
     def _compare_texts(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
         a, b = self.real.symbols(real.text), self.fake.symbols(fake.text)
-        if a == b:
-            return None
-        for row in table.TEXTS:
-            if row.method == method and fnmatchcase(a, row.pattern):
-                return self._use(row)
-        raise self._mismatch(method, build, a, b)
+        if a != b and not self._row(table.TEXTS, method, a):
+            raise self._mismatch(method, build, a, b)
+
+    def _row(self, rows: Iterable[R], method: str, text: str, **values: str) -> R | None:
+        """The first row for a text of `method` on this version, with `values` in its fields."""
+        for row in rows:
+            if (
+                self._holds(row, method)
+                and fnmatchcase(text, row.pattern)
+                and all(getattr(row, name) == value for name, value in values.items())
+            ):
+                self._use(row)
+                return row
+        return None
+
+    def _holds(self, row: table.AnyRow, method: str) -> bool:
+        return fnmatchcase(method, row.method) and row.holds(self.real.version)
 
     def _compare_answers(self, method: str, build: Build, real: Outcome, fake: Outcome) -> None:
         a = self._normal(self.real, method, real.answer)
@@ -185,12 +228,12 @@ class Pair:
 
     def _left_out(self, method: str, path: str) -> bool:
         for row in table.FIELDS:
-            if fnmatchcase(method, row.method) and row.path == path:
+            if row.path == path and self._holds(row, method):
                 self._use(row)
                 return True
         return False
 
-    def _use(self, row: object) -> None:
+    def _use(self, row: table.Row) -> None:
         self.used[row] = self.used.get(row, 0) + 1
 
     def _mismatch(self, method: str, build: Build, real: str, fake: str) -> Mismatch:

@@ -32,7 +32,8 @@ from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
 from fakecri.proxy import RecordingProxy
 from simtime import Ids, Rng
 
-IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
+PAUSE: Final = "localhost/pause:1"
+IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", PAUSE)
 EXECS: Final = ("sh", "-c", "echo out; echo err >&2; exit 4")
 STEPS: Final = 50
 
@@ -50,9 +51,11 @@ attempts = st.integers(0, 1)
 which = st.integers(0, 19)
 
 
-def played() -> FakeCRI:
-    """A fake whose containers do what those names say."""
+def played(version: str = "") -> FakeCRI:
+    """A fake whose containers do what those names say, set up like that version of containerd."""
     fake = FakeCRI(ids=Ids(Rng(os.getpid())), images=IMAGES)
+    if not version.startswith("1.6"):
+        fake.core.images.add(PAUSE, pinned=True)  # CRI-093
     fake.behaves(ignores("SIGTERM"), container="runs")
     fake.behaves(stops(5), container="handles")
     fake.behaves(exits(3), container="exits")
@@ -163,14 +166,14 @@ class Machine(RuleBasedStateMachine):
     @rule(name=pods)
     def two_clients_run_a_sandbox(self, name: str) -> None:
         symbol = f"s{self.pair.operations}"
-        codes = self.runner.run(
+        made = self.runner.run(
             self.pair.race(
                 "RunPodSandbox",
                 lambda side: cri.RunPodSandboxRequest(config=pod_config(side, name, 2)),
                 symbol,
             )
         )
-        if "OK" in codes:
+        if made:
             self.sandboxes.append(symbol)
             self.pod_of[symbol] = (name, 2)
 
@@ -201,6 +204,22 @@ class Machine(RuleBasedStateMachine):
             "RemovePodSandbox",
             lambda side: cri.RemovePodSandboxRequest(pod_sandbox_id=side.id(symbol)),
         )
+
+    @rule(number=which)
+    def two_clients_stop_a_sandbox(self, number: int) -> None:
+        symbol = self.sandbox(number)
+        self._race_and_again(
+            "StopPodSandbox", lambda side: cri.StopPodSandboxRequest(pod_sandbox_id=side.id(symbol))
+        )
+
+    @rule(number=st.integers(0, 59))
+    def two_clients_remove_a_sandbox(self, number: int) -> None:
+        symbol = self.sandbox(number % 20)
+        if number < 20:  # else too little would live long
+            self._race_and_again(
+                "RemovePodSandbox",
+                lambda side: cri.RemovePodSandboxRequest(pod_sandbox_id=side.id(symbol)),
+            )
 
     @rule(number=which)
     def sandbox_status(self, number: int) -> None:
@@ -252,9 +271,17 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=which, name=names, attempt=attempts)
     def two_clients_create(self, number: int, name: str, attempt: int) -> None:
-        sandbox, symbol = self.sandbox(number), f"c{self.pair.operations}"
+        """Not in a sandbox that has ended: there 2.1 is a row of the table of its own."""
+        sandbox = self.sandbox(number)
+        state = self.do(
+            "PodSandboxStatus",
+            lambda side: cri.PodSandboxStatusRequest(pod_sandbox_id=side.id(sandbox)),
+        )
+        if state.code == "OK" and state.answer.status.state != cri.SANDBOX_READY:
+            return
+        symbol = f"c{self.pair.operations}"
         pod = self.pod_of.get(sandbox.rstrip("~"), ("one", 0))
-        codes = self.runner.run(
+        made = self.runner.run(
             self.pair.race(
                 "CreateContainer",
                 lambda side: cri.CreateContainerRequest(
@@ -265,7 +292,7 @@ class Machine(RuleBasedStateMachine):
                 symbol,
             )
         )
-        if "OK" in codes:
+        if made:
             self.containers.append(symbol)
             self.programs[symbol] = name
 
@@ -313,13 +340,13 @@ class Machine(RuleBasedStateMachine):
     @rule(number=which)
     def two_clients_start(self, number: int) -> None:
         symbol = self.container(number)
-        codes = self.runner.run(
+        made = self.runner.run(
             self.pair.race(
                 "StartContainer",
                 lambda side: cri.StartContainerRequest(container_id=side.id(symbol)),
             )
         )
-        if "OK" in codes:
+        if made:
             self.runner.run(self._settle(symbol))
 
     @rule(number=which, timeout_s=st.sampled_from([0, 0, -2, 1]))
@@ -337,12 +364,15 @@ class Machine(RuleBasedStateMachine):
             return
         self.do("ContainerStatus", self._status_request(symbol))
         if symbol.rstrip("~") in self._there():
-            self.runner.run(
-                self.pair.race(
-                    "StopContainer",
-                    lambda side: cri.StopContainerRequest(container_id=side.id(symbol)),
-                )
+            self._race_and_again(
+                "StopContainer",
+                lambda side: cri.StopContainerRequest(container_id=side.id(symbol)),
             )
+
+    def _race_and_again(self, method: str, build: Any) -> None:
+        """Two at once; then one alone, which must find all done (or do it)."""
+        self.runner.run(self.pair.race(method, build))
+        self.do(method, build)
 
     def _there(self) -> set[str]:
         listed: Any = self.do("ListContainers", lambda side: cri.ListContainersRequest())
@@ -353,6 +383,13 @@ class Machine(RuleBasedStateMachine):
     def remove(self, number: int) -> None:
         symbol = self.container(number)
         self.do(
+            "RemoveContainer", lambda side: cri.RemoveContainerRequest(container_id=side.id(symbol))
+        )
+
+    @rule(number=which)
+    def two_clients_remove(self, number: int) -> None:
+        symbol = self.container(number)
+        self._race_and_again(
             "RemoveContainer", lambda side: cri.RemoveContainerRequest(container_id=side.id(symbol))
         )
 
@@ -547,7 +584,8 @@ def test_the_fake_answers_like_containerd(runner: asyncio.Runner, tmp_path: Path
         upstream = await stack.enter_async_context(GrpcUpstream(where))
         version: Any = await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
         label = f"{version.runtime_name} {version.runtime_version}"
-        return Pair(Side(label, upstream, log_root), Side("fake", played(), "/logs"))
+        real = Side(label, upstream, log_root, version.runtime_version)
+        return Pair(real, Side("fake", played(version.runtime_version), "/logs"))
 
     try:
         pair = runner.run(make())

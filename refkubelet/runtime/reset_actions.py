@@ -17,24 +17,20 @@ RESTART_ALL: Final = "RestartAllContainers"
 
 
 def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRecord, ...]:
-    """All records of the pod, in the order in which they are killed and removed: other regular,
-    other init, triggering regular, triggering init containers; spec order inside each. Empty when
-    no container ended with such a rule."""
+    """All records of the pod, in the order in which they are killed and removed: of regular, then
+    of init containers, then those that ended with such a rule, regular before init; in each part
+    in spec order. Empty when no container's newest record ended with such a rule."""
     if pod.spec is None or (pod.metadata is not None and pod.metadata.deletionTimestamp):
         return ()
-    regular, init = list(pod.spec.containers), list(pod.spec.initContainers or [])
-    triggers = [c for c in (*regular, *init) if _triggers(c, status.newest(c.name))]
-    if not triggers:
+    everyone = (*pod.spec.containers, *(pod.spec.initContainers or ()))
+    if not any(_triggers(c, status.newest(c.name)) for c in everyone):
         return ()
-    ordered = (
-        *(c for c in regular if c not in triggers),
-        *(c for c in init if c not in triggers),
-        *triggers,
-    )
-    return tuple(r for c in ordered for r in status.containers if r.name == c.name)
+    records = [(c, r) for c in everyone for r in status.containers if r.name == c.name]
+    others = (r for c, r in records if not _triggers(c, r))
+    return (*others, *(r for c, r in records if _triggers(c, r)))
 
 
 def _triggers(container: Container, record: ContainerRecord | None) -> bool:
-    if record is None or record.state is not ContainerState.EXITED or not container.restartPolicy:
+    if record is None or record.state is not ContainerState.EXITED:
         return False
     return matching_action(container, record.exit_code) == RESTART_ALL

@@ -310,7 +310,7 @@ def test_reset_takes_every_record_and_the_trigger_last_LIFE_125_BACK_110() -> No
         record(pod, "c", "exited", 0),
     )
     actions = decide(pod, state)
-    assert [r.id for r in actions.resets] == ["a-0", "c-0", "i1-0", "s1-0", "b-1", "b-0"]
+    assert [r.id for r in actions.resets] == ["a-0", "b-0", "c-0", "i1-0", "s1-0", "b-1"]
     assert starts(actions) == ([], [], [])
     assert not actions.kill_pod
 

@@ -47,10 +47,15 @@ class Registries(Protocol):
 
 
 def pull_secret(
-    name: str, *hosts: str, password: str = PASSWORD, kind: str = "dockerconfigjson"
+    name: str,
+    *hosts: str,
+    user: str = USER,
+    password: str = PASSWORD,
+    kind: str = "dockerconfigjson",
 ) -> dict[str, Any]:
-    """A Secret with a login for these places, in the old or the new format."""
-    auth = base64.b64encode(f"{USER}:{password}".encode()).decode()
+    """A Secret with a login for these places, in the new format (`dockerconfigjson`) or the old
+    one (`dockercfg`)."""
+    auth = base64.b64encode(f"{user}:{password}".encode()).decode()
     auths: dict[str, Any] = {host: {"auth": auth} for host in hosts}
     text = json.dumps({"auths": auths} if kind == "dockerconfigjson" else auths)
     return {

@@ -20,7 +20,10 @@ _DIGEST: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}\Z"
 )
 _BARE_ID: Final = re.compile(r"[a-f0-9]{64}\Z")
+_DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
+_FORMAT: Final = "invalid reference format"
 HUB: Final = "docker.io"
+MAX_PATH: Final = 255
 
 
 class InvalidImageNameError(ValueError):
@@ -33,15 +36,8 @@ def repository(image: str) -> str:
     >>> repository("busybox:1"), repository("index.docker.io/a/b"), repository("r:5000/a@sha256:0")
     ('docker.io/library/busybox', 'docker.io/a/b', 'r:5000/a')
     """
-    name = without_tag(image)
-    domain, slash, path = name.partition("/")
-    if not (slash and _looks_like_domain(domain)):
-        domain, path = HUB, name
-    elif domain == "index.docker.io":
-        domain = HUB
-    if domain == HUB and "/" not in path:
-        path = f"library/{path}"
-    return f"{domain}/{path}"
+    domain, rest = _split_domain(without_tag(image))
+    return f"{domain}/{rest}"
 
 
 def without_tag(image: str) -> str:
@@ -61,35 +57,58 @@ def with_default_tag(image: str) -> str:
 
     Raises `InvalidImageNameError`.
     """
-    name, at, digest = image.partition("@")
-    if at and not _DIGEST.match(digest):
-        raise InvalidImageNameError("invalid reference format")
+    if _BARE_ID.match(image):
+        raise InvalidImageNameError(
+            f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings"
+        )
+    domain, rest = _split_domain(image)
+    shown = rest.partition(":")[0]
+    if shown.lower() != shown:
+        raise InvalidImageNameError(f"{_FORMAT}: repository name ({shown}) must be lowercase")
+    name, at, digest = rest.partition("@")
     path, tag = _split_tag(name)
-    _check_name(path)
-    if tag is not None and not _TAG.match(tag):
-        raise InvalidImageNameError("invalid reference format")
+    parts_fit = (tag is None or _TAG.match(tag)) and (not at or _DIGEST.match(digest))
+    if not parts_fit or not _is_name(domain, path):
+        upper = parts_fit and _is_name(domain.lower(), path)
+        raise InvalidImageNameError("repository name must be lowercase" if upper else _FORMAT)
+    if len(path) > MAX_PATH:
+        raise InvalidImageNameError(f"repository name must not be more than {MAX_PATH} characters")
+    if at:
+        _check_digest(digest)
     return image if at or tag is not None else f"{image}:latest"
+
+
+def _is_name(domain: str, path: str) -> bool:
+    """A first part that cannot be a domain may still be the first one of a path: `a_b.c/d`."""
+    as_path = _PATH.match(f"{domain}/{path}")
+    return bool(_PATH.match(path) and (_DOMAIN.match(domain) or as_path))
+
+
+def _check_digest(digest: str) -> None:
+    algorithm, _, encoded = digest.partition(":")
+    if algorithm not in _DIGEST_LENGTHS:
+        raise InvalidImageNameError("unsupported digest algorithm")
+    if len(encoded) != _DIGEST_LENGTHS[algorithm]:
+        raise InvalidImageNameError("invalid checksum digest length")
+    if encoded.lower() != encoded:
+        raise InvalidImageNameError("invalid checksum digest format")
+
+
+def _split_domain(image: str) -> tuple[str, str]:
+    """Domain and the rest, both as Docker completes them."""
+    domain, slash, rest = image.partition("/")
+    if not (slash and _looks_like_domain(domain)):
+        domain, rest = HUB, image
+    elif domain == "index.docker.io":
+        domain = HUB
+    if domain == HUB and "/" not in rest:
+        rest = f"library/{rest}"
+    return domain, rest
 
 
 def _split_tag(name: str) -> tuple[str, str | None]:
     head, colon, tail = name.rpartition(":")
     return (head, tail) if colon and "/" not in tail else (name, None)
-
-
-def _check_name(name: str) -> None:
-    if _BARE_ID.match(name):
-        raise InvalidImageNameError(
-            f"invalid repository name ({name}), cannot specify 64-byte hexadecimal strings"
-        )
-    domain, slash, path = name.partition("/")
-    if not (slash and _looks_like_domain(domain)):
-        domain, path = "", name
-    if domain and not _DOMAIN.match(domain):
-        raise InvalidImageNameError("invalid reference format")
-    if path.lower() != path:
-        raise InvalidImageNameError("invalid reference format: repository name must be lowercase")
-    if not _PATH.match(path):
-        raise InvalidImageNameError("invalid reference format")
 
 
 def _looks_like_domain(text: str) -> bool:

@@ -435,16 +435,42 @@ def test_pulls_are_serial_by_default_BACK_208(virtual: Run) -> None:
         ("UPPER/bad:1", "UPPER/bad:1"),  # an upper-case first part is a domain (s14b)
         ("localhost:5000/x", "localhost:5000/x:latest"),
         ("x@sha256:" + "a" * 64, "x@sha256:" + "a" * 64),
+        ("a_b.c/d", "a_b.c/d:latest"),
     ],
 )
 def test_image_names_BACK_201(name: str, full: str) -> None:
     assert with_default_tag(name) == full
 
 
-@pytest.mark.parametrize("name", ["localhost/BAD:1", "http://x/y", "a" * 64, "", "Busybox"])
-def test_invalid_image_names_BACK_201(name: str, virtual: Run) -> None:
-    with pytest.raises(InvalidImageNameError):
+TOO_LONG = "x" * 256
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("localhost/BAD:1", "invalid reference format: repository name (BAD) must be lowercase"),
+        (
+            "Busybox",
+            "invalid reference format: repository name (library/Busybox) must be lowercase",
+        ),
+        ("a_B.c/d", "repository name must be lowercase"),
+        ("http://x/y", "invalid reference format"),
+        ("", "invalid reference format"),
+        ("x:", "invalid reference format"),
+        (
+            "a" * 64,
+            f"invalid repository name ({'a' * 64}), cannot specify 64-byte hexadecimal strings",
+        ),
+        (f"reg.io/{TOO_LONG}", "repository name must not be more than 255 characters"),
+        ("x@md5:" + "a" * 32, "unsupported digest algorithm"),
+        ("x@sha256:" + "a" * 32, "invalid checksum digest length"),
+        ("x@sha256:" + "A" * 64, "invalid checksum digest format"),
+    ],
+)
+def test_invalid_image_names_BACK_201(name: str, why: str, virtual: Run) -> None:
+    with pytest.raises(InvalidImageNameError) as raised:
         with_default_tag(name)
+    assert str(raised.value) == why
 
     async def main(bench: Bench) -> None:
         result = await bench.sync(make_pod({"name": "main", "image": name}), EMPTY)

@@ -1,0 +1,1 @@
+"""Images: policies, pulls, back-off, credentials, turns (BACK-201..213)."""

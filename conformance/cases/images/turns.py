@@ -1,0 +1,126 @@
+"""How many pulls at a time, and how often."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.cases.images.seen import PULL_RETRY_S, pulls, wait_event
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.REGISTRY
+TAKES_S = 3.0
+PODS = ("one", "two", "three")
+
+
+async def pull_three(node: Node) -> list[Any]:
+    """Three pods with images of their own, each pull of which takes a while; the pulls."""
+    registry = await node.registry()
+    with node.on("PullImage").delays(TAKES_S):
+        for name in PODS:
+            await registry.add(f"{name}:1")
+            image = f"{registry.open_host}/{name}:1"
+            await node.apply_static(pod(name, container("main", image=image)))
+        await node.run_until(
+            lambda: all(node.running(name) for name in PODS),
+            within_s=len(PODS) * TAKES_S + limits.START_S,
+            what="the three pods run",
+        )
+    return list(node.calls("PullImage"))
+
+
+def most_at_once(node: Node, calls: Sequence[Any]) -> int:
+    """How many of the calls were under way at the same time."""
+    starts = [node.time_s(call) for call in calls]
+    return max(sum(node.time_s(c) <= moment < node.ended_s(c) for c in calls) for moment in starts)
+
+
+@conformance(id="pulls-serial", rules=["BACK-208"], needs=[STATUS, FAULTS, REGISTRY])
+async def pulls_come_one_at_a_time_by_default(node: Node) -> None:
+    """By default the node pulls one image after the other."""
+    calls = await pull_three(node)
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 1), "pulls, at once")
+
+
+@conformance(
+    id="pulls-parallel",
+    rules=["BACK-208"],
+    needs=[STATUS, FAULTS, REGISTRY],
+    node_config={"serializeImagePulls": False},
+)
+async def parallel_pulls_have_no_limit_of_their_own(node: Node) -> None:
+    """With serializeImagePulls false all images are pulled at once."""
+    calls = await pull_three(node)
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 3), "pulls, at once")
+
+
+@conformance(
+    id="pulls-two-at-once",
+    rules=["BACK-208"],
+    needs=[STATUS, FAULTS, REGISTRY],
+    node_config={"maxParallelImagePulls": 2},
+)
+async def the_number_of_parallel_pulls_can_be_limited(node: Node) -> None:
+    """With maxParallelImagePulls 2 alone pulls are parallel, and two at a time."""
+    calls = await pull_three(node)
+    expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 2), "pulls, at once")
+
+
+def seconds(text: str) -> float:
+    """Seconds of a duration as events have it: `1m2.5s`, `850ms`."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+    found = re.findall(r"([0-9.]+)(ms|h|m|s)", text)
+    return sum(float(number) * units[unit] for number, unit in found)
+
+
+@conformance(id="pull-waiting-told", rules=["BACK-208", "BACK-204"], needs=[API, FAULTS, REGISTRY])
+async def the_event_tells_the_waiting_apart(node: Node) -> None:
+    """Of two pulls at once the second tells two times: the pull's own, and with its waiting."""
+    registry = await node.registry()
+    with node.on("PullImage").delays(TAKES_S):
+        for name in PODS[:2]:
+            await registry.add(f"{name}:1")
+            image = f"{registry.open_host}/{name}:1"
+            await node.create_pod(pod(name, container("main", image=image)))
+        await node.run_until(
+            lambda: all(node.events("Pulled", pod=name) for name in PODS[:2]),
+            within_s=2 * TAKES_S + limits.START_S,
+            what="both events Pulled",
+        )
+    texts = [node.events("Pulled", pod=name)[0]["message"] for name in PODS[:2]]
+    times = [re.search(r" in (\S+) \((\S+) including waiting\)", text) for text in texts]
+    alone = sorted(seconds(found[1]) for found in times if found)
+    whole = sorted(seconds(found[2]) for found in times if found)
+    slack_s = node.slack_s
+    expect(node, alone[1] < TAKES_S + 1 + slack_s, f"{TAKES_S:g} s for each pull", alone)
+    expect(node, whole[1] > whole[0] + TAKES_S - 1, "the second waited for the first", whole)
+
+
+@conformance(
+    id="pull-rate",
+    rules=["BACK-208"],
+    needs=[API, STATUS, REGISTRY],
+    node_config={"registryPullQPS": 1, "registryBurst": 1},
+)
+async def a_pull_above_the_rate_fails_at_once(node: Node) -> None:
+    """A second pull within the second that the rate allows one for fails without a call, and is
+    backed off like any other failure."""
+    registry = await node.registry()
+    await registry.add("app:1")
+    other, image = f"{registry.open_host}/other:1", f"{registry.open_host}/app:1"
+    plan = pod("web", container("other", image=other), container("main", image=image))
+    await node.create_pod(plan)
+    text = f'Failed to pull image "{image}": pull QPS exceeded'
+    await wait_event(node, "web", "Failed", text)
+    expect_equal(node, pulls(node, image), [], "pulls of the second image")
+    await registry.add("other:1")  # from then on it needs no pull
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=40 + 3 * PULL_RETRY_S,
+        what="the container runs after a later try",
+    )
+    gap_s = node.time_s(pulls(node, image)[0]) - node.ended_s(pulls(node, other)[0])
+    expect(node, gap_s >= 10, "the pull at least 10 s after the refused one", gap_s)

@@ -1,6 +1,8 @@
 """CRI messages from the fake's objects. One direction only: objects in, messages out.
 
-Rows of lists are kept with their object, because lists are asked for all the time.
+Rows of lists are kept with their object, because lists are asked for all the time: as bytes, of
+which a whole list is made at once. That is five times faster than copying messages, and a kept
+message would take several times its bytes of memory.
 """
 
 from __future__ import annotations
@@ -21,20 +23,21 @@ OOM_KILLED: Final = "OOMKilled"
 START_ERROR: Final = "StartError"
 
 
-def sandbox_item(sandbox: Sandbox) -> pb.PodSandbox:
-    """A row of ListPodSandbox (CRI-041), made once per state. Do not change it."""
-    state = _sandbox_state(sandbox)
-    if sandbox.row is None or sandbox.row.state != state:
-        sandbox.row = pb.PodSandbox(
+def sandbox_row(sandbox: Sandbox) -> bytes:
+    """The bytes of a ListPodSandboxResponse with this row alone (CRI-041), made once per state."""
+    if sandbox.row is None or sandbox.row[0] != sandbox.ready:
+        item = pb.PodSandbox(
             id=sandbox.id,
             metadata=sandbox.config.metadata,
-            state=state,
+            state=_sandbox_state(sandbox),
             created_at=sandbox.created_at_ns,
             labels=sandbox.config.labels,
             annotations=sandbox.config.annotations,
             runtime_handler=sandbox.runtime_handler,
         )
-    return sandbox.row
+        data = pb.ListPodSandboxResponse(items=[item]).SerializeToString()
+        sandbox.row = (sandbox.ready, data)
+    return sandbox.row[1]
 
 
 def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
@@ -58,11 +61,11 @@ def _sandbox_state(sandbox: Sandbox) -> pb.PodSandboxState:
     return pb.SANDBOX_READY if sandbox.ready else pb.SANDBOX_NOTREADY
 
 
-def container_item(container: Container) -> pb.Container:
-    """A row of ListContainers: the image as the create request named it (CRI-083). Made once per
-    state. Do not change it."""
-    if container.row is None or container.row.state != container.state.value:
-        container.row = pb.Container(
+def container_row(container: Container) -> bytes:
+    """The bytes of a ListContainersResponse with this row alone: the image as the create request
+    named it (CRI-083). Made once per state."""
+    if container.row is None or container.row[0] is not container.state:
+        item = pb.Container(
             id=container.id,
             pod_sandbox_id=container.sandbox.id,
             metadata=container.config.metadata,
@@ -74,7 +77,9 @@ def container_item(container: Container) -> pb.Container:
             annotations=container.config.annotations,
             image_id=container.image_id,
         )
-    return container.row
+        data = pb.ListContainersResponse(containers=[item]).SerializeToString()
+        container.row = (container.state, data)
+    return container.row[1]
 
 
 def container_status(container: Container, images: ImageStore) -> pb.ContainerStatus:
@@ -148,16 +153,19 @@ def image_message(image: Image) -> pb.Image:
     return message
 
 
-def container_stats(container: Container, now_ns: int, *, fs_mountpoint: str) -> pb.ContainerStats:
+def fill_container_stats(
+    stats: pb.ContainerStats, container: Container, now_ns: int, fs_mountpoint: str
+) -> None:
     """ContainerStats: cpu and memory only while it runs (CRI-123). Available = limit - used."""
-    stats = pb.ContainerStats(
-        attributes=pb.ContainerAttributes(
+    if not container.attributes:
+        attributes = pb.ContainerAttributes(
             id=container.id,
             metadata=container.config.metadata,
             labels=container.config.labels,
             annotations=container.config.annotations,
         )
-    )
+        container.attributes = pb.ContainerStats(attributes=attributes).SerializeToString()
+    stats.MergeFromString(container.attributes)
     age_s = container.age_s(now_ns)
     disk = stats.writable_layer
     disk.timestamp = now_ns
@@ -165,7 +173,7 @@ def container_stats(container: Container, now_ns: int, *, fs_mountpoint: str) ->
     disk.used_bytes.value = container.plan.disk_bytes(age_s)
     disk.inodes_used.value = 1
     if container.state is not State.RUNNING:
-        return stats
+        return
     used = container.plan.memory_bytes(age_s)
     stats.memory.timestamp = now_ns
     stats.memory.working_set_bytes.value = used
@@ -177,7 +185,6 @@ def container_stats(container: Container, now_ns: int, *, fs_mountpoint: str) ->
     stats.cpu.timestamp = now_ns
     stats.cpu.usage_core_nano_seconds.value = cpu_nanoseconds(container.plan.uses.cpu, age_s)
     stats.cpu.usage_nano_cores.value = container.plan.cpu_millicores(age_s) * 1_000_000
-    return stats
 
 
 def cpu_nanoseconds(curve: tuple[tuple[float, int], ...], age_s: float) -> int:

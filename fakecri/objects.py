@@ -58,7 +58,7 @@ class Sandbox:
     resources: pb.LinuxContainerResources | None = None  # of UpdatePodSandboxResources (CRI-122)
     overhead: pb.LinuxContainerResources | None = None
     containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
-    row: pb.PodSandbox | None = None  # of ListPodSandbox, see messages.sandbox_item
+    row: tuple[bool, bytes] | None = None  # of ListPodSandbox, see messages.sandbox_row
 
     @property
     def on_host_network(self) -> bool:
@@ -110,7 +110,8 @@ class Container:
     oom_killed: bool = False  # a process of it was: sticky (CRI-071)
     replies_given: dict[int, int] = field(default_factory=dict)
     log: list[LogLine] = field(default_factory=list)
-    row: pb.Container | None = None  # of ListContainers, see messages.container_item
+    row: tuple[State, bytes] | None = None  # of ListContainers, see messages.container_row
+    attributes: bytes = b""  # of its statistics, see messages.fill_container_stats
 
     def change(self, what: Input) -> None:
         """Take the transition of the table. Raises KeyError for a pair that is not in it."""

@@ -20,11 +20,11 @@ from fakecri.containers import create_container, remove_container
 from fakecri.errors import CriError, unknown
 from fakecri.lookup import matching_ids
 from fakecri.messages import (
-    container_item,
-    container_stats,
+    container_row,
     container_status,
+    fill_container_stats,
     labels_fit,
-    sandbox_item,
+    sandbox_row,
     sandbox_status,
 )
 from fakecri.objects import Container, Sandbox, State
@@ -122,14 +122,14 @@ def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListP
     ids = matching_ids(core.sandboxes, wanted.id)
     state = wanted.state.state if wanted.HasField("state") else None
     labels = wanted.label_selector
-    return pb.ListPodSandboxResponse(
-        items=[
-            sandbox_item(s)
+    return pb.ListPodSandboxResponse.FromString(
+        b"".join(
+            sandbox_row(s)
             for s in core.sandboxes.values()
             if (ids is None or s.id in ids)
             and (state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY))
             and (not labels or labels_fit(s.config.labels, labels))
-        ]
+        )
     )
 
 
@@ -161,15 +161,15 @@ def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListCo
     sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
     state = wanted.state.state if wanted.HasField("state") else None
     labels = wanted.label_selector
-    return pb.ListContainersResponse(
-        containers=[
-            container_item(c)
+    return pb.ListContainersResponse.FromString(
+        b"".join(
+            container_row(c)
             for c in core.containers.values()
             if (ids is None or c.id in ids)
             and (sandboxes is None or c.sandbox.id in sandboxes)
             and (state is None or c.state.value == state)
             and (not labels or labels_fit(c.config.labels, labels))
-        ]
+        )
     )
 
 
@@ -208,7 +208,9 @@ def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.Contai
     container = core.find_container(request.container_id, "ContainerStats")
     if container.state is not State.RUNNING:
         raise unknown("unexpected metrics response: []")
-    return pb.ContainerStatsResponse(stats=_stats(core, container))
+    response = pb.ContainerStatsResponse()
+    fill_container_stats(response.stats, container, core.now_ns(), core.node.image_root)
+    return response
 
 
 def _list_container_stats(
@@ -217,19 +219,16 @@ def _list_container_stats(
     wanted = request.filter
     ids = matching_ids(core.containers, wanted.id)
     sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
-    return pb.ListContainerStatsResponse(
-        stats=[
-            _stats(core, c)
-            for c in core.containers.values()
-            if (ids is None or c.id in ids)
+    labels, now_ns, mountpoint = wanted.label_selector, core.now_ns(), core.node.image_root
+    response = pb.ListContainerStatsResponse()
+    for c in core.containers.values():
+        if (
+            (ids is None or c.id in ids)
             and (sandboxes is None or c.sandbox.id in sandboxes)
-            and labels_fit(c.config.labels, wanted.label_selector)
-        ]
-    )
-
-
-def _stats(core: Core, container: Container) -> pb.ContainerStats:
-    return container_stats(container, core.now_ns(), fs_mountpoint=core.node.image_root)
+            and (not labels or labels_fit(c.config.labels, labels))
+        ):
+            fill_container_stats(response.stats.add(), c, now_ns, mountpoint)
+    return response
 
 
 # -- streaming ---------------------------------------------------------------------------------

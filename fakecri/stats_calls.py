@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from fakecri.errors import unknown
 from fakecri.lookup import matching_ids
-from fakecri.messages import container_stats, labels_fit
+from fakecri.messages import fill_container_stats, labels_fit
 from fakecri.objects import Container, Sandbox, State
 from fakecri.runtime import Core
 
@@ -29,7 +29,9 @@ def _pod_sandbox_stats(
             f"failed to decode pod sandbox metrics {sandbox.id}: failed to get pod sandbox stats "
             f'since sandbox container "{sandbox.id}" is not in ready state'
         )
-    return pb.PodSandboxStatsResponse(stats=_stats(core, sandbox))
+    response = pb.PodSandboxStatsResponse()
+    _fill(response.stats, core, sandbox)
+    return response
 
 
 def _list_pod_sandbox_stats(
@@ -38,31 +40,29 @@ def _list_pod_sandbox_stats(
     """Sandboxes that are not ready are left out, as containerd does since 1.7."""
     wanted = request.filter
     ids = matching_ids(core.sandboxes, wanted.id)
-    return pb.ListPodSandboxStatsResponse(
-        stats=[
-            _stats(core, s)
-            for s in core.sandboxes.values()
-            if s.ready
+    labels = wanted.label_selector
+    response = pb.ListPodSandboxStatsResponse()
+    for s in core.sandboxes.values():
+        if (
+            s.ready
             and (ids is None or s.id in ids)
-            and labels_fit(s.config.labels, wanted.label_selector)
-        ]
-    )
+            and (not labels or labels_fit(s.config.labels, labels))
+        ):
+            _fill(response.stats.add(), core, s)
+    return response
 
 
-def _stats(core: Core, sandbox: Sandbox) -> pb.PodSandboxStats:
+def _fill(stats: pb.PodSandboxStats, core: Core, sandbox: Sandbox) -> None:
     now_ns, mountpoint = core.now_ns(), core.node.image_root
     containers = core.containers_of(sandbox)
-    rows = [container_stats(c, now_ns, fs_mountpoint=mountpoint) for c in containers]
-    stats = pb.PodSandboxStats(
-        attributes=pb.PodSandboxAttributes(
-            id=sandbox.id,
-            metadata=sandbox.config.metadata,
-            labels=sandbox.config.labels,
-            annotations=sandbox.config.annotations,
-        ),
-        linux=pb.LinuxPodSandboxStats(containers=rows),
-    )
+    stats.attributes.id = sandbox.id
+    stats.attributes.metadata.CopyFrom(sandbox.config.metadata)
+    stats.attributes.labels.update(sandbox.config.labels)
+    stats.attributes.annotations.update(sandbox.config.annotations)
     linux = stats.linux
+    for container in containers:
+        fill_container_stats(linux.containers.add(), container, now_ns, mountpoint)
+    rows = linux.containers
     linux.cpu.timestamp = linux.memory.timestamp = linux.process.timestamp = now_ns
     linux.cpu.usage_core_nano_seconds.value = sum(r.cpu.usage_core_nano_seconds.value for r in rows)
     linux.cpu.usage_nano_cores.value = sum(r.cpu.usage_nano_cores.value for r in rows)
@@ -75,7 +75,6 @@ def _stats(core: Core, sandbox: Sandbox) -> pb.PodSandboxStats:
         linux.network.default_interface.name = "eth0"
         for field in _traffic(linux.network.default_interface):
             field.value = 0
-    return stats
 
 
 def _traffic(interface: pb.NetworkInterfaceUsage) -> tuple[pb.UInt64Value, ...]:
@@ -199,7 +198,8 @@ def _list_pod_sandbox_metrics(
 
 def _metrics(core: Core, container: Container) -> list[pb.Metric]:
     now_ns = core.now_ns()
-    stats = container_stats(container, now_ns, fs_mountpoint=core.node.image_root)
+    stats = pb.ContainerStats()
+    fill_container_stats(stats, container, now_ns, core.node.image_root)
     pod, image = container.pod, container.config.image.image
     labels = (pod.name, pod.namespace, container.name, container.id, image)
     return [

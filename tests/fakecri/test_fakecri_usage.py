@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakecri.behavior import Uses, at, uses
@@ -18,9 +18,9 @@ CURVES = st.lists(
 )
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["start", "end", "remove", "wait"]), st.integers(0, 3), CURVES, CURVES
+        st.sampled_from(["start", "end", "remove", "wait"]), st.integers(0, 5), CURVES, CURVES
     ),
-    max_size=40,
+    max_size=25,
 )
 
 
@@ -41,16 +41,19 @@ class Known:
         return at(self.uses.memory, now_s - self.started_s) if self.ended_s is None else 0
 
 
+@settings(max_examples=60)
 @given(STEPS)
 def test_the_sum_is_that_of_all_containers_at_every_moment(
     steps: list[tuple[str, int, list[tuple[int, int]], list[tuple[int, int]]]],
 ) -> None:
     ledger, model, now_s = UsageLedger(), dict[str, Known](), 0
+    started = set[str]()
     for what, number, memory, disk in steps:
         name = str(number)
         if what == "wait":
             now_s += number
-        elif what == "start" and name not in model:
+        elif what == "start" and name not in started:  # no id is used twice
+            started.add(name)
             model[name] = Known(uses(memory_bytes=memory, disk_bytes=disk), now_s)
             ledger.started(name, now_s * SECOND_NS, model[name].uses)
         elif what == "end" and name in model and model[name].ended_s is None:

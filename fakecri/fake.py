@@ -27,6 +27,7 @@ from fakecri.events import EventStreams
 from fakecri.exec_sync import ExecSync
 from fakecri.faults import Rule, RuleBook
 from fakecri.files import HostFiles
+from fakecri.halfway import HALVES
 from fakecri.images import ImageStore
 from fakecri.listening import Listening, is_loopback
 from fakecri.loop_clock import LoopClock
@@ -35,7 +36,7 @@ from fakecri.matching import Match, Subject
 from fakecri.names import name_of_create
 from fakecri.node import FakeNode
 from fakecri.objects import Container
-from fakecri.on import Programmable
+from fakecri.on_base import Programmable
 from fakecri.options import OptionFields, Options
 from fakecri.plan import Plan, plan_for
 from fakecri.ports import Ports
@@ -167,6 +168,13 @@ class FakeCRI(FakeWorld):
         """Answers of `method` from what the runtime knows now, whatever happens later."""
         self._clockwork.pump()
         return partial(HANDLERS[method], copies.snapshot(self.core))
+
+    def do_half(self, method: str, request: Message) -> str:
+        """What has happened of a call that breaks off in the middle; what is said of it."""
+        try:
+            return HALVES[method](self.core, request)
+        finally:
+            self._clockwork.pump()
 
     def _rule_books(self) -> tuple[RuleBook, ...]:
         streams = (self.streaming.rules,) if "streaming" in self.__dict__ else ()

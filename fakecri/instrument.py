@@ -17,7 +17,8 @@ from google.protobuf.message import Message
 from fakecri.errors import deadline_exceeded
 from fakecri.faults import Condition, FaultRules, Rule, RuleBook
 from fakecri.matching import Match
-from fakecri.on import On, Programmable
+from fakecri.on import On
+from fakecri.on_base import Programmable
 from fakecri.recorder import Call, Recorder
 from fakecri.stream_faults import OpenStream, StreamEnded, StreamFaults
 from simtime import Clock

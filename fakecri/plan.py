@@ -104,13 +104,14 @@ def plan_for(layers: Iterable[Sequence[Behavior]]) -> Plan:
     """
     plan = Plan()
     for layer in layers:
-        prints = tuple(b for b in layer if isinstance(b, Prints))
+        prints = sorted((b for b in layer if isinstance(b, Prints)), key=lambda line: line.at_s)
         replies = tuple(b for b in layer if isinstance(b, Replies))
+        gates = tuple(_until_ready(b) for b in layer if isinstance(b, ReadyAfter))
         serves = tuple(b for b in layer if isinstance(b, Serves))
         plan = replace(
             plan,
-            prints=prints or plan.prints,
-            replies=(*reversed(replies), *plan.replies),
+            prints=tuple(prints) or plan.prints,
+            replies=(*gates, *reversed(replies), *plan.replies),
             serves=(*reversed(serves), *plan.serves),
         )
         for behavior in layer:
@@ -144,9 +145,7 @@ def _with(plan: Plan, behavior: Behavior) -> Plan:
 _NOT_READY: Final = Reply(1, stderr="not ready yet")
 
 
-def _as_replies(behavior: Replies | ReadyAfter) -> Replies:
-    if isinstance(behavior, Replies):
-        return behavior
+def _until_ready(behavior: ReadyAfter) -> Replies:
     return Replies(behavior.command, (_NOT_READY,), until_s=behavior.after_s)
 
 

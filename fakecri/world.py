@@ -117,24 +117,23 @@ class FakeWorld(Instrumented):
 
     # -- what happens to the runtime and the node ----------------------------------------------
 
-    @property
-    def network_ready(self) -> bool:
-        """Whether the node has a pod network. Without one, Status says so, and pods that want it
-        can neither be set up nor torn down (CRI-037, CRI-130). May be set."""
-        return self.core.network_ready
+    def lose_network(self) -> None:
+        """The node has no pod network from now on: Status says so, and pods that want it can
+        neither be set up nor torn down (CRI-037, CRI-130)."""
+        self.core.network_ready = False
 
-    @network_ready.setter
-    def network_ready(self, ready: bool) -> None:
-        self.core.network_ready = ready
+    def restore_network(self) -> None:
+        """The pod network is back."""
+        self.core.network_ready = True
 
     @contextmanager
-    def network_down(self) -> Iterator[None]:
+    def without_network(self) -> Iterator[None]:
         """There is no pod network inside the block."""
-        self.network_ready = False
+        self.lose_network()
         try:
             yield
         finally:
-            self.network_ready = True
+            self.restore_network()
 
     def crash(self, *, loses_state: bool = False) -> None:
         """The runtime goes down: calls fail with UNAVAILABLE, also those that wait for a container;

@@ -55,6 +55,12 @@ class Value:
             found[key] = Value(value_node, self.file, f"{self.path}.{key}".lstrip("."))
         return found
 
+    def entries(self) -> dict[str, Value]:
+        """The values by key, of a mapping with keys of the user's own. None may repeat."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.wanted("a mapping")
+        return self.mapping([str(key.value) for key, _ in self.node.value])
+
     def items(self) -> Iterator[Value]:
         """The items of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
@@ -73,8 +79,7 @@ class Value:
         if isinstance(self.node, yaml.SequenceNode):
             return [item.plain() for item in self.items()]
         if isinstance(self.node, yaml.MappingNode):
-            keys = [str(key.value) for key, _ in self.node.value]
-            return {key: item.plain() for key, item in self.mapping(keys).items()}
+            return {key: item.plain() for key, item in self.entries().items()}
         for read in (self.integer, self.number, self.boolean):
             try:
                 return read()

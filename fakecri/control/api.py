@@ -244,7 +244,7 @@ ROUTES: Final = (
     Route("GET", "/v1", Control.index, "this list"),
     Route("GET", "/v1/state", Control.state, "everything there is"),
     Route("GET", "/v1/rules", Control.list_rules, "the active rules; ?unused=1: those never hit"),
-    Route("POST", "/v1/rules", Control.add_rules, "add behaviours and faults, as in script files"),
+    Route("POST", "/v1/rules", Control.add_rules, "add what a script file may hold"),
     Route("DELETE", "/v1/rules", Control.remove_rules, "remove all rules, release what hangs"),
     Route("DELETE", "/v1/rules/{number}", Control.remove_rule, "remove one rule"),
     Route("POST", "/v1/rules/{number}/release", Control.release_rule, "let its calls go on"),
@@ -255,8 +255,8 @@ ROUTES: Final = (
     Route("POST", "/v1/assert", Control.check, "called, not_called, order or series"),
     Route("GET", "/v1/containers", Control.containers, "containers: ?container, pod", True),
     Route("GET", "/v1/sandboxes", Control.sandboxes, "sandboxes: ?pod", True),
-    Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox; "
-          "crash, restart, reboot", True),
+    Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
+          "stop_sandbox; lose_network, restore_network; crash, restart, reboot", True),
     Route("GET", "/v1/node", Control.node, "memory and filesystems", True),
     Route("PATCH", "/v1/node", Control.change_node, "change memory and filesystems", True),
     Route("GET", "/v1/clock", Control.clock, "what time it is"),

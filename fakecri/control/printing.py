@@ -56,6 +56,7 @@ _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "add": _rule,
     "behave": _rule,
     "fault": _rule,
+    "forward": _rule,
     "rules": _rule,
     "remove": _rule,
     "release": _rule,

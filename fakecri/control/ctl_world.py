@@ -1,0 +1,88 @@
+"""The verbs of `fakecri ctl` that make things happen, and those that look."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from fakecri.control.client import ControlClient
+from fakecri.control.ctl_args import add_selectors, add_verb, bytes_of, given, renamed
+
+
+def add_actions(verbs: Any) -> None:
+    for name, help_text in (
+        ("exit", "the newest running container that fits ends by itself"),
+        ("kill", "somebody kills the newest running container that fits"),
+        ("drop", "the newest container that fits vanishes from the runtime"),
+        ("kill-sandbox", "the newest sandbox that fits dies"),
+        ("stop-sandbox", "another client stops the newest sandbox that fits"),
+        ("lose-network", "the node has no pod network"),
+        ("restore-network", "the pod network is back"),
+        ("crash", "the runtime goes down: calls fail with UNAVAILABLE"),
+        ("restart", "the runtime is up again"),
+        ("reboot", "the node reboots"),
+    ):
+        parser = add_verb(verbs, name, _run_action, help_text)
+        if name in ("exit", "kill", "drop"):
+            add_selectors(parser, "pod", "container")
+        if name in ("kill-sandbox", "stop-sandbox"):
+            add_selectors(parser, "pod")
+        if name == "exit":
+            parser.add_argument("--code", type=int, metavar="CODE")
+        if name == "kill":
+            parser.add_argument("--exit-code", type=int, metavar="CODE")
+            parser.add_argument("--reason", metavar="REASON")
+        if name == "crash":
+            parser.add_argument("--loses-state", action="store_true", default=None)
+        if name == "restart":
+            parser.add_argument("--lost-exits", action="store_true", default=None)
+
+
+def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    names = ("pod", "container", "code", "exit_code", "reason", "loses_state", "lost_exits")
+    verb = arguments.verb.replace("-", "_")
+    return client.request("POST", f"/v1/actions/{verb}", given(arguments, *names))
+
+
+def add_state(verbs: Any) -> None:
+    add_verb(verbs, "state", _run_state, "everything there is, as JSON")
+    containers = add_verb(verbs, "containers", _run_list, "the containers")
+    add_selectors(containers, "pod", "container")
+    sandboxes = add_verb(verbs, "sandboxes", _run_list, "the sandboxes")
+    add_selectors(sandboxes, "pod")
+    node = add_verb(verbs, "node", _run_node, "show the node, or change what it has; bytes or 6Gi")
+    node.add_argument("--memory", type=bytes_of, metavar="BYTES", help="memory of the machine")
+    node.add_argument("--memory-used", type=bytes_of, metavar="BYTES", help="by non-containers")
+    node.add_argument("--path", default="/", metavar="DIR", help="which filesystem (default: /)")
+    node.add_argument("--disk", type=bytes_of, metavar="BYTES", help="size of the filesystem")
+    node.add_argument("--disk-used", type=bytes_of, metavar="BYTES", help="by non-containers")
+    add_verb(verbs, "clock", _run_clock, "what time it is for the runtime")
+    advance = add_verb(verbs, "advance", _run_advance, "let time pass (serve with --clock manual)")
+    advance.add_argument("seconds", type=float, metavar="SECONDS")
+
+
+def _run_state(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    return client.request("GET", "/v1/state")
+
+
+def _run_list(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    query = given(arguments, "pod", "container")
+    return client.request("GET", f"/v1/{arguments.verb}", query=query)
+
+
+def _run_node(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    changes = renamed(arguments, memory="memory_bytes", memory_used="base_memory_used_bytes")
+    disk = renamed(arguments, disk="capacity_bytes", disk_used="base_used_bytes")
+    if disk:
+        changes["filesystems"] = {arguments.path: disk}
+    if not changes:
+        return client.request("GET", "/v1/node")
+    return client.request("PATCH", "/v1/node", changes)
+
+
+def _run_clock(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    return client.request("GET", "/v1/clock")
+
+
+def _run_advance(client: ControlClient, arguments: argparse.Namespace) -> Any:
+    return client.request("POST", "/v1/clock", {"advance_s": arguments.seconds})

@@ -1,0 +1,235 @@
+"""Exec without streams, and main processes that the fake runs: one table of programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import ExecContext, FakeCRI, Reply, ignores, ready_after, replies, runs
+from fakecri.streaming.commands import Invocation
+from simtime import run_virtual
+
+T = TypeVar("T")
+POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
+
+
+def virtual(main: Callable[[FakeCRI], Awaitable[T]]) -> T:
+    async def body() -> T:
+        return await main(FakeCRI())
+
+    return run_virtual(body)
+
+
+async def started(fake: FakeCRI, *command: str, name: str = "web", **fields: Any) -> str:
+    if not fake.sandboxes():
+        await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    config = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name=name),
+        image=cri.ImageSpec(image="localhost/busybox:1"),
+        command=command,
+        **fields,
+    )
+    made: Any = await fake.call(
+        "CreateContainer",
+        cri.CreateContainerRequest(
+            pod_sandbox_id=fake.sandboxes()[-1].id, config=config, sandbox_config=POD
+        ),
+    )
+    request = cri.StartContainerRequest(container_id=made.container_id)
+    await fake.call("StartContainer", request)
+    return str(made.container_id)
+
+
+async def run_exec(fake: FakeCRI, identity: str, *command: str, timeout_s: int = 0) -> Any:
+    request = cri.ExecSyncRequest(container_id=identity, cmd=command, timeout=timeout_s)
+    return await fake.call("ExecSync", request)
+
+
+def outcome(answer: Any) -> tuple[int, bytes, bytes]:
+    return answer.exit_code, answer.stdout, answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("echo", "a", "b"), (0, b"a b\n", b"")),
+        (("sh", "-c", "echo $GREETING >&2; exit 7"), (7, b"", b"hello\n")),
+        (("/bin/false",), (1, b"", b"")),
+        (("sleep", "soon"), (1, b"", b"sleep: invalid number 'soon'\n")),
+        # What nobody programmed is there and fine: probes pass until a test says otherwise.
+        (("cat", "/tmp/ready"), (0, b"", b"")),
+        (("sh", "-c", "test -f /x && pg_isready"), (0, b"", b"")),
+        (("sh", "-c", "ls | grep x"), (0, b"", b"")),
+        (("healthy",), (0, b"", b"")),
+    ],
+)
+def test_exec_sync_reaches_the_programs_CRI_111(
+    command: tuple[str, ...], expected: tuple[int, bytes, bytes]
+) -> None:
+    async def main(fake: FakeCRI) -> Any:
+        web = await started(fake, envs=[cri.KeyValue(key="GREETING", value=b"hello")])
+        return await run_exec(fake, web, *command)
+
+    assert outcome(virtual(main)) == expected
+
+
+def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
+    async def dump(run: Invocation) -> int:
+        await run.stdout.write(b"\xff\x00")
+        return 300  # as any process: the low 8 bits
+
+    async def main(fake: FakeCRI) -> Any:
+        rule = fake.streaming.command("pg_dump", dump, container="web")
+        answer = await run_exec(fake, await started(fake), "pg_dump", "-a")
+        assert rule.hits == 1
+        return answer
+
+    assert outcome(virtual(main)) == (44, b"\xff\x00", b"")
+
+
+def test_a_program_ends_at_the_time_limit_and_with_its_container_CRI_112() -> None:
+    async def main(fake: FakeCRI) -> None:
+        web = await started(fake)
+        loop = asyncio.get_running_loop()
+        with pytest.raises(grpc.RpcError) as failure:
+            await run_exec(fake, web, "sleep", "60", timeout_s=2)
+        assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert "timeout 2s exceeded" in failure.value.details()
+        assert loop.time() == pytest.approx(2)
+        loop.call_later(5, fake.kill, "web")
+        assert (await run_exec(fake, web, "sleep", "60")).exit_code == 137
+        assert loop.time() == pytest.approx(7)
+
+    virtual(main)
+
+
+def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
+    asked: list[ExecContext] = []
+
+    async def slowly(context: ExecContext) -> Reply:
+        asked.append(context)
+        await asyncio.sleep(3)
+        return Reply(context.given_before, stdout=context.container)
+
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(replies("ask me", handler=slowly))
+        web = await started(fake)
+        await asyncio.sleep(10)
+        assert outcome(await run_exec(fake, web, "ask", "me")) == (0, b"web", b"")
+        assert outcome(await run_exec(fake, web, "ask", "me", timeout_s=4)) == (1, b"web", b"")
+        with pytest.raises(grpc.RpcError):
+            await run_exec(fake, web, "ask", "me", timeout_s=2)
+
+    virtual(main)
+    assert asked[0].age_s == pytest.approx(10)
+    assert replace(asked[0], age_s=0) == ExecContext(("ask", "me"), pod="shop", container="web")
+    assert [context.limit_s for context in asked] == [None, 4.0, 2.0]
+
+
+def test_readiness_comes_after_a_while() -> None:
+    async def main(fake: FakeCRI) -> list[int]:
+        fake.behaves(ready_after(5, "cat /ready"), replies("cat /ready", stdout="yes"))
+        web = await started(fake)
+        codes = []
+        for _ in range(4):
+            codes.append((await run_exec(fake, web, "cat", "/ready")).exit_code)
+            await asyncio.sleep(2)
+        assert (await run_exec(fake, web, "other")).exit_code == 0
+        return codes
+
+    assert virtual(main) == [1, 1, 1, 0]
+
+
+def test_a_container_may_run_its_own_command() -> None:
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(runs(), container="job")
+        await started(fake, "sh", "-c", "echo one; sleep 5; echo two >&2; exit 3", name="job")
+        job = fake.container("job")
+        await asyncio.sleep(4.9)
+        assert job.state.name == "RUNNING"
+        assert [line.text for line in job.log] == ["one"]
+        await asyncio.sleep(0.2)
+        assert (job.state.name, job.exit_code, job.reason) == ("EXITED", 3, "Error")
+        assert [(line.stream, line.text) for line in job.log] == [
+            ("stdout", "one"),
+            ("stderr", "two"),
+        ]
+        assert (job.finished_at_ns - job.started_at_ns) / 1e9 == pytest.approx(5, abs=0.01)
+
+    virtual(main)
+
+
+def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(runs())
+        with pytest.raises(grpc.RpcError, match='exec: "/no/such": executable file not found'):
+            await started(fake, "/no/such")
+        assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
+
+    virtual(main)
+
+
+def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
+    async def server(run: Invocation) -> int:
+        await run.out("serving, no newline")
+        await run.stop.wait()
+        await asyncio.sleep(2)
+        await run.err("bye\n")
+        return 0
+
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(runs(server), ignores())
+        web = await started(fake)
+        await asyncio.sleep(100)
+        await fake.call("StopContainer", cri.StopContainerRequest(container_id=web, timeout=30))
+        ended = fake.container()
+        assert ended.exit_code == 0
+        assert asyncio.get_running_loop().time() == pytest.approx(102)
+        assert [(line.text, line.whole) for line in ended.log] == [
+            ("bye", True),
+            ("serving, no newline", False),  # CRI-103
+        ]
+
+    virtual(main)
+
+
+def test_a_killed_container_takes_its_program_along() -> None:
+    ended: list[str] = []
+
+    async def stubborn(run: Invocation) -> int:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(run.container.name)
+        return 0
+
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(runs(stubborn))
+        await started(fake)
+        await asyncio.sleep(1)
+        fake.kill("web")
+        await asyncio.sleep(1)
+        assert fake.container().exit_code == 137
+
+    virtual(main)
+    assert ended == ["web"]
+
+
+def test_a_mistake_in_a_program_is_the_containers_end(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(run: Invocation) -> int:
+        raise RuntimeError("oops")
+
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(runs(broken))
+        await started(fake)
+        await asyncio.sleep(1)
+        assert fake.container().exit_code == 1
+
+    virtual(main)
+    assert "the main program of container web failed" in caplog.text

@@ -89,7 +89,7 @@ class Housekeeping:
         await self._delete_orphan_mirrors()
         created = self._create_missing(working)
         self._end_deleted(wanted, running, working)
-        self._kill_unknown(wanted, running, working, created)
+        self._kill_unknown(running, working, created)
         deps.runtime.forget_old_backoffs()
 
     async def _delete_orphan_mirrors(self) -> None:
@@ -126,17 +126,14 @@ class Housekeeping:
 
     def _kill_unknown(
         self,
-        wanted: tuple[Pod, ...],
         running: tuple[RuntimePod, ...],
         working: Mapping[str, PodWorkerSync],
         created: frozenset[str],
     ) -> None:
-        """What runs, and neither a worker nor a source knows (LIFE-072, MIRR-009)."""
-        known = {uid(pod) for pod in wanted}
+        """What runs without a worker: no source knows it, or it was not admitted again after a
+        restart (LIFE-072, LIFE-202, MIRR-009)."""
         for pod in running:
-            worker = working.get(pod.uid)
-            at_work = worker is not None and worker.state in AT_WORK
-            if at_work or pod.uid in created or pod.uid in known:
+            if pod.uid in working or pod.uid in created:
                 continue
             log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
             kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)

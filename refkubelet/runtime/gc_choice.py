@@ -68,13 +68,17 @@ def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[Liste
 def _keep_per_unit(
     dead: Sequence[ListedContainer], limit: int
 ) -> tuple[list[ListedContainer], list[ListedContainer]]:
+    """An instance that never ran stays while it is the newest, and takes no place: how the one
+    before it ended may not have been told yet (a kubelet died between create and start)."""
     counts: dict[tuple[str, str], int] = {}
     kept: list[ListedContainer] = []
     gone: list[ListedContainer] = []
     for container in dead:
         unit = _unit(container)
-        counts[unit] = counts.get(unit, 0) + 1
-        (kept if limit < 0 or counts[unit] <= limit else gone).append(container)
+        ran = container.state is not ContainerState.CREATED
+        stays = counts.get(unit, 0) < limit if ran else unit not in counts
+        counts[unit] = counts.get(unit, 0) + ran
+        (kept if limit < 0 or stays else gone).append(container)
     return kept, gone
 
 

@@ -21,11 +21,13 @@ NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Exec:
-    """A command run inside a container by a probe or a hook."""
+    """A command run inside a container by a probe or a hook, and how it ends."""
 
     command: tuple[str, ...]
     exit_code: int = 0
     takes_s: float = 0.0
+    stdout: str = ""
+    stderr: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,16 @@ class ExecProbe(Probe):
 
     def prepared(self, kind: str, work: Workload) -> Workload:
         return work.with_flag(Flag(f"/tmp/{kind}", self.from_s, self.until_s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProbe(Probe):
+    """An exec probe of any command; the container's `execs` say what a fake answers."""
+
+    run: Exec
+
+    def action(self, kind: str) -> dict[str, Any]:
+        return {"exec": {"command": list(self.run.command)}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +176,9 @@ def container(
             kind: {"exec": {"command": list(run.command)}} for kind, run in hooks.items()
         }
     manifest["command"] = command(name, work)
-    return Container({**manifest, **fields}, work, tuple((hooks or {}).values()))
+    probe_runs = [p.run for p in (probes or {}).values() if isinstance(p, RunProbe)]
+    execs = (*(hooks or {}).values(), *probe_runs)
+    return Container({**manifest, **fields}, work, execs)
 
 
 def sidecar(name: str, workload: Workload | None = None, **fields: Any) -> Container:

@@ -5,7 +5,7 @@ What must never happen here: a behaviour that the shell rendering does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,17 +45,18 @@ def behaviors(run: Run) -> Iterator[b.Behavior]:
         yield b.writes_termination_message(run.termination_message)
     if run.memory_bytes or run.disk_bytes:
         yield b.uses(memory_bytes=run.memory_bytes, disk_bytes=run.disk_bytes)
-    for flag in run.flags:
-        yield from _flag(flag)
+    yield from _flags(run.flags)
     for port in run.ports:
         yield from _port(port)
 
 
-def _flag(flag: Flag) -> Iterator[b.Behavior]:
-    look = ["test", "-e", flag.path]
-    yield b.replies(look, exit_code=1)
-    until_s = b.FOREVER if flag.until_s is None else flag.until_s
-    yield b.replies(look, exit_code=0, from_s=flag.from_s, until_s=until_s)
+def _flags(flags: Sequence[Flag]) -> Iterator[b.Behavior]:
+    """Looking at a file: it is there while one of its flags says so."""
+    for path in dict.fromkeys(flag.path for flag in flags):
+        yield b.replies(["test", "-e", path], exit_code=1)
+    for flag in flags:
+        until_s = b.FOREVER if flag.until_s is None else flag.until_s
+        yield b.replies(["test", "-e", flag.path], from_s=flag.from_s, until_s=until_s)
 
 
 def _port(port: Port) -> Iterator[b.Behavior]:
@@ -76,4 +77,6 @@ def _port(port: Port) -> Iterator[b.Behavior]:
 
 def _execs(container: Container) -> Iterator[b.Behavior]:
     for run in container.execs:
-        yield b.replies(list(run.command), exit_code=run.exit_code, delay_s=run.takes_s)
+        yield b.replies(
+            list(run.command), run.exit_code, run.stdout, run.stderr, delay_s=run.takes_s
+        )

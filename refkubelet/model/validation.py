@@ -17,6 +17,7 @@ from refkubelet.model.quantity import QuantityError, parse_nano
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _ENV_NAME: Final = re.compile(r"[^=\x00-\x1f\x7f]+\Z")
+_PORT_NAME: Final = re.compile(r"[-a-z0-9]+\Z")
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 _LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
@@ -213,6 +214,27 @@ def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
         yield f"{place}.exec.command: Required value"
     if "httpGet" in given:
         yield from _one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
+    for kind in given:
+        if kind in ("httpGet", "tcpSocket", "grpc"):
+            yield from _number_or_name(f"{place}.{kind}.port", getattr(handler, kind).port)
+
+
+def _number_or_name(field: str, port: int | str) -> Iterator[str]:
+    """The port of a handler (PROBE-061): digits in a text are no name."""
+    if isinstance(port, int):
+        if not 1 <= port <= 65535:
+            yield _invalid(field, port, "must be between 1 and 65535, inclusive")
+        return
+    rules = {
+        "must be no more than 15 characters": len(port) <= 15,
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": bool(
+            _PORT_NAME.match(port)
+        ),
+        "must contain at least one letter (a-z)": any("a" <= c <= "z" for c in port),
+        "must not contain consecutive hyphens": "--" not in port,
+        "must not begin or end with a hyphen": port == port.strip("-"),
+    }
+    yield from (_invalid(field, port, why) for why, holds in rules.items() if not holds)
 
 
 def api_object_reference(pod: Pod) -> str | None:

@@ -19,7 +19,14 @@ from conformance.registry import (
 
 CASES = load_cases()
 SPEC = Path(__file__).parents[2] / "docs" / "spec"
-MINIMUM = {"lifecycle": 20, "backoff": 10, "static": 10, "pleg": 10, "eviction": 10}
+MINIMUM = {
+    "lifecycle": 20,
+    "backoff": 10,
+    "static": 10,
+    "pleg": 10,
+    "eviction": 10,
+    "probes": 15,
+}
 
 
 async def nothing(node: object) -> None:

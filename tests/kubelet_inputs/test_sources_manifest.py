@@ -216,6 +216,21 @@ def test_a_name_is_needed_SRC_037() -> None:
             "must specify a handler type: exec, httpGet, tcpSocket, grpc",
         ),
         (
+            with_container(livenessProbe={"tcpSocket": {"port": "8080"}}),
+            'spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: "8080": '
+            "must contain at least one letter (a-z)",
+        ),
+        (
+            with_container(livenessProbe={"httpGet": {"port": "-web"}}),
+            'spec.containers[0].livenessProbe.httpGet.port: Invalid value: "-web": '
+            "must not begin or end with a hyphen",
+        ),
+        (
+            with_container(livenessProbe={"grpc": {"port": 0}}),
+            'spec.containers[0].livenessProbe.grpc.port: Invalid value: "0": '
+            "must be between 1 and 65535, inclusive",
+        ),
+        (
             with_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
             'spec.containers[0].resources.requests: Invalid value: "2": '
             "must be less than or equal to cpu limit",

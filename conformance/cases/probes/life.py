@@ -1,0 +1,205 @@
+"""Probes over a pod's life: termination, kubelet restarts, sidecars."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import Flag, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, API, RESTART = Feature.STATUS, Feature.API, Feature.RESTART
+OLD_S = 11.0  # PROBE-051: a container this old was there before the kubelet
+
+
+def runs_of(node: Node, path: str, *, since_s: float = 0.0) -> list[float]:
+    """When the exec probes that look at `path` ran."""
+    calls = node.calls("ExecSync", since_s=since_s)
+    return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
+
+
+@conformance(id="termination-liveness", rules=["PROBE-091"], needs=[API])
+async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
+    """From the deletion on liveness and startup probes stand still, and kill nothing."""
+    probe = ExecProbe(until_s=4)
+    main = container("main", runs(stop_takes_s=5), probes={"liveness": probe})
+    await node.create_pod(pod("web", main, grace_s=8))
+    await node.run_until(lambda: runs_of(node, "/tmp/liveness"), within_s=limits.START_S + 2)
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=limits.NOTICE_S
+    )
+    stopping = node.times_s("StopContainer", container="main")[0]
+    await node.run_until(
+        lambda: node.api_pod("web") is None, within_s=8 + limits.STOP_S, what="the pod gone"
+    )
+    late = [t for t in runs_of(node, "/tmp/liveness") if t > stopping + 1.1]
+    expect_equal(node, late, [], "liveness runs during the grace period")
+    expect_equal(node, node.event_count("Unhealthy", pod="web"), 0, "events Unhealthy")
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
+
+
+@conformance(id="termination-readiness", rules=["PROBE-092", "PROBE-094"], needs=[API])
+async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
+    """Readiness runs until the containers are stopped, and not a second longer."""
+    probe = ExecProbe(until_s=9)
+    main = container("main", runs(stop_takes_s=7), probes={"readiness": probe})
+    await node.create_pod(pod("web", main, grace_s=12))
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 2
+    )
+    started = node.ended_s(node.calls("StartContainer", container="main")[0])
+    await node.run_until(lambda: node.now_s >= started + 6, within_s=10)
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.api_container("web", "main").get("ready") is False,
+        within_s=3 + 2 + limits.NOTICE_S,
+        what="not ready at the API while it stops",
+    )
+    expect(node, "running" in node.api_container("web", "main").get("state", {}), "still running")
+    await node.run_until(
+        lambda: node.api_pod("web") is None, within_s=12 + limits.STOP_S, what="the pod gone"
+    )
+    end = node.ended_s(node.calls("StopContainer", container="main")[0])
+    await node.run_for(2)
+    late = [t for t in runs_of(node, "/tmp/readiness") if t > end + 1.1]
+    expect_equal(node, late, [], "readiness runs after the end")
+
+
+@conformance(
+    id="restart-stays-ready",
+    rules=["PROBE-051", "PROBE-052"],
+    level=Level.SHOULD,
+    needs=[API, RESTART],
+)
+async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
+    """What was ready before the kubelet started is ready until its probe says otherwise."""
+    main = container("main", probes={"readiness": ExecProbe(period_s=5)})
+    await node.create_pod(pod("web", main))
+    await node.run_until(
+        lambda: node.api_container("web", "main").get("ready") is True, within_s=limits.START_S + 6
+    )
+    await node.run_for(OLD_S)
+    await node.stop_kubelet()
+    before = len(node.statuses("web"))
+    await node.start_kubelet()
+    began = node.now_s
+    await node.run_until(
+        lambda: runs_of(node, "/tmp/readiness", since_s=began), within_s=5 + limits.START_S
+    )
+    await node.run_for(2)
+    ready = [
+        entry["ready"]
+        for status in node.statuses("web")[before:]
+        for entry in status.get("containerStatuses") or []
+    ]
+    expect_equal(node, set(ready) - {True}, set(), "ready in every status since the restart")
+
+
+@conformance(id="restart-forgets-failures", rules=["PROBE-053"], needs=[STATUS, RESTART])
+async def a_restarted_kubelet_counts_failures_from_zero(node: Node) -> None:
+    """Results and counters do not outlive the kubelet."""
+    probe = ExecProbe(from_s=90, period_s=3, failure_threshold=4)
+    await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: len(runs_of(node, "/tmp/liveness")) == 3, within_s=limits.START_S + 4 * 3
+    )
+    await node.restart_kubelet()
+    began = node.now_s
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"),
+        within_s=limits.START_S + 5 * 3 + limits.NOTICE_S,
+        what="the container stopped at last",
+    )
+    since = len(runs_of(node, "/tmp/liveness", since_s=began))
+    expect(node, since >= 4, "four failures after the restart", since)
+
+
+@conformance(id="sidecar-liveness-never", rules=["PROBE-035", "PROBE-001"], needs=[STATUS])
+async def a_sidecar_is_restarted_in_every_policy(node: Node) -> None:
+    """A sidecar whose liveness probe fails is restarted, also with restartPolicy Never."""
+    side = sidecar("side", probes={"liveness": ExecProbe(until_s=2)})
+    await node.apply_static(pod("job", container("main"), init=[side], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=limits.START_S + 2 + 2 + limits.NOTICE_S,
+        what="a second start of the sidecar",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
+
+
+@conformance(id="sidecar-readiness", rules=["PROBE-043", "PROBE-042"], needs=[STATUS])
+async def a_pod_is_ready_when_its_sidecars_are(node: Node) -> None:
+    """The readiness of a sidecar counts for the pod's conditions."""
+    side = sidecar("side", probes={"readiness": ExecProbe(from_s=4)})
+    await node.apply_static(pod("web", container("main"), init=[side]))
+    await node.wait_running("web")
+
+    def ready() -> dict[str, object]:
+        return node.condition("web", "Ready")
+
+    expect_equal(node, ready().get("status"), "False", "Ready")
+    text = "containers with unready status: [side]"
+    expect_equal(node, ready().get("message"), text, "message")
+    await node.run_until(
+        lambda: ready().get("status") == "True", within_s=4 + limits.NOTICE_S, what="Ready"
+    )
+
+
+@conformance(id="startup-resets", rules=["PROBE-041", "PROBE-012"], needs=[STATUS])
+async def a_new_container_has_not_started_yet(node: Node) -> None:
+    """After a restart a container with a startup probe is not ready until it succeeds again."""
+    probes = {"startup": ExecProbe(from_s=2, failure_threshold=30), "readiness": ExecProbe()}
+    ends = runs(exit_after_s=8.0, exit_code=1)
+    await node.apply_static(pod("web", container("main", ends, probes=probes)))
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True,
+        within_s=limits.START_S + 2 + 2 + limits.NOTICE_S,
+        what="ready",
+    )
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2, within_s=8 + limits.NOTICE_S
+    )
+    again = node.ended_s(node.calls("StartContainer", container="main")[1])
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is False,
+        within_s=limits.NOTICE_S,
+        what="not ready",
+    )
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True,
+        within_s=2 + 2 + limits.NOTICE_S,
+        what="ready again",
+    )
+    startup = [t for t in runs_of(node, "/tmp/startup") if t > again]
+    expect(node, startup, "the startup probe runs for the new container")
+
+
+@conformance(id="init-not-probed", rules=["PROBE-001", "PROBE-042"], needs=[STATUS])
+async def plain_init_containers_are_ready_when_they_are_done(node: Node) -> None:
+    """An init container is ready if and only if it has exited with 0."""
+    first = container("first", runs(exit_after_s=3.0))
+    await node.apply_static(pod("web", container("main"), init=[first]))
+    await node.run_until(lambda: node.running("web", "first"), within_s=limits.START_S)
+    expect_equal(node, node.container("web", "first").get("ready"), False, "ready while it runs")
+    await node.run_until(lambda: node.running("web"), within_s=3 + limits.START_S)
+    expect_equal(node, node.container("web", "first").get("ready"), True, "ready at its end")
+
+
+@conformance(id="readiness-flapping", rules=["PROBE-026", "PROBE-033"], needs=[STATUS])
+async def readiness_needs_its_thresholds_in_a_row(node: Node) -> None:
+    """A short failure below failureThreshold leaves the container ready."""
+    gap = Flag("/tmp/readiness", from_s=6.5)
+    probe = ExecProbe(until_s=5, failure_threshold=4)
+    work = runs().with_flag(gap)
+    await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 2
+    )
+    before = len(node.statuses("web"))
+    await node.run_for(8)
+    changed = [
+        entry["ready"]
+        for status in node.statuses("web")[before:]
+        for entry in status.get("containerStatuses") or []
+    ]
+    expect(node, False not in changed, "ready throughout", changed)

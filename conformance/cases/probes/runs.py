@@ -1,0 +1,244 @@
+"""When probes run: the beat, thresholds, the hold after a failure; and exec probes themselves."""
+
+from itertools import pairwise
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import Exec, ExecProbe, RunProbe, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import ignores_term
+from conformance.registry import Feature, Level, conformance
+
+STATUS, API = Feature.STATUS, Feature.API
+SHOULD = Level.SHOULD
+
+
+def script(text: str, exit_code: int, **answer: str | float) -> Exec:
+    return Exec(("/bin/sh", "-c", text), exit_code, **answer)  # type: ignore[arg-type]
+
+
+def probe_times_s(node: Node, path: str) -> list[float]:
+    """When the exec probe that looks at `path` ran."""
+    calls = node.calls("ExecSync", container="main")
+    return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
+
+
+@conformance(id="probe-period", rules=["PROBE-005"], needs=[STATUS])
+async def a_probe_runs_once_per_period(node: Node) -> None:
+    """Runs of a probe are periodSeconds apart."""
+    main = container("main", probes={"liveness": ExecProbe(period_s=2)})
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.count("ExecSync", container="main") >= 5,
+        within_s=limits.START_S + 5 * 2,
+        what="five runs",
+    )
+    times = node.times_s("ExecSync", container="main")[:5]
+    span = times[-1] - times[0]
+    expect(node, abs(span - 8) <= 0.5 + node.slack_s / 4, "four gaps of 2 s", f"{span:.2f} s")
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    expect(node, min(gaps) > 0.5, "no two runs at once", gaps)
+
+
+@conformance(id="probe-defaults", rules=["PROBE-003", "PROBE-062"], needs=[STATUS])
+async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
+    """Timeout 1 s, a run every 10 s, three failures: also for static pods."""
+    main = container("main", livenessProbe={"exec": {"command": ["/bin/true"]}})
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.count("ExecSync", container="main") >= 2,
+        within_s=limits.START_S + 2 * 10,
+        what="two runs",
+    )
+    first, second = node.calls("ExecSync", container="main")[:2]
+    expect_equal(node, first.request.timeout, 1, "timeout of ExecSync")
+    expect_equal(node, list(first.request.cmd), ["/bin/true"], "command, without a shell")
+    gap = node.time_s(second) - node.time_s(first)
+    expect(node, 9 <= gap <= 10.5 + node.slack_s, "10 s apart", f"{gap:.2f} s")
+
+
+@conformance(id="probe-below-threshold", rules=["PROBE-025", "PROBE-019"], needs=[API])
+async def failures_below_the_threshold_change_nothing(node: Node) -> None:
+    """Each failing run leaves an event; without failureThreshold in a row nothing else happens."""
+    probe = ExecProbe(from_s=2.5, failure_threshold=5)
+    await node.create_pod(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: node.event_count("Unhealthy", pod="web") >= 2,
+        within_s=limits.START_S + 3,
+        what="two events",
+    )
+    await node.run_for(4)
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="liveness-hold", rules=["PROBE-020", "PROBE-013"], needs=[STATUS])
+async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
+    """After the failing liveness threshold no run reaches the container until it is a new one."""
+    main = container("main", ignores_term(), probes={"liveness": ExecProbe(until_s=1)})
+    await node.apply_static(pod("web", main, grace_s=5))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + 3 + 5 + limits.NOTICE_S,
+        what="a second start",
+    )
+    stop = node.calls("StopContainer", container="main")[0]
+    begun, ended = node.time_s(stop), node.ended_s(stop)
+    expect(node, ended - begun >= 4.5, "the grace is waited for", f"{ended - begun:.2f} s")
+    between = [t for t in node.times_s("ExecSync", container="main") if begun < t < ended]
+    expect_equal(node, between, [], "runs while the container is stopped")
+
+
+@conformance(id="probe-delay-again", rules=["PROBE-016", "PROBE-012"], needs=[STATUS])
+async def the_initial_delay_counts_from_each_start(node: Node) -> None:
+    """A restarted container is left alone for initialDelaySeconds as well."""
+    probe = ExecProbe(from_s=60, initial_delay_s=4, failure_threshold=1)
+    await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main") == 2,
+        within_s=2 * (limits.START_S + 4 + 2) + limits.NOTICE_S,
+        what="a second stop",
+    )
+    second = node.ended_s(node.calls("StartContainer", container="main")[1])
+    stop = node.time_s(node.calls("StopContainer", container="main")[1])
+    # startedAt is cut to whole seconds in the status (STAT-006), so the delay may seem shorter.
+    expect(node, stop - second >= 2.9, "4 s after the second start", f"{stop - second:.2f} s")
+
+
+@conformance(id="readiness-at-once", rules=["PROBE-007"], level=SHOULD, needs=[STATUS])
+async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> None:
+    """The success of the startup probe sets off the readiness probe, whatever its period is."""
+    probes = {
+        "startup": ExecProbe(from_s=2, failure_threshold=30),
+        "readiness": ExecProbe(period_s=10),
+    }
+    await node.run_for(11)  # a young kubelet spreads the first runs over a period (PROBE-004)
+    await node.apply_static(pod("web", container("main", probes=probes)))
+    await node.run_until(
+        lambda: node.container("web", "main").get("started") is True,
+        within_s=limits.START_S + 2 + 2,
+        what="started",
+    )
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True,
+        within_s=limits.NOTICE_S,
+        what="ready",
+    )
+    gap = probe_times_s(node, "/tmp/readiness")[0] - probe_times_s(node, "/tmp/startup")[-1]
+    expect(node, gap < 1 + node.slack_s / 4, "a run right after the startup", f"{gap:.2f} s")
+
+
+@conformance(id="startup-once", rules=["PROBE-020", "PROBE-017"], needs=[STATUS])
+async def a_startup_probe_that_succeeded_runs_no_more(node: Node) -> None:
+    """After the startup probe has succeeded only liveness runs, until there is a new container."""
+    probes = {"startup": ExecProbe(), "liveness": ExecProbe()}
+    await node.apply_static(pod("web", container("main", probes=probes)))
+    await node.run_until(
+        lambda: probe_times_s(node, "/tmp/liveness"), within_s=limits.START_S + 3, what="liveness"
+    )
+    await node.run_for(3)
+    expect_equal(node, len(probe_times_s(node, "/tmp/startup")), 1, "runs of the startup probe")
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: len(probe_times_s(node, "/tmp/startup")) == 2,
+        within_s=limits.START_S + 3,
+        what="a run for the new container",
+    )
+
+
+@conformance(id="exec-variables", rules=["PROBE-062"], needs=[STATUS])
+async def commands_of_probes_know_the_variables_as_they_are_written(node: Node) -> None:
+    """`$(A)` becomes the value of the container's env; valueFrom is empty; the rest stays."""
+    words = ["echo", "$(A)", "$(B)", "$(C)", "$$(A)", "$A"]
+    env = [
+        {"name": "A", "value": "one"},
+        {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    ]
+    probe = RunProbe(run=Exec(("echo", "one", "", "$(C)", "$(A)", "$A")))
+    main = container(
+        "main", env=env, readinessProbe={**probe.manifest("readiness"), "exec": {"command": words}}
+    )
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.count("ExecSync", container="main"), within_s=limits.START_S + 2
+    )
+    sent = list(node.calls("ExecSync", container="main")[0].request.cmd)
+    expect_equal(node, sent, list(probe.run.command), "command")
+
+
+@conformance(id="exec-output", rules=["PROBE-064", "PROBE-081", "PROBE-063"], needs=[API])
+async def the_event_of_a_failed_exec_probe_has_its_output(node: Node) -> None:
+    """Standard output, then standard error."""
+    run = script("echo err >&2; echo out; exit 3", 3, stdout="out\n", stderr="err\n")
+    await node.create_pod(pod("web", container("main", probes={"readiness": RunProbe(run=run)})))
+    await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.START_S + 2)
+    event = node.events("Unhealthy", pod="web")[0]
+    expect_equal(node, event["message"], "Readiness probe failed: out\nerr\n", "message")
+
+
+@conformance(id="exec-timeout", rules=["PROBE-063", "PROBE-065"], needs=[API])
+async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
+    """A command that outlives timeoutSeconds counts as a failure, and the event names it."""
+    run = script("sleep 5; exit 0", 0, takes_s=5.0)
+    probe = RunProbe(run=run, timeout_s=1)
+    await node.create_pod(pod("web", container("main", probes={"liveness": probe})))
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"),
+        within_s=limits.START_S + 4 + limits.NOTICE_S,
+        what="the container stopped",
+    )
+    await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.NOTICE_S)
+    text = 'command timed out: "/bin/sh -c sleep 5; exit 0" timed out after 1s'
+    event = node.events("Unhealthy", pod="web")[0]
+    expect_equal(node, event["message"], f"Liveness probe failed: {text}", "message")
+
+
+@conformance(
+    id="exec-error", rules=["PROBE-060", "PROBE-018", "PROBE-063"], needs=[API, Feature.FAULTS]
+)
+async def a_broken_exec_call_is_no_failure(node: Node) -> None:
+    """A failing ExecSync is tried three times at once and then forgotten: nothing is killed."""
+    main = container("main", probes={"liveness": ExecProbe(period_s=3)})
+    with node.on("ExecSync").fails("INTERNAL", "no such thing"):
+        await node.create_pod(pod("web", main))
+        await node.run_until(
+            lambda: node.count("ExecSync", container="main") >= 6,
+            within_s=limits.START_S + 2 * 3 + 1,
+            what="two runs of three tries",
+        )
+    times = node.times_s("ExecSync", container="main")[:6]
+    expect(node, times[2] - times[0] < 0.8, "three tries at once", times)
+    expect(node, times[3] - times[2] > 2, "then the next period", times)
+    await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.NOTICE_S)
+    text = "rpc error: code = Internal desc = no such thing"
+    whole = f"Liveness probe errored and resulted in unknown state: {text}"
+    expect_equal(node, node.events("Unhealthy", pod="web")[0]["message"], whole, "message")
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="liveness-event", rules=["PROBE-034", "LIFE-115"], needs=[API])
+async def a_liveness_kill_says_so(node: Node) -> None:
+    """Event Killing: the container failed its liveness probe and will be restarted."""
+    main = container("main", probes={"liveness": ExecProbe(until_s=1)})
+    await node.create_pod(pod("web", main))
+    await node.run_until(
+        lambda: node.events("Killing", pod="web"), within_s=limits.START_S + 3 + limits.NOTICE_S
+    )
+    text = "Container main failed liveness probe, will be restarted"
+    expect_equal(node, node.events("Killing", pod="web")[0]["message"], text, "message")
+
+
+@conformance(id="startup-event", rules=["PROBE-034", "PROBE-037"], needs=[API])
+async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
+    """With policy Never the container is not restarted; the probe's own grace counts, even a
+    longer one."""
+    probe = ExecProbe(from_s=60, grace_s=7)
+    main = container("main", probes={"startup": probe})
+    calm = container("calm")  # without it the whole pod would be stopped
+    await node.create_pod(pod("web", main, calm, grace_s=3, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.events("Killing", pod="web"), within_s=limits.START_S + 2 + limits.NOTICE_S
+    )
+    text = "Container main failed startup probe"
+    expect_equal(node, node.events("Killing", pod="web")[0]["message"], text, "message")
+    stop = node.calls("StopContainer", container="main")[0]
+    expect_equal(node, stop.request.timeout, 7, "timeout of StopContainer")

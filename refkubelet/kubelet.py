@@ -41,7 +41,8 @@ from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.status import NodeFacts
 from refkubelet.pleg.cache import PodCache
-from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pleg.evented import RARELY, EventedPLEG
+from refkubelet.pleg.generic import GenericPLEG, PlegOptions
 from refkubelet.pod_objects import PodObjects
 from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
@@ -55,6 +56,7 @@ from refkubelet.runtime.image_gc import ImageGC
 from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.runtime.pod_events import PodEventReader
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.status.manager import StatusDeps, StatusManager
 from refkubelet.sync_loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
@@ -141,9 +143,17 @@ class Kubelet:
             allocatable=deps.node_facts.allocatable if deps.node_facts else {},
         )
         self.runtime = RuntimeManager(self.client, self._runtime_deps, self._runtime_options)
-        self.cache = PodCache(deps.clock)
-        self.pleg = GenericPLEG(self.runtime, self.cache, deps.clock)
-        self.runtime_state = RuntimeState(deps.clock, self.pleg.healthy)
+        by_events = self.config.feature_gates.get("EventedPLEG", False)
+        self.cache = PodCache(deps.clock, refuse_older=by_events)
+        self.pleg = GenericPLEG(
+            self.runtime, self.cache, deps.clock, RARELY if by_events else PlegOptions()
+        )
+        reader = PodEventReader(self.client, deps.clock)
+        evented = EventedPLEG(self.pleg, reader.events, self.cache, deps.clock)
+        self.evented = evented if by_events else None
+        self.runtime_state = RuntimeState(
+            deps.clock, self.pleg.healthy, evented.healthy if by_events else lambda: None
+        )
         self.runtime_watch = RuntimeWatch(self.runtime, self.runtime_state, deps.clock)
 
     def _build_workers(self) -> None:
@@ -314,7 +324,7 @@ class Kubelet:
     def _parts(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
         parts = [
             ("runtime watch", self.runtime_watch.run()),
-            ("pleg", self.pleg.run()),
+            ("pleg", (self.evented or self.pleg).run()),
             ("status manager", self.statuses.run()),
             ("events", self.recorder.run()),
             ("pod config", self.pod_config.run()),

@@ -15,11 +15,17 @@ STATUS_MAX_AGE_S: Final = 30.0
 
 
 class RuntimeState:
-    """The last good answer of Status and the health of the PLEG."""
+    """The last good answer of Status and the health of the PLEG. `evented_error`: the health of
+    the evented PLEG, where there is one (PLEG-303)."""
 
-    def __init__(self, clock: Clock, pleg_error: Callable[[], str | None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        pleg_error: Callable[[], str | None],
+        evented_error: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._clock = clock
-        self._pleg_error = pleg_error
+        self._checks = (("PLEG", pleg_error), ("EventedPLEG", evented_error))
         self._good_s: float | None = None
         self._runtime_error: str | None = None
         self._network_error: str | None = "network state unknown"  # NODE-023
@@ -47,9 +53,10 @@ class RuntimeState:
             errors.append("container runtime status check may not have completed yet")
         elif self._clock.monotonic_s() - self._good_s >= STATUS_MAX_AGE_S:
             errors.append("container runtime is down")
-        pleg = self._pleg_error()
-        if pleg is not None:
-            errors.append(f"PLEG is not healthy: {pleg}")
+        for name, check in self._checks:
+            problem = check()
+            if problem is not None:
+                errors.append(f"{name} is not healthy: {problem}")
         if self._runtime_error is not None:
             errors.append(self._runtime_error)
         return errors

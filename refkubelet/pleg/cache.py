@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
+from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus, SandboxState
 from simtime import Clock
 
 
@@ -37,12 +37,14 @@ class _Waiter:
 
 class PodCache:
     """Times are stamps: monotonic seconds of the clock, never the same twice (`stamp_s`).
+    `refuse_older`: with the gate EventedPLEG two write into it, and the newer picture stays.
 
     Upstream: pkg/kubelet/container/cache.go.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, refuse_older: bool = False) -> None:
         self._clock = clock
+        self._refuse_older = refuse_older
         self._last_stamp_s = -math.inf
         self._entries: dict[str, _Entry] = {}
         self._global_s: float | None = None
@@ -91,11 +93,25 @@ class PodCache:
                     self._waiters.remove(waiter)
         return self.get(uid)
 
-    def set(self, uid: str, status: RuntimePodStatus, error: Exception | None, t_s: float) -> None:
-        """Replace status and error; `t_s` is the time of the listing (PLEG-103)."""
+    def set(self, uid: str, status: RuntimePodStatus, error: Exception | None, t_s: float) -> bool:
+        """Replace status and error; `t_s` is the time of the listing (PLEG-103). False: refused,
+        because what is there is newer."""
+        old = self._entries.get(uid)
+        if self._refuse_older and old is not None and old.modified_s > t_s:
+            return False
         text = None if error is None else str(error)
         self._entries[uid] = _Entry(status, text, t_s, t_s)
         self._notify(t_s, uid)
+        return True
+
+    def with_kept_ips(self, status: RuntimePodStatus) -> RuntimePodStatus:
+        """`status` with the cached IPs, if it has none and no sandbox is READY (PLEG-010)."""
+        if status.ips or any(s.state is SandboxState.READY for s in status.sandboxes):
+            return status
+        try:
+            return replace(status, ips=self.get(status.uid).ips)
+        except PodStatusError:
+            return status
 
     def delete(self, uid: str) -> None:
         """Forget the pod; waiters go on waiting (PLEG-103)."""

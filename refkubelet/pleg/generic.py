@@ -13,12 +13,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from refkubelet.failures import log_failure
 from refkubelet.model.duration import format_duration
-from refkubelet.pleg.cache import PodCache, PodStatusError
+from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
     CHANGED,
     PodLifecycleEvent,
@@ -26,7 +26,7 @@ from refkubelet.pleg.compute import (
     compute_events,
 )
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus, SandboxState
+from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -37,11 +37,13 @@ ON_DEMAND_SLOTS: Final = 200
 @dataclass(frozen=True, slots=True)
 class PlegOptions:
     """Period between the end of a relist and the next, the age from which the PLEG counts as
-    unhealthy (PLEG-001, PLEG-201), and the room for events (PLEG-008)."""
+    unhealthy (PLEG-001, PLEG-201), and the room for events (PLEG-008). `evented`: the runtime's
+    events write the cache, too, so a status counts from when it is read (PLEG-302)."""
 
     relist_period_s: float = 1.0
     relist_threshold_s: float = 180.0
     events_capacity: int = 1000
+    evented: bool = False
 
 
 class PlegRuntime(Protocol):
@@ -79,14 +81,25 @@ class GenericPLEG:
         self._wake = asyncio.Event()
         self._relist_stamp_s: float | None = None
         self._relist_s: float | None = None
+        self._due_s = 0.0
+        self._hurried = False
 
     async def run(self) -> None:
         """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
         while True:
+            self._hurried = False
             await self._guarded("relist", self.relist())
-            due_s = self._clock.monotonic_s() + self._options.relist_period_s
-            while (uid := await self._next_request(due_s)) is not None:
+            wait_s = 0.0 if self._hurried else self._options.relist_period_s
+            self._due_s = self._clock.monotonic_s() + wait_s
+            while (uid := await self._next_request()) is not None:
                 await self._guarded(f"relist of pod {uid}", self.relist_pod(uid))
+
+    def hurry(self, options: PlegOptions | None = None) -> None:
+        """Relist everything at once; `options`: and go on with these."""
+        self._options = options or self._options
+        self._hurried = True
+        self._due_s = self._clock.monotonic_s()
+        self._wake.set()
 
     async def _guarded(self, what: str, step: Awaitable[None]) -> None:
         """A relist that fails is tried again in time; if that lasts, `healthy` tells (PLEG-201)."""
@@ -155,13 +168,16 @@ class GenericPLEG:
             self._records[uid] = pod
         if not events and pod is not None:
             events = [PodLifecycleEvent(uid, PodLifecycleEventType.POD_SYNC)]
-        self._send(events)
+        self.send(events)
 
     async def _update_cache(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> bool:
-        """Write the pod's status, or the error, into the cache; False on error (PLEG-006)."""
+        """Write the pod's status, or the error, into the cache; False on error (PLEG-006), or when
+        the cache knows a newer one (PLEG-302)."""
         if pod is None:
             self._cache.delete(uid)
             return True
+        if self._options.evented:
+            stamp_s = self._cache.stamp_s()
         try:
             status = await self._runtime.status_of(pod)
         except Exception as error:
@@ -170,19 +186,10 @@ class GenericPLEG:
             empty = RuntimePodStatus(uid, pod.name, pod.namespace)
             self._cache.set(uid, empty, error, stamp_s)
             return False
-        self._cache.set(uid, self._with_kept_ips(status), None, stamp_s)
-        return True
+        return self._cache.set(uid, self._cache.with_kept_ips(status), None, stamp_s)
 
-    def _with_kept_ips(self, status: RuntimePodStatus) -> RuntimePodStatus:
-        """The cached IPs, if there are no new ones and no sandbox is READY (PLEG-010)."""
-        if status.ips or any(s.state is SandboxState.READY for s in status.sandboxes):
-            return status
-        try:
-            return replace(status, ips=self._cache.get(status.uid).ips)
-        except PodStatusError:
-            return status
-
-    def _send(self, events: Iterable[PodLifecycleEvent]) -> None:
+    def send(self, events: Iterable[PodLifecycleEvent]) -> None:
+        """Hand events to the sync loop; what finds no room is dropped (PLEG-008)."""
         for event in events:
             if event.type is CHANGED:
                 continue
@@ -192,18 +199,18 @@ class GenericPLEG:
                 self.dropped += 1
                 log.warning("the event queue is full; dropped %s", event)
 
-    async def _next_request(self, due_s: float) -> str | None:
+    async def _next_request(self) -> str | None:
         """The next pod to relist on demand, or None once the global relist is due.
 
         Requests older than the last global relist are dropped: it has served them.
         """
-        while self._clock.monotonic_s() < due_s:
+        while self._clock.monotonic_s() < self._due_s:
             while self._requests:
                 uid, asked_s = self._requests.popleft()
                 if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
                     return uid
             self._wake.clear()
-            timer = asyncio.get_running_loop().call_at(due_s, self._wake.set)
+            timer = asyncio.get_running_loop().call_at(self._due_s, self._wake.set)
             try:
                 await self._wake.wait()
             finally:

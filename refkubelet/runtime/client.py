@@ -8,7 +8,7 @@ leaves this module, a retry (retries are the callers' rules).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import grpc
@@ -219,6 +219,18 @@ class CriClient:
         deadline_s = timeout_s + self.request_timeout_s if timeout_s > 0 else None
         answer = await self._call_until("ExecSync", request, deadline_s)
         return ExecResult(answer.exit_code, bytes(answer.stdout), bytes(answer.stderr))
+
+    async def container_events(self) -> AsyncGenerator[Message, None]:
+        """The raw events of the runtime from now on (CRI-140); no deadline."""
+        stream = self.target.stream("GetContainerEvents", cri.GetEventsRequest())
+        try:
+            async for message in stream:
+                yield message
+        except grpc.RpcError as error:
+            raise call_error("GetContainerEvents", error) from None
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
 
     async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
         request = cri.ListContainerStatsRequest(filter=cri.ContainerStatsFilter())

@@ -1,0 +1,118 @@
+"""The kubelet that listens instead of listing (gate EventedPLEG, alpha)."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, FAULTS, KILL = Feature.STATUS, Feature.FAULTS, Feature.OUTSIDE_KILL
+GATE = {"featureGates": {"EventedPLEG": True}}
+STREAM = "GetContainerEvents"
+CACHE_TIME_S = 6.0  # 5 s, and what may still be on its way
+MAX_STREAM_ERRORS = 5
+
+
+def plain_lists(node: Node, since_s: float) -> int:
+    """Relists, and the few lists of other parts that have no filter either."""
+    found = node.calls("ListPodSandbox", since_s=since_s)
+    return sum(not c.request.filter.ListFields() for c in found)
+
+
+@conformance(
+    id="evented-listens", rules=["PLEG-301", "PLEG-302"], level=Level.DETAIL,
+    needs=[STATUS, KILL], node_config=GATE,
+)  # fmt: skip
+async def a_death_is_heard_of(node: Node) -> None:
+    """With the gate on the runtime is not listed every second, and a container that dies is still
+    replaced at once."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    expect_equal(node, node.count(STREAM), 1, "streams of events")
+    await node.run_for(2 * CACHE_TIME_S)
+    since = node.now_s
+    await node.run_for(10)
+    expect(
+        node, plain_lists(node, since) <= 4, "next to no lists in 10 s", plain_lists(node, since)
+    )
+    killed = node.now_s
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.NOTICE_S,
+        what="a second start of main",
+    )
+    created = node.times_s("CreateContainer", container="main")[1]
+    late = 0.5 + node.slack_s
+    expect(node, created - killed <= late, "replaced at once", f"{created - killed:.2f} s")
+
+
+@conformance(
+    id="evented-back-off", rules=["PLEG-302", "BACK-001"], level=Level.DETAIL, needs=[STATUS],
+    node_config=GATE,
+)  # fmt: skip
+async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
+    """With the gate on a container that crashes is restarted, with its back-off."""
+    await node.apply_static(
+        pod("web", container("main", in_turn(exits(1), exits(2, after_s=1), runs())))
+    )
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 3,
+        within_s=limits.restart_after(10).high_s + 2 * CACHE_TIME_S + limits.START_S,
+        what="three starts of main",
+    )
+    await node.wait_running("web")
+    status = node.container("web", "main")
+    expect_equal(node, status["restartCount"], 2, "restart count")
+    expect_equal(node, status["lastState"]["terminated"]["exitCode"], 2, "last exit code")
+
+
+@conformance(
+    id="evented-stop", rules=["PLEG-302", "LIFE-071"], level=Level.DETAIL, needs=[STATUS],
+    node_config=GATE,
+)  # fmt: skip
+async def a_removed_pod_ends_without_lists(node: Node) -> None:
+    """With the gate on a pod that is removed is stopped once, and its name is free again."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=limits.STOP_S + CACHE_TIME_S,
+        what="StopPodSandbox",
+    )
+    await node.apply_static(pod("web", metadata={"labels": {"version": "2"}}))
+    await node.run_until(
+        lambda: node.count("RunPodSandbox") == 2,
+        within_s=limits.STATIC_SUCCESSOR_S + 2 * CACHE_TIME_S,
+        what="the sandbox of the second version",
+    )
+    await node.wait_running("web")
+    expect_equal(node, node.count("StopContainer"), 1, "stops of containers")
+
+
+@conformance(
+    id="evented-falls-back", rules=["PLEG-301"], level=Level.DETAIL,
+    needs=[STATUS, FAULTS, KILL, Feature.RESTART], node_config=GATE,
+)  # fmt: skip
+async def without_events_the_runtime_is_listed_again(node: Node) -> None:
+    """After five broken streams no other is opened, and the runtime is listed every second."""
+    await node.stop_kubelet()
+    before = node.count(STREAM)
+    with node.on(STREAM).fails("UNIMPLEMENTED", "no events here"):
+        await node.start_kubelet()
+        await node.apply_static(pod("web"))
+        await node.wait_running("web")
+        await node.run_for(2)
+    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "tries")
+    since = node.now_s
+    await node.run_for(6)
+    expect(node, plain_lists(node, since) >= 5, "at least five relists in 6 s", node.now_s)
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.NOTICE_S,
+        what="a second start of main",
+    )
+    expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "tries in the end")

@@ -1,0 +1,293 @@
+"""The evented PLEG: the stream, the cache, the way back to listing (PLEG-301..303)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import FakeCRI, exits
+from refkubelet.pleg import PodCache
+from refkubelet.pleg.compute import PodLifecycleEventType
+from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
+from refkubelet.runtime.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
+from simtime import VirtualLoop, run_virtual
+
+S, D, R, *_ = PodLifecycleEventType
+NS = 1_000_000_000
+
+
+class FakeRuntime:
+    def __init__(self) -> None:
+        self.lists = 0
+        self.asked: list[str] = []
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
+        self.lists += 1
+        return ()
+
+    async def get_pod(self, uid: str) -> RuntimePod | None:
+        self.asked.append(uid)
+        return None
+
+    async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
+        raise AssertionError("nothing is listed, so nothing is asked for")
+
+
+class World:
+    """An evented PLEG on a stream that plays `script`: events, errors, and the end of it."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.runtime = FakeRuntime()
+        self.cache = PodCache(loop.clock, refuse_older=True)
+        self.generic = GenericPLEG(self.runtime, self.cache, loop.clock, RARELY)
+        self.script: asyncio.Queue[PodEvent | Exception | None] = asyncio.Queue()
+        self.streams = 0
+        self.pleg = EventedPLEG(self.generic, self._stream, self.cache, loop.clock)
+
+    async def _stream(self) -> AsyncGenerator[PodEvent, None]:
+        self.streams += 1
+        while (item := await self.script.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def event(
+        self,
+        kind: PodEventKind,
+        about: str = "c1",
+        *,
+        age_s: float = 0.0,
+        box: str = "b1",
+        at: int = 1,
+    ) -> None:
+        """Something happened to `about`; `box` is the pod's sandbox, made at second `at`."""
+        state = {PodEventKind.STARTED: "running", PodEventKind.STOPPED: "exited"}
+        record = ContainerRecord("c1", "main", ContainerState(state.get(kind, "created")))
+        sandbox = SandboxRecord(box, SandboxState.NOTREADY, created_at_ns=at * NS)
+        status = RuntimePodStatus("u", "web", sandboxes=(sandbox,), containers=(record,))
+        made_ns = self.loop.clock.wall_ns() - round(age_s * NS)
+        self.script.put_nowait(PodEvent(kind, about, made_ns, status))
+
+    def told(self) -> list[PodLifecycleEventType]:
+        found = []
+        while not self.generic.events.empty():
+            found.append(self.generic.events.get_nowait().type)
+        return found
+
+    def state(self) -> ContainerState | None:
+        containers = self.cache.get("u").containers
+        return containers[0].state if containers else None
+
+
+def virtual(body: Callable[[World], Awaitable[None]]) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        world = World(loop)
+        task = asyncio.create_task(world.pleg.run())
+        await loop.clock.sleep(1)
+        await body(world)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (PodEventKind.CREATED, []),
+        (PodEventKind.STARTED, [S]),
+        (PodEventKind.STOPPED, [D]),
+        (PodEventKind.DELETED, [D, R]),
+    ],
+)
+def test_what_each_kind_tells_PLEG_302(
+    kind: PodEventKind, told: list[PodLifecycleEventType]
+) -> None:
+    async def body(world: World) -> None:
+        world.event(kind)
+        await world.loop.clock.sleep(0.1)
+        assert world.told() == told
+        assert (world.state() is None) == (kind is PodEventKind.DELETED)
+
+    virtual(body)
+
+
+def test_a_deleted_container_leaves_the_cache_alone_and_a_deleted_sandbox_clears_it_PLEG_302() -> (
+    None
+):
+    async def body(world: World) -> None:
+        world.event(PodEventKind.STOPPED)
+        world.event(PodEventKind.DELETED)
+        await world.loop.clock.sleep(0.1)
+        assert world.state() is ContainerState.EXITED
+        world.event(PodEventKind.DELETED, "b1")
+        await world.loop.clock.sleep(0.1)
+        assert world.cache.get("u") == RuntimePodStatus("u")
+
+    virtual(body)
+
+
+def test_older_news_is_refused_and_tells_nothing_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        world.event(PodEventKind.STOPPED, age_s=0.2)
+        world.event(PodEventKind.STARTED, age_s=0.3)
+        await world.loop.clock.sleep(0.1)
+        assert (world.told(), world.state()) == ([D], ContainerState.EXITED)
+
+    virtual(body)
+
+
+def test_news_of_an_old_sandbox_never_hides_the_new_one() -> None:
+    async def body(world: World) -> None:
+        world.event(PodEventKind.STARTED, "c2", box="b2", at=5)
+        world.event(PodEventKind.STOPPED, "c1", box="b1", at=1)
+        world.event(PodEventKind.DELETED, "b1", box="b1", at=1)
+        await world.loop.clock.sleep(0.1)
+        assert [box.id for box in world.cache.get("u").sandboxes] == ["b2"]
+        assert world.told() == [S, D, D, R]
+        assert world.runtime.asked == ["u", "u"]  # a relist of the pod sorts it out
+
+    virtual(body)
+
+
+def test_a_worker_waits_six_seconds_at_most_for_lost_news_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        asked_s = world.loop.clock.monotonic_s()
+        async with asyncio.timeout(6.1):
+            await world.cache.get_newer_than("nobody", world.cache.stamp_s())
+        assert world.loop.clock.monotonic_s() - asked_s > 1  # not before late news could be here
+
+    virtual(body)
+
+
+def test_it_lists_at_the_start_and_every_five_minutes_PLEG_301() -> None:
+    async def body(world: World) -> None:
+        await world.loop.clock.sleep(298)
+        assert world.runtime.lists == 1
+        await world.loop.clock.sleep(2)
+        assert world.runtime.lists == 2
+        assert world.generic.healthy() is None
+
+    virtual(body)
+
+
+@pytest.mark.parametrize("broken", [None, CriCallError("GetContainerEvents", "UNKNOWN", "boom")])
+def test_a_broken_stream_is_opened_again_after_a_relist_PLEG_301(broken: Exception | None) -> None:
+    async def body(world: World) -> None:
+        world.script.put_nowait(broken)
+        await world.loop.clock.sleep(0.1)
+        assert (world.streams, world.runtime.lists, world.pleg.in_use) == (2, 2, True)
+        world.event(PodEventKind.STARTED)
+        await world.loop.clock.sleep(0.1)
+        assert world.told() == [S]
+
+    virtual(body)
+
+
+def test_after_five_broken_streams_it_lists_every_second_PLEG_301() -> None:
+    async def body(world: World) -> None:
+        for number in range(MAX_STREAM_ERRORS):
+            assert world.pleg.in_use
+            world.script.put_nowait(None)
+            await world.loop.clock.sleep(20)
+            assert world.pleg.errors == number + 1  # success in between changes nothing
+        lists = world.runtime.lists
+        await world.loop.clock.sleep(10)
+        assert (world.pleg.in_use, world.streams) == (False, MAX_STREAM_ERRORS)
+        assert world.runtime.lists == lists + 10
+
+    virtual(body)
+
+
+def test_a_full_queue_is_unhealthy_and_drops_PLEG_303(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(world: World) -> None:
+        assert world.pleg.healthy() is None
+        with caplog.at_level(logging.CRITICAL):
+            for _ in range(RARELY.events_capacity + 1):
+                world.event(PodEventKind.STARTED)
+                await world.loop.clock.sleep(0.001)
+        text = "EventedPLEG: pleg event channel capacity is full with 1000 events"
+        assert (world.pleg.healthy(), world.generic.dropped) == (text, 1)
+
+    virtual(body)
+
+
+def test_an_event_nobody_expected_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(world: World) -> None:
+        world.script.put_nowait(PodEvent(PodEventKind.STARTED, "c", 0, None))  # type: ignore[arg-type]
+        world.event(PodEventKind.STARTED)
+        await world.loop.clock.sleep(0.1)
+        assert (world.told(), world.pleg.errors) == ([S], 0)
+        assert "an event of the runtime is ignored" in caplog.text
+
+    virtual(body)
+
+
+def test_an_event_without_its_sandbox_is_ignored_PLEG_302() -> None:
+    message = cri.ContainerEventResponse(container_event_type=cri.CONTAINER_STARTED_EVENT)
+    assert pod_event(message, 0.0) is None
+    message.pod_sandbox_status.metadata.name = "web"
+    with pytest.raises(ValueError, match="the answer has no id"):
+        pod_event(message, 0.0)
+
+
+def test_the_events_of_a_runtime_as_values_CRI_141() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        fake = FakeCRI()
+        fake.behaves(exits(3, after_s=2))
+        heard: list[PodEvent] = []
+
+        async def listen() -> None:
+            async for event in PodEventReader(CriClient(fake), loop.clock).events():
+                heard.append(event)
+
+        task = asyncio.create_task(listen())
+        await asyncio.sleep(0)
+        meta = cri.PodSandboxMetadata(name="web", namespace="default", uid="u")
+        config = cri.PodSandboxConfig(metadata=meta)
+        box = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+        fake.images.add("img:1")
+        made = await fake.call(
+            "CreateContainer",
+            cri.CreateContainerRequest(
+                pod_sandbox_id=box.pod_sandbox_id,
+                config=cri.ContainerConfig(
+                    metadata=cri.ContainerMetadata(name="main"), image=cri.ImageSpec(image="img:1")
+                ),
+                sandbox_config=config,
+            ),
+        )
+        start = cri.StartContainerRequest(container_id=made.container_id)
+        await fake.call("StartContainer", start)
+        await asyncio.sleep(3)
+        kinds = [e.kind.value for e in heard]
+        assert kinds == ["created", "started", "created", "started", "stopped"]
+        last = heard[-1]
+        assert (last.container_id, last.status.uid) == (made.container_id, "u")
+        (container,) = last.status.containers
+        assert (container.state, container.exit_code) == (ContainerState.EXITED, 3)
+        assert container.sandbox_id == last.status.sandboxes[0].id == box.pod_sandbox_id
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run_virtual(main)

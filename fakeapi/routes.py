@@ -14,6 +14,7 @@ _ON_OBJECT: Final = ("GET", "PUT", "PATCH", "DELETE")
 _ON_SUBRESOURCE: Final = {
     "status": ("GET", "PUT", "PATCH"),
     "resize": ("GET", "PUT", "PATCH"),
+    "ephemeralcontainers": ("GET", "PUT", "PATCH"),
     "binding": ("POST",),
     "eviction": ("POST",),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 NAMESPACE: Final = "default"
@@ -42,6 +42,17 @@ class ApiServer:
     async def create_secret(self, manifest: Mapping[str, Any]) -> None:
         """Create a Secret in the default namespace. Raises RuntimeError when it is refused."""
         await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", body=dict(manifest))
+
+    async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
+        """Create another object of the core group in the default namespace, for example of
+        `configmaps`. Raises RuntimeError when it is refused."""
+        await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body=dict(manifest))
+
+    async def debug(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
+        """Give a pod these ephemeral containers."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/ephemeralcontainers"
+        body = {"spec": {"ephemeralContainers": [dict(c) for c in containers]}}
+        await self._must("PATCH", path, body=body, content_type=MERGE_PATCH)
 
     async def delete(self, name: str, grace_s: int | None) -> None:
         """Delete a pod as a user does; grace None: the pod's own."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from conformance.harness import limits
 from conformance.harness.expect import Seen, failure
-from conformance.harness.manifests import PodPlan
+from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.observe import Observations, call_line, is_write, write_name
 
 if TYPE_CHECKING:
@@ -89,6 +90,17 @@ class Node:
     async def create_secret(self, manifest: Mapping[str, Any]) -> None:
         """Create the Secret at the API."""
         await self._parts.the_api().create_secret(manifest)
+
+    async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
+        """Create another object at the API, for example of `configmaps` or `services`."""
+        await self._parts.the_api().create_object(plural, manifest)
+
+    async def debug(self, plan: PodPlan, *containers: Container, target: str = "") -> None:
+        """Add ephemeral containers to a pod at the API, in the process namespace of `target`."""
+        self._parts.runtime.teach(plan.name, replace(plan, containers=plan.containers + containers))
+        aimed = {"targetContainerName": target} if target else {}
+        manifests = [{**c.manifest, **aimed} for c in containers]
+        await self._parts.the_api().debug(plan.name, manifests)
 
     async def delete_pod(self, name: str, *, grace_s: int | None = None) -> None:
         """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
@@ -252,7 +264,7 @@ class Node:
         return str(((self.pod(name) or {}).get("status") or {}).get("phase", ""))
 
     def container(self, pod: str, name: str) -> dict[str, Any]:
-        """The container's (or init container's) status in `/pods`; {} when there is none."""
+        """The status of a container of any kind in `/pods`; {} when there is none."""
         return _container_status(self.pod(pod), name)
 
     def running(self, pod: str, *names: str) -> bool:
@@ -357,7 +369,7 @@ def _words(*words: str | None) -> str:
 
 def _container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
     status = (pod or {}).get("status") or {}
-    for kind in ("containerStatuses", "initContainerStatuses"):
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for entry in status.get(kind) or []:
             if entry["name"] == name:
                 return dict(entry)

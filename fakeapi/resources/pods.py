@@ -1,8 +1,9 @@
 """Pods: created Pending, changed only where the API allows it, deleted with grace.
 
 Spec and status have two doors: the object itself changes metadata and a few spec fields, /status
-changes status. A bound pod that is deleted stays, with deletionTimestamp, until the kubelet
-deletes it with grace 0 (STAT-030); an unbound or finished one goes at once.
+changes status. Two more change a part of the spec: /resize and /ephemeralcontainers. A
+bound pod that is deleted stays, with deletionTimestamp, until the kubelet deletes it with grace 0
+(STAT-030); an unbound or finished one goes at once.
 """
 
 from __future__ import annotations
@@ -54,6 +55,13 @@ class PodStrategy(Strategy):
             new.update(copy_json(old))
             _copy_resources(wanted, new["spec"])
             return
+        if subresource == "ephemeralcontainers":
+            wanted = (new.get("spec") or {}).get("ephemeralContainers") or []
+            new.clear()
+            new.update(copy_json(old))
+            new["spec"]["ephemeralContainers"] = wanted
+            default_pod(new, admission=False)
+            return
         super().prepare_update(new, old, subresource)
         if subresource == "status":
             new["metadata"]["ownerReferences"] = old["metadata"].get("ownerReferences")
@@ -70,6 +78,8 @@ class PodStrategy(Strategy):
                     "spec", f"pod updates may not change fields other than {_UPDATABLE}"
                 )
             )
+        if subresource == "ephemeralcontainers":
+            causes += _ephemeral_causes(new["spec"], old["spec"])
         return causes
 
     def delete_grace_s(self, obj: Object, asked_s: int | None) -> int:
@@ -89,6 +99,18 @@ def _mirror_causes(new: Object, old: Object) -> list[Cause]:
     verb = "add" if was is None else "remove" if now is None else "update"
     field = f"metadata.annotations[{MIRROR_ANNOTATION}]"
     return [forbidden_field(field, f"may not {verb} mirror pod annotation")]
+
+
+def _ephemeral_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cause]:
+    """Ephemeral containers are added, and stay as they are for ever."""
+    now = {container.get("name"): container for container in new["ephemeralContainers"]}
+    return [
+        forbidden_field(
+            "spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed'
+        )
+        for container in old.get("ephemeralContainers") or []
+        if now.get(name := container["name"]) != container
+    ]
 
 
 def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:

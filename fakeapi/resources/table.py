@@ -48,7 +48,7 @@ class Resource:
 _PLAIN: Final = Strategy()
 _FROZEN: Final = ImmutableAware()
 _STATUS: Final = ("status",)
-_POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize")
+_POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
 
 RESOURCES: Final = (
     Resource("", "v1", "pods", "Pod", True, PodStrategy(), _POD_SUBRESOURCES, ("po",)),

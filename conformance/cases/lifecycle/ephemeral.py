@@ -1,0 +1,110 @@
+"""Ephemeral containers: added to a running pod, never restarted, stopped with it."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+
+API = Feature.API
+PID_TARGET, PID_CONTAINER = 3, 1  # NamespaceMode
+
+
+@conformance(id="ephemeral-starts", rules=["LIFE-112", "LIFE-174"], needs=[API])
+async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
+    """An ephemeral container starts in the pod's sandbox; the others run on; it has a status."""
+    web = pod("web")
+    await node.create_pod(web)
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.debug(web, container("debug"))
+    await node.run_until(
+        lambda: "running" in node.api_container("web", "debug").get("state", {}),
+        within_s=limits.START_S,
+        what="debug runs",
+    )
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+
+
+@conformance(id="ephemeral-once", rules=["LIFE-112", "BACK-016", "LIFE-162"], needs=[API])
+async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
+    """An ephemeral container that fails stays down, and the pod stays Running and ready."""
+    web = pod("web")
+    await node.create_pod(web)
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.debug(web, container("debug", exits(1)))
+    await node.run_until(
+        lambda: "terminated" in node.api_container("web", "debug").get("state", {}),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="debug has ended",
+    )
+    await node.run_for(2 * limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", container="debug"), 1, "starts of debug")
+    status = (node.api_pod("web") or {})["status"]
+    ready = {c["type"]: c["status"] for c in status["conditions"]}
+    expect_equal(node, (status["phase"], ready["Ready"]), ("Running", "True"), "phase and Ready")
+
+
+@conformance(id="ephemeral-target", rules=["LIFE-134"], needs=[API])
+async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) -> None:
+    """With a target the container is created in the target's PID namespace, else in its own."""
+    web = pod("web")
+    await node.create_pod(web)
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.debug(web, container("debug"), target="main")
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="debug"), within_s=limits.START_S
+    )
+    (made,) = node.calls("CreateContainer", container="debug")
+    spaces = made.request.config.linux.security_context.namespace_options
+    (main,) = node.calls("CreateContainer", container="main")
+    expect_equal(node, spaces.pid, PID_TARGET, "pid namespace of debug")
+    expect_equal(node, spaces.target_id, main.response.container_id, "target")
+    own = main.request.config.linux.security_context.namespace_options
+    expect_equal(node, (own.pid, own.target_id), (PID_CONTAINER, ""), "pid namespace of main")
+
+
+@conformance(id="ephemeral-before-init", rules=["LIFE-112", "LIFE-113"], needs=[API])
+async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -> None:
+    """While an init container runs an ephemeral container starts beside it."""
+    setup = container("setup", exits(0, after_s=6))
+    web = pod("web", container("main"), init=[setup])
+    await node.create_pod(web)
+    await node.run_until(
+        lambda: "running" in node.api_container("web", "setup").get("state", {}),
+        within_s=limits.START_S,
+        what="setup runs",
+    )
+    await node.debug(web, container("debug"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"),
+        within_s=6 + limits.START_S,
+        what="main starts",
+    )
+    wanted = [f"StartContainer {name}/0" for name in ("setup", "debug", "main")]
+    starts = [w for w in node.writes("web") if w.startswith("StartContainer")]
+    expect_equal(node, starts, wanted, "starts")
+
+
+@conformance(id="ephemeral-stops", rules=["LIFE-117", "LIFE-143"], needs=[API])
+async def an_ephemeral_container_does_not_keep_a_finished_pod(node: Node) -> None:
+    """When the regular containers of a run-once pod are done the ephemeral one is stopped too."""
+    job = pod("job", container("main", exits(0, after_s=5)), restartPolicy="Never")
+    await node.create_pod(job)
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+    )
+    await node.debug(job, container("debug"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Succeeded",
+        within_s=5 + limits.START_S + limits.STOP_S,
+        what="phase Succeeded",
+    )
+    expect_order(
+        node,
+        node.writes("job"),
+        ["StartContainer debug/0", "StopContainer debug/0", "StopPodSandbox/0"],
+        "debug is stopped before the sandbox",
+    )
+    expect(node, node.count("StopContainer", container="main") == 0, "main ended by itself")

@@ -1,0 +1,120 @@
+"""Lifecycle hooks other than exec, and what a hook's end means for the rest of the pod."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, hook, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import Port, runs
+from conformance.registry import Feature, conformance
+
+STATUS = Feature.STATUS
+PORT = 8080
+
+
+def sleeping(seconds: int) -> dict[str, object]:
+    """A lifecycle whose preStop hook sleeps."""
+    return {"preStop": {"sleep": {"seconds": seconds}}}
+
+
+@conformance(id="prestop-sleep", rules=["LIFE-143"], needs=[STATUS])
+async def a_sleep_hook_uses_up_its_seconds_of_the_grace(node: Node) -> None:
+    """A preStop hook that sleeps needs nobody in the container; the grace is shorter by it."""
+    await node.apply_static(pod("web", container("main", lifecycle=sleeping(3)), grace_s=9))
+    await node.wait_running("web")
+    since = node.now_s
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=3 + limits.STOP_S
+    )
+    (stop,) = node.calls("StopContainer", container="main")
+    expect(node, node.time_s(stop) - since >= 3.0, "StopContainer 3 s later", node.time_s(stop))
+    expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
+    expect_equal(node, node.count("ExecSync", container="main"), 0, "commands run")
+
+
+@conformance(id="prestop-before-kill", rules=["LIFE-143", "LIFE-115"], needs=[Feature.API])
+async def a_prestop_hook_runs_for_a_single_container_too(node: Node) -> None:
+    """A container that is replaced runs its preStop hook before StopContainer."""
+    web = container("main", hooks={"preStop": hook(takes_s=1)})
+    await node.create_pod(pod("web", web, container("other"), grace_s=5))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="other"), within_s=limits.START_S
+    )
+    await node.run_for(limits.NOTICE_S)
+    spec = (node.api_pod("web") or {})["spec"]["containers"]
+    changed = [{**c, "image": "localhost/busybox:2"} if c["name"] == "main" else c for c in spec]
+    await node.patch_pod("web", {"spec": {"containers": changed}})
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=1 + limits.NOTICE_S + limits.STOP_S,
+        what="main starts again",
+    )
+    (run,) = node.calls("ExecSync", container="main")
+    (stop,) = node.calls("StopContainer", container="main")
+    expect(node, node.ended_s(run) <= node.time_s(stop), "the hook ends before StopContainer")
+    expect_equal(node, stop.request.timeout, 4, "timeout of StopContainer")
+    expect_equal(node, node.count("StopContainer", container="other"), 0, "stops of other")
+
+
+@conformance(id="poststart-retried", rules=["LIFE-142", "BACK-001"], needs=[STATUS])
+async def a_container_whose_poststart_hook_fails_is_started_again(node: Node) -> None:
+    """The container is stopped with its preStop hook and the pod's grace, and starts again."""
+    hooks = {
+        "postStart": hook(exit_code=1, name="first"),
+        "preStop": hook(takes_s=1, name="last"),
+    }
+    await node.apply_static(pod("web", container("main", hooks=hooks), grace_s=5))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + limits.SYNC_ERROR_S + limits.NOTICE_S,
+        what="a second start of main",
+    )
+    stop = node.calls("StopContainer", container="main")[0]
+    expect_equal(node, stop.request.timeout, 4, "timeout: the grace less the preStop hook")
+    scripts = [call.request.cmd[-1].rpartition("# ")[2] for call in node.calls("ExecSync")[:2]]
+    expect_equal(node, scripts, ["first", "last"], "hooks in order")
+
+
+@conformance(id="hook-http", rules=["LIFE-142"], needs=[STATUS, Feature.POD_SERVERS])
+async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
+    """A postStart hook over HTTP goes to the pod's address; an answer 500 is good enough."""
+    action = {"port": PORT, "path": "/started", "httpHeaders": [{"name": "X-Hook", "value": "1"}]}
+    main = container(
+        "main",
+        runs().with_port(Port(PORT, status=500)),
+        lifecycle={"postStart": {"httpGet": action}},
+    )
+    await node.apply_static(pod("web", main))
+    await node.wait_running("web")
+    await node.run_for(limits.NOTICE_S)
+    visits = node.visits("web")
+    expect_equal(node, len(visits), 1, "visits")
+    expect_equal(node, visits[0].path, "/started", "path")
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="hook-http-refused", rules=["LIFE-142"], needs=[STATUS, Feature.POD_NETWORK])
+async def an_http_hook_nobody_answers_fails(node: Node) -> None:
+    """A postStart hook over HTTP to a closed port stops the container like any failed hook."""
+    main = container("main", lifecycle={"postStart": {"httpGet": {"port": 9}}})
+    await node.apply_static(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") in ("Failed", "Succeeded"),
+        within_s=limits.START_S + limits.STOP_S + limits.NOTICE_S,
+        what="the end of the pod",
+    )
+    expect_equal(node, node.count("StopContainer", container="main"), 1, "stops")
+
+
+@conformance(id="hook-tcp-never-runs", rules=["LIFE-143"], needs=[STATUS])
+async def a_tcp_hook_is_refused_and_harms_nobody(node: Node) -> None:
+    """A tcpSocket preStop hook is not carried out: StopContainer follows at once, full grace."""
+    main = container("main", lifecycle={"preStop": {"tcpSocket": {"port": PORT}}})
+    await node.apply_static(pod("web", main, grace_s=6))
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=limits.STOP_S
+    )
+    (stop,) = node.calls("StopContainer", container="main")
+    expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")

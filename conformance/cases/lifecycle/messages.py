@@ -1,0 +1,111 @@
+"""Termination messages: from the container's file, from its log, and how much of them."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import Run, Workload, exits, in_turn
+from conformance.registry import Feature, conformance
+
+STATUS = Feature.STATUS
+FALLBACK = "FallbackToLogsOnError"
+
+
+async def ended(node: Node, *containers: Any) -> dict[str, str]:
+    """Run the containers once to their ends; message by container ("" for none)."""
+    await node.apply_static(pod("job", *containers, restartPolicy="Never"))
+    names = [c.name for c in containers]
+    await node.run_until(
+        lambda: all("terminated" in node.container("job", n).get("state", {}) for n in names),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="all containers have ended",
+    )
+    states = {name: node.container("job", name)["state"]["terminated"] for name in names}
+    return {name: state.get("message", "") for name, state in states.items()}
+
+
+def printing(text: str, code: int = 1, *, message: str = "") -> Workload:
+    """Prints one line and ends."""
+    run = Run(exit_code=code, exit_after_s=1.0, prints=text, termination_message=message)
+    return Workload((run,))
+
+
+@conformance(id="message-file", rules=["LIFE-145"], needs=[STATUS])
+async def what_a_container_writes_to_its_message_file_is_shown(node: Node) -> None:
+    """The file's text is the message, after success as well as after failure."""
+    seen = await ended(
+        node, container("bad", exits(1, message="lost")), container("good", exits(0, message="ok"))
+    )
+    expect_equal(node, seen, {"bad": "lost", "good": "ok"}, "messages")
+
+
+@conformance(id="message-file-only", rules=["LIFE-145"], needs=[STATUS])
+async def without_the_fallback_a_log_is_no_message(node: Node) -> None:
+    """With policy File the log of a failed container does not become its message."""
+    seen = await ended(node, container("main", printing("said")))
+    expect_equal(node, seen, {"main": ""}, "messages")
+
+
+@conformance(id="message-fallback", rules=["LIFE-145"], needs=[STATUS])
+async def the_log_of_a_failed_container_stands_in(node: Node) -> None:
+    """With FallbackToLogsOnError the log is the message of a failure without a message file; not
+    of a success, and not beside a file."""
+    policy: dict[str, Any] = {"terminationMessagePolicy": FALLBACK}
+    seen = await ended(
+        node,
+        container("failed", printing("why"), **policy),
+        container("fine", printing("all good", 0), **policy),
+        container("both", printing("in the log", message="in the file"), **policy),
+    )
+    wanted = {"failed": "why\n", "fine": "", "both": "in the file"}
+    expect_equal(node, seen, wanted, "messages")
+
+
+@conformance(id="message-limit", rules=["LIFE-145"], needs=[STATUS])
+async def a_long_message_is_cut_to_its_end(node: Node) -> None:
+    """Of a message file the last 4096 bytes are shown, of a log the last 2048."""
+    seen = await ended(
+        node,
+        container("file", exits(1, message="a" + "b" * 4096)),
+        container("log", printing("c" + "d" * 2047), terminationMessagePolicy=FALLBACK),
+    )
+    expect_equal(node, seen["file"], "b" * 4096, "message from the file")
+    expect_equal(node, seen["log"], "d" * 2047 + "\n", "message from the log")
+
+
+@conformance(id="message-own-path", rules=["LIFE-138", "LIFE-136"], needs=[STATUS])
+async def the_message_file_is_where_the_container_wants_it(node: Node) -> None:
+    """terminationMessagePath decides where the file is mounted; it is a new one for every run."""
+    main = container("main", exits(1), terminationMessagePath="/tmp/last-words")
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.count("CreateContainer", container="main") == 2,
+        within_s=limits.START_S + limits.NOTICE_S,
+    )
+    paths = []
+    for call in node.calls("CreateContainer", container="main"):
+        mounts = [m for m in call.request.config.mounts if m.container_path == "/tmp/last-words"]
+        expect_equal(node, len(mounts), 1, "mounts of the message file")
+        paths.append(mounts[0].host_path)
+    expect(node, paths[0] != paths[1], "another file for the second run", paths)
+
+
+@conformance(id="message-of-last-run", rules=["LIFE-145", "LIFE-170"], needs=[STATUS])
+async def a_message_stays_with_the_run_that_left_it(node: Node) -> None:
+    """The message of an earlier run is in lastState; the next run has its own or none."""
+    work = in_turn(exits(1, message="first"), exits(2, after_s=2, message="second"))
+    await node.apply_static(pod("web", container("main", work)))
+    await node.run_until(
+        lambda: node.container("web", "main").get("lastState", {}).get("terminated"),
+        within_s=limits.START_S + limits.NOTICE_S,
+    )
+    last = node.container("web", "main")["lastState"]["terminated"]
+    expect_equal(node, (last["exitCode"], last.get("message")), (1, "first"), "lastState")
+    await node.run_until(
+        lambda: "terminated" in node.container("web", "main").get("state", {}),
+        within_s=2 + limits.NOTICE_S,
+    )
+    now = node.container("web", "main")["state"]["terminated"]
+    expect_equal(node, (now["exitCode"], now.get("message")), (2, "second"), "state")

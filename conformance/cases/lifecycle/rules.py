@@ -1,0 +1,179 @@
+"""Restart rules of containers: own policies, exit codes, and RestartAllContainers."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, conformance
+
+API = Feature.API
+# Only the API server knows of the fields' gates, so these pods come from there.
+
+
+def rule(action: str, *codes: int, operator: str = "In") -> dict[str, Any]:
+    """A restart rule on exit codes."""
+    return {"action": action, "exitCodes": {"operator": operator, "values": list(codes)}}
+
+
+def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
+    """lastState.terminated of the container at the API."""
+    found: dict[str, Any] = (
+        node.api_container(pod_name, name).get("lastState", {}).get("terminated", {})
+    )
+    return found
+
+
+@conformance(id="own-policy-always", rules=["LIFE-124", "LIFE-164"], needs=[API])
+async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) -> None:
+    """A container's own policy beats the pod's Never; the other one is not restarted."""
+    own = container("own", in_turn(exits(0), runs()), restartPolicy="Always")
+    other = container("other", exits(0))
+    await node.create_pod(pod("job", own, other, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="own") == 2,
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="a second start of own",
+    )
+    await node.run_for(limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", container="other"), 1, "starts of other")
+    expect_equal(node, node.api_phase("job"), "Running", "phase")
+
+
+@conformance(id="own-policy-never", rules=["LIFE-124"], needs=[API])
+async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
+    """A container's own Never beats the pod's Always."""
+    own = container("own", exits(1), restartPolicy="Never")
+    await node.create_pod(pod("web", own, container("main")))
+    await node.run_until(
+        lambda: "terminated" in node.api_container("web", "own").get("state", {}),
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="own has ended",
+    )
+    await node.run_for(2 * limits.NOTICE_S)
+    expect_equal(node, node.count("StartContainer", container="own"), 1, "starts of own")
+    expect_equal(node, node.api_phase("web"), "Running", "phase")
+
+
+@conformance(id="restart-rule", rules=["LIFE-124", "BACK-102"], needs=[API])
+async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
+    """Exit 42 restarts a container that else never does; the exit after it, 1, is the end."""
+    main = container(
+        "main",
+        in_turn(exits(42), exits(1)),
+        restartPolicy="Never",
+        restartPolicyRules=[rule("Restart", 42)],
+    )
+    await node.create_pod(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Failed",
+        within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
+        what="phase Failed",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
+    state = node.api_container("job", "main").get("state", {})
+    expect_equal(node, state.get("terminated", {}).get("exitCode"), 1, "exit code")
+
+
+@conformance(id="restart-rule-not-in", rules=["LIFE-124"], needs=[API])
+async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
+    """With NotIn [0, 3] exit 5 restarts the container and exit 3 ends the pod."""
+    main = container(
+        "main",
+        in_turn(exits(5), exits(3)),
+        restartPolicy="Never",
+        restartPolicyRules=[rule("Restart", 0, 3, operator="NotIn")],
+    )
+    await node.create_pod(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Failed",
+        within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
+        what="phase Failed",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
+
+
+@conformance(id="init-restart-rule", rules=["LIFE-124", "LIFE-120", "LIFE-160"], needs=[API])
+async def a_rule_restarts_a_failed_init_container_of_a_run_once_pod(node: Node) -> None:
+    """An init container with a rule for its exit code runs again although the policy is Never."""
+    setup = container(
+        "setup",
+        in_turn(exits(42), exits(0)),
+        restartPolicy="Never",
+        restartPolicyRules=[rule("Restart", 42)],
+    )
+    await node.create_pod(pod("job", container("main"), init=[setup], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"),
+        within_s=limits.START_S + 2 * limits.NOTICE_S,
+        what="main starts",
+    )
+    expect_equal(node, node.count("StartContainer", container="setup"), 2, "runs of setup")
+
+
+ALL: dict[str, Any] = {
+    "restartPolicy": "Never",
+    "restartPolicyRules": [rule("RestartAllContainers", 88)],
+}
+
+
+@conformance(id="restart-all", rules=["LIFE-125", "LIFE-110", "LIFE-185"], needs=[API])
+async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> None:
+    """Exit 88 stops and removes all containers, and the pod starts over from its first init
+    container in the same sandbox."""
+    trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
+    web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
+    await node.create_pod(web)
+    await node.run_until(
+        lambda: node.count("StartContainer", container="trigger") == 2,
+        within_s=limits.START_S + 2 + 2 * limits.NOTICE_S + limits.STOP_S,
+        what="a second start of trigger",
+    )
+    writes = node.writes("web")
+    expect_order(
+        node,
+        writes,
+        [
+            "StopContainer main/0",
+            "RemoveContainer main/0",
+            "RemoveContainer setup/0",
+            "RemoveContainer trigger/0",
+            "StartContainer setup/1",
+            "StartContainer main/1",
+            "StartContainer trigger/1",
+        ],
+        "everything is removed, the trigger last, and starts again in order",
+    )
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
+    (stop,) = node.calls("StopContainer", container="main")
+    expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
+    await node.run_until(
+        lambda: node.api_container("web", "main").get("restartCount") == 1,
+        within_s=limits.NOTICE_S,
+        what="restartCount 1 of main",
+    )
+    for name in ("setup", "main"):
+        reason = last_exit(node, "web", name).get("reason")
+        expect_equal(node, reason, "RestartingAllContainers", f"last state of {name}")
+    condition = {
+        c["type"]: c["status"] for c in (node.api_pod("web") or {})["status"]["conditions"]
+    }
+    expect_equal(node, condition.get("AllContainersRestarting"), "False", "the condition at last")
+
+
+@conformance(id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API])
+async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
+    """A run-once pod whose containers restart together is never shown as Failed or Succeeded."""
+    trigger = container("trigger", in_turn(exits(88, after_s=1), exits(0, after_s=3)), **ALL)
+    await node.create_pod(pod("job", container("main", exits(0)), trigger, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Succeeded",
+        within_s=limits.START_S + 5 + 2 * limits.NOTICE_S + limits.STOP_S,
+        what="phase Succeeded",
+    )
+    expect_equal(node, node.count("StartContainer", container="main"), 2, "runs of main")
+    phases = node.phases("job")
+    expect(node, "Failed" not in phases, "no phase Failed on the way", phases)
+    expect_equal(node, phases.count("Succeeded"), 1, "times of Succeeded")

@@ -1,0 +1,135 @@
+"""Sidecars beyond their start: they are kept running, killed by probes, and outlive the others."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal, expect_order
+from conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, in_turn, runs
+from conformance.registry import Feature, conformance
+
+STATUS, KILL = Feature.STATUS, Feature.OUTSIDE_KILL
+
+
+def starts(node: Node, pod_name: str) -> list[str]:
+    """The StartContainer calls of the pod, in order."""
+    return [w for w in node.writes(pod_name) if w.startswith("StartContainer")]
+
+
+@conformance(id="sidecar-crash-waits", rules=["LIFE-120", "BACK-001"], needs=[STATUS])
+async def a_sidecar_that_keeps_failing_waits_like_any_container(node: Node) -> None:
+    """A failing sidecar restarts at once, then after 10 s; the main container is left alone."""
+    work = in_turn(exits(1, after_s=1), exits(1, after_s=1), runs())
+    await node.apply_static(pod("web", container("main"), init=[sidecar("side", work)]))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 3,
+        within_s=limits.START_S + 2 * limits.NOTICE_S + limits.SYNC_ERROR_S + 2,
+        what="a third start of side",
+    )
+    times = node.times_s("StartContainer", container="side")
+    expect(node, times[2] - times[1] >= 10.0, "10 s of back-off before the third start", times)
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
+
+
+@conformance(id="sidecar-order-of-two", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
+async def sidecars_start_in_their_order_and_init_containers_between_them(node: Node) -> None:
+    """Each sidecar starts when the one before is started, a plain one ends before the next."""
+    init = [sidecar("one"), container("setup", exits(0, after_s=1)), sidecar("two")]
+    await node.apply_static(pod("web", container("main"), init=init))
+    await node.run_until(lambda: node.running("web", "one", "two", "main"), within_s=10)
+    wanted = [f"StartContainer {name}/0" for name in ("one", "setup", "two", "main")]
+    expect_equal(node, starts(node, "web"), wanted, "starts")
+
+
+@conformance(id="sidecar-liveness", rules=["LIFE-121", "PROBE-034"], needs=[STATUS])
+async def a_sidecar_that_fails_its_liveness_probe_is_restarted(node: Node) -> None:
+    """A liveness failure kills and starts the sidecar, also with policy Never; not the others."""
+    side = sidecar("side", probes={"liveness": ExecProbe(until_s=2, failure_threshold=2)})
+    await node.apply_static(pod("job", container("main"), init=[side], restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=limits.START_S + 4 + limits.NOTICE_S,
+        what="a second start of side",
+    )
+    expect_order(
+        node,
+        node.writes("job"),
+        ["StartContainer main/0", "StopContainer side/0", "StartContainer side/1"],
+        "side is stopped, then started again",
+    )
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops of main")
+
+
+@conformance(id="sidecar-startup-failure", rules=["LIFE-120", "PROBE-034"], needs=[STATUS])
+async def a_sidecar_that_never_starts_up_is_restarted_and_holds_up_the_rest(node: Node) -> None:
+    """A startup probe that fails restarts the sidecar; nothing behind it starts before it has."""
+    late = ExecProbe(from_s=60, failure_threshold=2)
+    side = sidecar("side", probes={"startup": late})
+    await node.apply_static(pod("web", container("main"), init=[side]))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="side") == 2,
+        within_s=limits.START_S + 3 + limits.NOTICE_S,
+        what="a second start of side",
+    )
+    expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")
+    expect_equal(node, node.phase("web"), "Pending", "phase")
+
+
+@conformance(
+    id="sidecar-unready-pod", rules=["LIFE-183", "LIFE-181", "LIFE-175"], needs=[STATUS, KILL]
+)
+async def a_pod_is_ready_with_its_sidecars_only(node: Node) -> None:
+    """A sidecar that is not ready keeps the pod unready, and the pod stays initialized."""
+    side = sidecar("side", probes={"readiness": ExecProbe(until_s=4)})
+    await node.apply_static(pod("web", container("main"), init=[side]))
+    await node.run_until(
+        lambda: node.condition("web", "Ready").get("status") == "True",
+        within_s=limits.START_S + limits.NOTICE_S,
+        what="Ready",
+    )
+    await node.run_until(
+        lambda: node.condition("web", "Ready").get("status") == "False",
+        within_s=4 + limits.NOTICE_S,
+        what="not Ready",
+    )
+    message = node.condition("web", "Ready").get("message")
+    expect_equal(node, message, "containers with unready status: [side]", "message of Ready")
+    expect_equal(node, node.condition("web", "Initialized").get("status"), "True", "Initialized")
+    expect_equal(node, node.phase("web"), "Running", "phase")
+
+
+@conformance(id="sidecar-grace-shared", rules=["LIFE-144", "LIFE-143"], needs=[STATUS])
+async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) -> None:
+    """A sidecar waits for the main containers, and its own grace is shorter by that time."""
+    main = container("main", runs(stop_takes_s=3))
+    web = pod("web", main, init=[sidecar("side")], grace_s=8)
+    await node.apply_static(web)
+    await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"),
+        within_s=3 + limits.STOP_S,
+        what="StopContainer of side",
+    )
+    (stop,) = node.calls("StopContainer", container="side")
+    main_ended = node.ended_s(node.calls("StopContainer", container="main")[0])
+    expect(node, node.time_s(stop) >= main_ended, "side is stopped after main has ended")
+    expect(node, stop.request.timeout in (4, 5), "timeout 8 - 3 s", stop.request.timeout)
+
+
+@conformance(id="sidecar-out-of-grace", rules=["LIFE-144"], needs=[STATUS])
+async def a_sidecar_does_not_wait_longer_than_its_grace(node: Node) -> None:
+    """When a main container uses the whole grace the sidecar is stopped then, with 2 s."""
+    main = container("main", runs(stop_takes_s=3600))
+    await node.apply_static(pod("web", main, init=[sidecar("side")], grace_s=4))
+    await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="side"),
+        within_s=4 + limits.STOP_S,
+        what="StopContainer of side",
+    )
+    (stop,) = node.calls("StopContainer", container="side")
+    (first,) = node.calls("StopContainer", container="main")
+    waited_s = node.time_s(stop) - node.time_s(first)
+    expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "about 4 s after main", waited_s)
+    expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout")

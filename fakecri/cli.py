@@ -8,7 +8,6 @@ Imports that cost time wait until a command runs, so `--help` answers at once.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import signal
 import sys
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import asyncio
+
     from fakecri.instrument import Instrumented
     from fakecri.server import GrpcUpstream
     from fakecri.target import CriTarget
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return ctl.main(words[1:])
     arguments = _parser().parse_args(words)
+    import asyncio
+
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
     try:
         with asyncio.Runner(loop_factory=_loop_factory(arguments)) as runner:
@@ -59,6 +62,8 @@ def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.Abstrac
         from simtime import ManualLoop
 
         return ManualLoop
+    import asyncio
+
     return asyncio.new_event_loop
 
 
@@ -190,6 +195,8 @@ async def _check_upstream(upstream: GrpcUpstream) -> None:
 
 async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> None:
     """Serve until SIGINT or SIGTERM; the sockets are removed at the end."""
+    import asyncio
+
     from fakecri.call_log import CallLog
     from fakecri.control.api import serve_control
     from fakecri.endpoint import EndpointError, require_two_sockets

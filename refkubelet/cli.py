@@ -7,7 +7,6 @@ exit code is 2. SIGTERM and SIGINT stop the kubelet and leave all containers run
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
 import sys
 from collections.abc import Sequence
@@ -27,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return USAGE_ERROR
     _log_to_stderr(options.v)
+    import asyncio
+
     from refkubelet.daemon import run
 
     try:

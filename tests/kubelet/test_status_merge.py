@@ -70,7 +70,7 @@ def test_conditions_of_others_stay_and_own_ones_are_replaced_STAT_026() -> None:
     ]
 
 
-def test_a_terminal_phase_waits_for_the_containers_STAT_027_LIFE_190() -> None:
+def test_a_terminal_phase_waits_for_the_containers_STAT_027_LIFE_187_LIFE_190() -> None:
     live = PodStatus(phase="Running", reason="old", message="text")
     new = PodStatus(
         phase="Failed", reason="Evicted", message="m", conditions=[condition("DisruptionTarget")]

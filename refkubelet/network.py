@@ -192,7 +192,8 @@ def http_error(error: Exception, url: str) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return dial_error(error.os_error, parts.hostname or "", port)
     if isinstance(error, aiohttp.ClientResponseError):
-        return f"net/http: HTTP/1.x transport connection broken: {error.message}"
+        why = error.message.partition("\n")[0].rstrip(":")
+        return f"net/http: HTTP/1.x transport connection broken: {why}"
     if isinstance(error, aiohttp.NonHttpUrlClientError):
         return f'unsupported protocol scheme "{parts.scheme}"'
     if isinstance(error, OSError) and error.errno:

@@ -91,7 +91,8 @@ def http_headers(
         names.setdefault(_canonical(name), []).append(value)
     names.setdefault("User-Agent", [agent])
     names.setdefault("Accept", ["*/*"])
-    names.setdefault("Connection", ["close"])
+    if "close" not in names.setdefault("Connection", []):
+        names["Connection"].append("close")
     for once in ("User-Agent", "Host"):
         names[once] = [value for value in names.get(once, [])[:1] if value]
     if not names["Accept"][0]:
@@ -120,7 +121,7 @@ def next_request(
     except ValueError as error:
         quoted = json.dumps(answer.location, ensure_ascii=False)
         text = f"failed to parse Location header {quoted}: {error}"
-        raise NetworkError(f'Get "{answer.location}": {text}') from None
+        raise NetworkError(f'Get "{last.url}": {text}') from None
     if leaves:
         return None
     if made >= MAX_REQUESTS:

@@ -57,14 +57,18 @@ def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePod
     return options
 
 
-def input_of(record: PodSyncStatus, options: UpdatePodOptions, first_time: bool) -> WorkInput:
-    """The row of the table that this update is."""
+def input_of(
+    record: PodSyncStatus, options: UpdatePodOptions, *, first_time: bool, from_runtime: bool
+) -> WorkInput:
+    """The row of the table that this update is; `from_runtime`: the kill of a runtime pod."""
     again = options.update_type is SyncPodType.CREATE and not first_time
     if again and record.termination_requested:
         # Not at first sight: a pod found over after a kubelet restart still needs its last step.
         return WorkInput.CREATE
+    if from_runtime:
+        return WorkInput.RUNTIME_END
     if asks_for_end(options):
-        return WorkInput.END if options.pod is not None else WorkInput.RUNTIME_END
+        return WorkInput.END
     return WorkInput.CREATE if options.update_type is SyncPodType.CREATE else WorkInput.CHANGE
 
 
@@ -73,17 +77,21 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
 
     Sets `record.cancelled` when the step that runs now should give way (LIFE-031 row 10).
     """
+    from_runtime = options.pod is None
     options = with_real_pod(record, options)
     before = record.state
-    row = transition(before, input_of(record, options, first_time))
+    work_input = input_of(record, options, first_time=first_time, from_runtime=from_runtime)
+    row = transition(before, work_input)
     if row.action is Action.RESTART_LATER:
         record.restart_requested = True
     if row.action is not Action.RUN:
+        if options.kill is not None and options.kill.completed is not None:
+            options.kill.completed.set()  # its containers stopped long ago
         return row.action
     record.state = row.to
     became_terminating = before is WorkState.SYNCING and record.state is WorkState.TERMINATING
     if became_terminating:
-        note_why(record, options)
+        note_why(record, options, from_runtime=from_runtime)
     grace_before_s = record.grace_s
     record.pending = replace(options, kill=_kill_options(record, options))
     shortened = grace_before_s != 0 and record.grace_s != grace_before_s
@@ -92,10 +100,10 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
     return row.action
 
 
-def note_why(record: PodSyncStatus, options: UpdatePodOptions) -> None:
+def note_why(record: PodSyncStatus, options: UpdatePodOptions, *, from_runtime: bool) -> None:
     """Remember what ended the pod: deletion and eviction free its containers for removal
     (LIFE-057)."""
-    if options.pod is None or is_being_deleted(options.pod):
+    if from_runtime or options.pod is None or is_being_deleted(options.pod):
         record.deleted = True
     elif not has_terminal_phase(options.pod):
         record.evicted = options.kill is not None and options.kill.evict

@@ -124,7 +124,8 @@ class PodWorkers(WorkerQuestions):
             orphan = record.uid not in wanted
             if (orphan or record.restart_requested) and self._forget_or_end(record, orphan):
                 continue
-            has_config = record.active is not None and record.active.pod is not None
+            known = record.active or record.pending
+            has_config = known is not None and known.pod is not None
             remaining[record.uid] = PodWorkerSync(record.state, orphan, has_config, record.static)
         return remaining
 
@@ -203,6 +204,7 @@ class PodWorkers(WorkerQuestions):
             outcome = self._settle(record, done)
         except StepCancelled:
             self._settle(record, WorkInput.STEP_FAILED)  # the update that cancelled it is pending
+            outcome = StepOutcome(error="cancelled")
         except StepError as error:
             self._settle(record, WorkInput.STEP_FAILED)
             outcome = StepOutcome(error=str(error), backoff_expiry_s=error.backoff_expiry_s)

@@ -330,6 +330,22 @@ def test_the_kill_of_a_runtime_pod_means_the_real_pod_LIFE_031_row_3() -> None:
         w.workers.update_pod(UpdatePodOptions(SyncPodType.KILL, running_pod=running))
         await w.until(lambda: w.workers.should_pod_be_finished("u1"))
         assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+        assert w.workers.should_pod_content_be_removed("u1")  # it counts as deleted
+
+    in_world(body)
+
+
+def test_the_kill_of_a_runtime_pod_waits_for_the_end_of_a_terminated_pod_LIFE_031_row_7() -> None:
+    async def body(w: World) -> None:
+        w.syncer.hold["terminated"] = asyncio.Event()
+        w.create(make_pod())
+        w.kill(make_pod())
+        await w.until(lambda: w.syncer.kinds()[-1:] == ["terminated"])
+        running = RuntimePod("u1", "web", "default")
+        w.workers.update_pod(UpdatePodOptions(SyncPodType.KILL, running_pod=running))
+        w.syncer.hold["terminated"].set()
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds().count("terminated") == 1
 
     in_world(body)
 
@@ -391,6 +407,19 @@ def test_killing_gives_up_waiting_but_not_killing_LIFE_040() -> None:
 def test_the_longest_wait_for_a_kill_LIFE_040() -> None:
     assert longest_wait_s(make_pod(), None) == 45.0
     assert longest_wait_s(make_pod(), 4) == 10.0
+
+
+def test_who_kills_a_finished_pod_does_not_wait_LIFE_031_row_5() -> None:
+    async def body(w: World) -> None:
+        pod = make_pod()
+        w.create(pod)
+        w.kill(pod)
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        done = asyncio.Event()
+        w.kill(pod, KillPodOptions(done))
+        assert done.is_set()
+
+    in_world(body)
 
 
 def test_stop_ends_every_task_and_no_pod() -> None:

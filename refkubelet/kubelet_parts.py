@@ -15,6 +15,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.failures import log_failure
+from refkubelet.runtime.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
@@ -143,6 +144,26 @@ def dns_options(config: KubeletConfiguration) -> DnsOptions:
     )
 
 
+def restart_delays(config: KubeletConfiguration) -> BackoffLimits:
+    """First and greatest delay of a restart; the configured maximum wins over the gate's own
+    (BACK-013, BACK-014)."""
+    reduced = config.feature_gates.get("ReduceDefaultCrashLoopBackOffDecay", False)
+    initial_s, max_s = (1.0, 60.0) if reduced else (INITIAL_DELAY_S, MAX_DELAY_S)
+    if config.feature_gates.get("KubeletCrashLoopBackOffMax", True):
+        max_s = config.crash_loop_back_off.max_container_restart_period_s
+    return BackoffLimits.up_to(max_s, initial_s)
+
+
+def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | None:
+    """None while the gate is off (BACK-210)."""
+    if not config.feature_gates.get("KubeletEnsureSecretPulledImages", True):
+        return None
+    return VerificationPolicy(
+        config.image_pull_credentials_verification_policy,
+        config.preloaded_images_verification_allowlist,
+    )
+
+
 def runtime_options(
     config: KubeletConfiguration,
     *,
@@ -160,7 +181,7 @@ def runtime_options(
         container_logs_dir=container_logs_dir,
         node_name=node_name,
         node_ips=node_ips,
-        max_restart_period_s=config.crash_loop_back_off.max_container_restart_period_s,
+        restart_delays=restart_delays(config),
         memory_capacity_bytes=memory_capacity_bytes,
         allocatable=allocatable,
         cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
@@ -175,10 +196,7 @@ def runtime_options(
             max_parallel_pulls=config.max_parallel_image_pulls,
             pull_qps=float(config.registry_pull_qps),
             pull_burst=config.registry_burst,
-            verification=VerificationPolicy(
-                config.image_pull_credentials_verification_policy,
-                config.preloaded_images_verification_allowlist,
-            ),
+            verification=verification_policy(config),
             docker_config_dirs=(root_dir,),
         ),
     )

@@ -16,11 +16,13 @@ from refkubelet.model.duration import format_duration
 from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.runtime.image_records import (
     NEVER_VERIFY_ALLOWLISTED,
+    NEVER_VERIFY_PRELOADED,
     POLICIES,
     is_allowlist_entry,
 )
 
 PREFIX: Final = "invalid configuration: "
+_PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
 _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"
 
 C = KubeletConfiguration
@@ -141,6 +143,19 @@ RULES: Final[tuple[Rule, ...]] = (
     (
         lambda c: c.max_parallel_image_pulls is None or c.max_parallel_image_pulls > 0,
         lambda c: f"maxParallelImagePulls {c.max_parallel_image_pulls} must be a positive number",
+    ),
+    (
+        lambda c: (
+            c.feature_gates.get(_PULLED_IMAGES_GATE, True)
+            or (
+                c.image_pull_credentials_verification_policy == NEVER_VERIFY_PRELOADED
+                and not c.preloaded_images_verification_allowlist
+            )
+        ),
+        lambda c: (
+            "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist must "
+            f"not be set if {_PULLED_IMAGES_GATE} feature gate is not enabled"
+        ),
     ),
     (
         lambda c: c.image_pull_credentials_verification_policy in POLICIES,  # BACK-210

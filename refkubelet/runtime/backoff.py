@@ -35,9 +35,9 @@ class BackoffLimits:
     max_ns: int
 
     @classmethod
-    def up_to(cls, max_s: float) -> BackoffLimits:
+    def up_to(cls, max_s: float, initial_s: float = INITIAL_DELAY_S) -> BackoffLimits:
         """Starting at 10 s, or at the maximum if that is smaller (BACK-013)."""
-        return cls(round(min(INITIAL_DELAY_S, max_s) * NANOSECONDS), round(max_s * NANOSECONDS))
+        return cls(round(min(initial_s, max_s) * NANOSECONDS), round(max_s * NANOSECONDS))
 
 
 def expired(entry: BackoffEntry, event_ns: int) -> bool:

@@ -21,7 +21,7 @@ from refkubelet.model.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
 from refkubelet.runtime import reasons
-from refkubelet.runtime.backoff import BackoffLimits, BackoffTable, restart_key
+from refkubelet.runtime.backoff import BackoffTable, restart_key
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
 from refkubelet.runtime.container_events import ContainerEvents
@@ -80,7 +80,7 @@ class ContainerStarter:
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
         self.images = ImageManager(client, deps, options)
-        self.backoff = BackoffTable(BackoffLimits.up_to(options.max_restart_period_s))
+        self.backoff = BackoffTable(options.restart_delays)
 
     async def start(self, where: PodStart, container: Container) -> None:
         """All steps of a start. Raises `StartError`."""

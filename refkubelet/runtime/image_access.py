@@ -34,8 +34,35 @@ log = logging.getLogger(__name__)
 CredentialsOf = Callable[[], tuple[Credential, ...]]
 
 
+class EveryoneMay:
+    """In place of `ImageAccess` without the gate KubeletEnsureSecretPulledImages: every pod may use
+    what is there, and nothing is recorded."""
+
+    verifies = False
+
+    async def recover(self) -> None:
+        """Nothing was recorded."""
+
+    def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
+        return False
+
+    def begin(self, image: str) -> None:
+        """No note."""
+
+    def succeeded(self, image: str, image_ref: str, used: Credential | None) -> None:
+        """No record."""
+
+    def failed(self, image: str) -> None:
+        """No note to remove."""
+
+    def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
+        """No records."""
+
+
 class ImageAccess:
     """One per kubelet. Records are read from disk once and then kept in memory, too."""
+
+    verifies = True
 
     def __init__(
         self, client: CriClient, clock: Clock, root_dir: Path, policy: VerificationPolicy

@@ -24,7 +24,7 @@ from refkubelet.runtime import reasons
 from refkubelet.runtime.backoff import MAX_DELAY_S, BackoffLimits, BackoffTable, image_key
 from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.container_events import field_path
-from refkubelet.runtime.image_access import ImageAccess
+from refkubelet.runtime.image_access import EveryoneMay, ImageAccess
 from refkubelet.runtime.image_keyring import (
     Credential,
     CredentialError,
@@ -81,7 +81,10 @@ class ImageManager:
         self._events = deps.events
         self._puller = ImagePuller(client, deps.clock, options.images)
         self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_dirs)
-        self.access = ImageAccess(client, deps.clock, options.root_dir, options.images.verification)
+        policy = options.images.verification
+        self.access = (
+            ImageAccess(client, deps.clock, options.root_dir, policy) if policy else EveryoneMay()
+        )
         self.backoff = BackoffTable(BackoffLimits.up_to(MAX_DELAY_S))
         self._last_failures: dict[str, tuple[str, str]] = {}
 
@@ -98,7 +101,8 @@ class ImageManager:
         credentials = cache(lambda: self._credentials(request, image))
         present = await self._present(request, image) if policy != ALWAYS else None
         if present is not None and await self._may_use(request, present, credentials):
-            self._tell(request, reasons.EVENT_PULLED, reasons.already_present(request.name))
+            message = reasons.already_present(request.name, verified=self.access.verifies)
+            self._tell(request, reasons.EVENT_PULLED, message)
             return present.id
         if policy == NEVER:
             # The same words whether it is absent or not accessible: presence is a secret, too.

@@ -86,9 +86,10 @@ def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
     )
 
 
-def already_present(image: str) -> str:
-    """BACK-202."""
-    return f'Container image "{image}" already present on machine and can be accessed by the pod'
+def already_present(image: str, *, verified: bool = True) -> str:
+    """BACK-202; `verified`: somebody looked whether the pod may use it (BACK-210)."""
+    ending = " and can be accessed by the pod" if verified else ""
+    return f'Container image "{image}" already present on machine{ending}'
 
 
 def failed_to_pull(image: str, error: str) -> str:

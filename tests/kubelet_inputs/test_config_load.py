@@ -12,6 +12,9 @@ import refkubelet
 from refkubelet.config import ConfigError, KubeletConfiguration, load_config, parse_config
 from refkubelet.config.fields import info_of
 from refkubelet.config.load import defaults_without_file, fields_not_acted_on
+from refkubelet.kubelet_parts import restart_delays, verification_policy
+from refkubelet.runtime.backoff import BackoffLimits
+from refkubelet.runtime.image_records import VerificationPolicy
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
@@ -220,6 +223,34 @@ def test_a_missing_file_is_one_line() -> None:
             "cgroupsPerQOS (--cgroups-per-qos) is set to true",
         ),
         ("cgroupDriver: cgroup", "cgroupDriver 'cgroup' must be one of cgroupfs, systemd"),
+        (
+            "maxParallelImagePulls: 2\nserializeImagePulls: true",
+            "maxParallelImagePulls 2 cannot be larger than 1 unless SerializeImagePulls is set to "
+            "false",
+        ),
+        (
+            "imagePullCredentialsVerificationPolicy: Sometimes",
+            'option "Sometimes" specified for imagePullCredentialsVerificationPolicy. Valid '
+            "options are NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages or "
+            "AlwaysVerify",
+        ),
+        (
+            "preloadedImagesVerificationAllowlist: [reg.io/app]",
+            "can't set preloadedImagesVerificationAllowlist if "
+            "imagePullCredentialsVerificationPolicy is not NeverVerifyAllowlistedImages",
+        ),
+        (
+            "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [reg.io/app, 'reg.io/*', 'reg.io/app:1', '*']",
+            "invalid image pattern in preloadedImagesVerificationAllowlist: wanted an image name "
+            "without tag and digest, or a beginning of names that ends with /*: reg.io/app:1, *",
+        ),
+        (
+            "featureGates: {KubeletEnsureSecretPulledImages: false}\n"
+            "imagePullCredentialsVerificationPolicy: AlwaysVerify",
+            "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist must "
+            "not be set if KubeletEnsureSecretPulledImages feature gate is not enabled",
+        ),
         ("runOnce: true", "runOnce (--runonce) is not supported: it was removed, leave it false"),
         ("tlsCertFile: /x", "tlsCertFile and tlsPrivateKeyFile must be set together"),
         ("address: localhost", "address 'localhost' is no IP address"),
@@ -244,6 +275,52 @@ def test_the_restart_period_may_be_one_to_three_hundred_seconds_BACK_013() -> No
         "k.yaml: invalid configuration: FeatureGate KubeletCrashLoopBackOffMax not enabled, "
         "CrashLoopBackOff.MaxContainerRestartPeriod must not be set"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "first_s", "greatest_s"),
+    [
+        ("", 10, 300),
+        ("crashLoopBackOff: {maxContainerRestartPeriod: 30s}", 10, 30),
+        ("crashLoopBackOff: {maxContainerRestartPeriod: 2s}", 2, 2),
+        ("featureGates: {ReduceDefaultCrashLoopBackOffDecay: true}", 1, 300),
+        (
+            "featureGates: {ReduceDefaultCrashLoopBackOffDecay: true, "
+            "KubeletCrashLoopBackOffMax: false}",
+            1,
+            60,
+        ),
+        ("featureGates: {KubeletCrashLoopBackOffMax: false}", 10, 300),
+    ],
+)
+def test_delays_of_restarts_BACK_013_BACK_014(text: str, first_s: int, greatest_s: int) -> None:
+    assert restart_delays(config(text)) == BackoffLimits.up_to(greatest_s, first_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "serial"),
+    [
+        ("", True),
+        ("maxParallelImagePulls: 1", True),
+        ("maxParallelImagePulls: 2", False),
+        ("serializeImagePulls: false", False),
+    ],
+)
+def test_pulls_are_serial_unless_several_are_allowed_BACK_208(text: str, serial: bool) -> None:
+    assert config(text).serialize_image_pulls is serial
+
+
+def test_the_verification_of_images_has_a_gate_BACK_210() -> None:
+    listed = (
+        "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+        "preloadedImagesVerificationAllowlist: [a/b]"
+    )
+    assert verification_policy(config("")) == VerificationPolicy()
+    assert verification_policy(config(listed)) == VerificationPolicy(
+        "NeverVerifyAllowlistedImages", ("a/b",)
+    )
+    off = "featureGates: {KubeletEnsureSecretPulledImages: false}"
+    assert verification_policy(config(off)) is None
 
 
 def test_zero_means_the_default_where_the_kubelet_takes_it_so() -> None:

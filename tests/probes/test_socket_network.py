@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -11,8 +15,10 @@ import grpc.aio
 import pytest
 import pytest_asyncio
 from aiohttp import web
+from criapi.health import api_pb2 as pb
 
-from refkubelet.network import HttpRequest, NetworkError, SocketNetwork
+from conformance.harness.certificate import server_context
+from refkubelet.network import HttpRequest, NetworkError, SocketNetwork, sent_headers
 from refkubelet.probes.http import http_get, http_headers
 
 
@@ -76,8 +82,131 @@ async def test_redirects_stay_on_the_host_PROBE_069(site: Site) -> None:
 
 
 async def test_time_limit_covers_the_whole_exchange_PROBE_066(site: Site) -> None:
-    with pytest.raises(NetworkError, match="Client.Timeout exceeded"):
+    with pytest.raises(NetworkError, match=r"Client\.Timeout exceeded"):
         await get(site, "/slow", timeout_s=0.05)
+
+
+class Script:
+    """A server that answers every request with the same bytes, in parts, and keeps the requests."""
+
+    def __init__(
+        self, *parts: bytes, hangs: bool = False, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.parts, self.hangs, self.tls = parts, hangs, tls
+        self.requests: list[bytes] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> str:
+        self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0, ssl=self.tls)
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        await asyncio.gather(*self._tasks)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.append(task)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+            for part in self.parts:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+            if self.hangs:
+                await reader.read()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+
+
+async def test_the_body_is_read_to_its_end_PROBE_070() -> None:
+    async with Script(HEAD, b"abc", b"def") as url:
+        answer = await SocketNetwork().http_get(HttpRequest(url), 5)
+    assert (answer.body, answer.broken) == ("abcdef", "")
+
+
+@pytest.mark.parametrize(
+    ("hangs", "broken"), [(False, "unexpected EOF"), (True, "Client.Timeout or context canc")]
+)
+async def test_a_body_that_breaks_off_is_no_failed_exchange_PROBE_070(
+    hangs: bool, broken: str
+) -> None:
+    async with Script(HEAD, b"abc", hangs=hangs) as url:
+        answer = await SocketNetwork().http_get(HttpRequest(url), 0.3)
+    assert (answer.status, answer.body) == (200, "abc")
+    assert broken in answer.broken
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((), "EOF"),
+        ((b"hello there\r\n\r\n",), "net/http: HTTP/1.x transport connection broken: "),
+    ],
+)
+async def test_what_is_no_answer_PROBE_068(parts: tuple[bytes, ...], text: str) -> None:
+    async with Script(*parts) as url:
+        with pytest.raises(NetworkError) as error:
+            await SocketNetwork().http_get(HttpRequest(url), 5)
+    assert str(error.value).startswith(text)
+    assert "\n" not in str(error.value)
+
+
+async def test_nothing_is_added_to_the_headers_PROBE_067(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1/")
+    server = Script(b"HTTP/1.1 204 No\r\n\r\n")
+    async with server as url:
+        headers = (("X-A", "1"), ("X-A", "2"), ("Connection", "close"))
+        assert (await SocketNetwork().http_get(HttpRequest(url, headers), None)).status == 204
+    lines = server.requests[0].decode().split("\r\n")
+    host = url.removeprefix("http://").removesuffix("/")
+    assert lines == [
+        "GET / HTTP/1.1",
+        f"Host: {host}",
+        "X-A: 1",
+        "X-A: 2",
+        "Connection: close",
+        "",
+        "",
+    ]
+
+
+def test_the_host_header_keeps_its_port_PROBE_066() -> None:
+    assert sent_headers(HttpRequest("http://10.0.0.1:80/")) == (("Host", "10.0.0.1:80"),)
+    assert sent_headers(HttpRequest("http://[fd00::1]:443/")) == (("Host", "[fd00::1]:443"),)
+
+
+async def test_https_takes_any_certificate_PROBE_066(tmp_path: Path) -> None:
+    context = server_context(tmp_path)
+    if context is None:
+        pytest.skip("needs the program openssl")
+
+    async with Script(b"HTTP/1.1 204 No\r\n\r\n", tls=context) as url:
+        request = HttpRequest(url.replace("http:", "https:"))
+        assert (await SocketNetwork().http_get(request, 5)).status == 204
+    async with Script(b"HTTP/1.1 400 Bad\r\n\r\n") as url:
+        plain = HttpRequest(url.replace("http:", "https:"))
+        with pytest.raises(NetworkError):
+            await SocketNetwork().http_get(plain, 0.5)
+
+
+async def test_a_name_that_nobody_knows_PROBE_068(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unknown(*_: object, **__: object) -> object:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
+    text = "dial tcp: lookup nowhere.invalid: no such host"
+    with pytest.raises(NetworkError, match=text):
+        await SocketNetwork().tcp_connect("nowhere.invalid", 80, 5)
+    with pytest.raises(NetworkError, match=text):
+        await SocketNetwork().http_get(HttpRequest("http://nowhere.invalid:80/"), 5)
 
 
 async def test_tcp_connects_or_tells_why_PROBE_071(site: Site) -> None:
@@ -92,26 +221,37 @@ async def test_tcp_connects_or_tells_why_PROBE_071(site: Site) -> None:
 class Health(grpc.GenericRpcHandler):
     """Answers Health/Check by the name of the service that is asked for."""
 
+    def __init__(self) -> None:
+        self.agents: list[str] = []
+
     def service(self, details: Any) -> Any:
         if details.method != "/grpc.health.v1.Health/Check":
             return None
-        return grpc.unary_unary_rpc_method_handler(self._check)
+        self.agents += [value for key, value in details.invocation_metadata if key == "user-agent"]
+        return grpc.unary_unary_rpc_method_handler(
+            self._check, request_deserializer=pb.HealthCheckRequest.FromString
+        )
 
-    async def _check(self, request: bytes, context: Any) -> bytes:
-        name = request[2:].decode()
+    async def _check(self, request: Any, context: Any) -> bytes:
+        name = request.service
         if name == "slow":
             await asyncio.sleep(1)
         if name == "missing":
             await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
         if name == "old":
             await context.abort(grpc.StatusCode.UNIMPLEMENTED, "unknown method")
-        return b"\x08\x02" if name == "down" else b"\x08\x01"
+        # By hand: a number without a name, and the default, which is not written at all.
+        answers = {"down": b"\x08\x02", "odd": b"\x08\x2a", "unknown": b""}
+        return answers.get(name, b"\x08\x01")
+
+
+HEALTH = Health()
 
 
 @pytest_asyncio.fixture
 async def health() -> AsyncIterator[str]:
     server = grpc.aio.server()
-    server.add_generic_rpc_handlers((Health(),))
+    server.add_generic_rpc_handlers((HEALTH,))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     yield f"127.0.0.1:{port}"
@@ -122,6 +262,10 @@ async def test_grpc_health_answers_PROBE_072(health: str) -> None:
     network = SocketNetwork()
     assert await network.grpc_health(health, "", 5) == "SERVING"
     assert await network.grpc_health(health, "down", 5) == "NOT_SERVING"
+    assert await network.grpc_health(health, "odd", 5) == "42"
+    assert await network.grpc_health(health, "unknown", 5) == "UNKNOWN"
+    assert await network.grpc_health(health, "x" * 300, 5) == "SERVING"
+    assert all(agent.startswith("kube-probe/1.36 ") for agent in HEALTH.agents)
 
 
 @pytest.mark.parametrize(

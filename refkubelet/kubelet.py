@@ -262,7 +262,11 @@ class Kubelet:
             self.client, self.cache.running_containers, LogPolicy.of(self.config), deps.clock
         )
         self.images = ImageGC(
-            self.client, deps.machine, self._runtime_deps, image_gc_policy(self.config)
+            self.client,
+            deps.machine,
+            self._runtime_deps,
+            image_gc_policy(self.config),
+            self.runtime.prune_pull_records,
         )
         self.eviction = EvictionManager(
             eviction_config(self.config),

@@ -15,7 +15,7 @@ from typing import Final
 
 from refkubelet.runtime.records import ImageRecord
 
-UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,12 @@ def bytes_to_free(capacity_bytes: int, available_bytes: int, policy: ImageGcPoli
 
 
 def format_size(size_bytes: int) -> str:
-    """With one decimal in the largest fitting unit (GC-105).
+    """With one decimal in the largest fitting unit; bytes as they are (GC-105).
 
-    >>> format_size(10 * 1024**3), format_size(1536), format_size(5)
-    ('10.0 GiB', '1.5 KiB', '5.0 B')
+    >>> format_size(10 * 1024**3), format_size(1536), format_size(5), format_size(1024**5)
+    ('10.0 GiB', '1.5 KiB', '5 B', '1024.0 TiB')
     """
-    power = min(max(size_bytes.bit_length() - 1, 0) // 10, len(UNITS) - 1)
-    return f"{size_bytes / 1024**power:.1f} {UNITS[power]}"
+    if size_bytes < 1024:
+        return f"{size_bytes} B"
+    power = min((size_bytes.bit_length() - 1) // 10, len(UNITS))
+    return f"{size_bytes / 1024**power:.1f} {UNITS[power - 1]}"

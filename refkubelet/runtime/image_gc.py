@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from refkubelet.failures import log_failure
+from refkubelet.model.duration import format_duration
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.image_choice import (
@@ -24,14 +25,22 @@ from refkubelet.runtime.image_choice import (
     format_size,
     images_to_remove,
     images_too_old,
+    unused,
     used_percent,
 )
+from refkubelet.runtime.image_pulls import aggregate
 from refkubelet.runtime.options import RuntimeDeps
 
 log = logging.getLogger(__name__)
 
 IMAGE_GC_PERIOD_S: Final = 300.0
+UNLIMITED: Final = 2**63 - 1
+AfterFreeing = Callable[[Sequence[str], int], None]
 FAILURES_TOLD: Final = 2  # GC-105: the first failure in a row is only logged
+
+
+def _nothing(kept: Sequence[str], began_ns: int) -> None:
+    """Nobody wants to know."""
 
 
 class ImageGcError(Exception):
@@ -42,13 +51,21 @@ class ImageGC:
     """One per kubelet; the age of the kubelet counts from its making (GC-104)."""
 
     def __init__(
-        self, client: CriClient, machine: Machine, deps: RuntimeDeps, policy: ImageGcPolicy
+        self,
+        client: CriClient,
+        machine: Machine,
+        deps: RuntimeDeps,
+        policy: ImageGcPolicy,
+        after_freeing: AfterFreeing = _nothing,
     ) -> None:
+        """`after_freeing` is told which of the images that were looked at are kept, and when the
+        run began."""
         self._client = client
         self._machine = machine
         self._clock = deps.clock
         self._events = deps.events
         self._policy = policy
+        self._after_freeing = after_freeing
         self._began_s = deps.clock.monotonic_s()
         self._known: dict[str, KnownImage] = {}
         self._failures = 0
@@ -83,19 +100,16 @@ class ImageGC:
             await self._detect()
             if not self._policy.enabled:
                 return
-            now_s = self._clock.monotonic_s()
-            old = images_too_old(self._known, now_s, self._policy.max_age_s, self._began_s)
-            _, errors = await self._remove(old)
-            _raise(errors)
-            await self._free_by_usage(await self._image_filesystem())
+            began_ns = self._clock.wall_ns()
+            await self._free_by_age()
+            await self._free_by_usage(await self._image_filesystem(), began_ns)
 
     async def delete_unused_images(self) -> None:
         """Remove every unused image that is old enough (EVIC-072). Raises `CriCallError`, and
         `ImageGcError` for images that stay although they should go."""
         async with self._turn:
             await self._detect()
-            _, errors = await self._remove(self._candidates())
-            _raise(errors)
+            await self._free(None, self._clock.wall_ns())
 
     async def _detect(self) -> None:
         """GC-102: dead containers use their image, too, and so do mounts of images. A container
@@ -108,9 +122,6 @@ class ImageGC:
         images = await self._client.list_images()
         self._known = detect(self._known, images, used, self._clock.monotonic_s())
 
-    def _candidates(self) -> list[KnownImage]:
-        return images_to_remove(self._known, self._clock.monotonic_s(), self._policy.min_age_s)
-
     async def _image_filesystem(self) -> FilesystemStats:
         filesystems = await self._client.image_fs_info()
         if not filesystems:
@@ -122,44 +133,67 @@ class ImageGC:
             raise ImageGcError(message)
         return stats
 
-    async def _free_by_usage(self, disk: FilesystemStats) -> None:
+    async def _free_by_age(self) -> None:
+        age_s = self._policy.max_age_s
+        now_s = self._clock.monotonic_s()
+        errors = []
+        for image in images_too_old(self._known, now_s, age_s, self._began_s):
+            errors += await self._remove(image)
+        if errors:
+            raise ImageGcError(
+                f"wanted to free images older than {format_duration(age_s)}, encountered errors in "
+                f"image deletion: {aggregate(errors)}"
+            )
+
+    async def _free_by_usage(self, disk: FilesystemStats, began_ns: int) -> None:
         wanted = bytes_to_free(disk.capacity_bytes, disk.available_bytes, self._policy)
         if wanted <= 0:
             return
-        freed, errors = await self._remove(self._candidates(), enough_bytes=wanted)
-        _raise(errors)
+        freed = await self._free(wanted, began_ns)
         if freed >= wanted:
             return
         percent = used_percent(disk.capacity_bytes, disk.available_bytes)
-        self._events.node_event(
-            "Warning",
-            "FreeDiskSpaceFailed",
+        message = (
             f"Insufficient free disk space on the node's image filesystem ({percent}% of "
             f"{format_size(disk.capacity_bytes)} used). Failed to free sufficient space by "
             f"deleting unused images (freed {freed} bytes). Investigate disk usage, as it could "
-            "be used by active images, logs, volumes, or other data.",
+            "be used by active images, logs, volumes, or other data."
         )
-        raise ImageGcError(f"wanted to free {wanted} bytes of images, freed {freed}")
+        self._events.node_event("Warning", "FreeDiskSpaceFailed", message)
+        raise ImageGcError(message)
 
-    async def _remove(
-        self, images: Iterable[KnownImage], enough_bytes: int | None = None
-    ) -> tuple[int, list[str]]:
-        """Remove in order until enough is freed (None: all); the freed bytes and the errors."""
-        freed, errors = 0, []
-        for image in images:
-            if enough_bytes is not None and freed >= enough_bytes:
-                break
-            try:
-                await self._client.remove_image(image.id)
-            except CriCallError as error:
-                errors.append(f"cannot remove image {image.id}: {error.text}")
+    async def _free(self, wanted_bytes: int | None, began_ns: int) -> int:
+        """Remove unused images in order until enough is freed (None: all); the freed bytes. Young
+        ones are kept (GC-103); one that cannot be removed keeps no other (GC-106)."""
+        now_s = self._clock.monotonic_s()
+        freed, errors, kept = 0, list[str](), list[str]()
+        for image in unused(self._known):
+            failed = [] if self._is_young(image, now_s) else await self._remove(image)
+            if image.id in self._known:
+                errors += failed
+                kept.append(image.id)
                 continue
-            log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
-            self._known.pop(image.id, None)
             freed += image.size_bytes
-        return freed, errors
+            if wanted_bytes is not None and freed >= wanted_bytes:
+                break
+        if errors:
+            wanted = UNLIMITED if wanted_bytes is None else wanted_bytes
+            raise ImageGcError(
+                f"wanted to free {wanted} bytes, but freed {freed} bytes space with errors in "
+                f"image deletion: {aggregate(errors)}"
+            )
+        self._after_freeing(kept, began_ns)
+        return freed
 
+    def _is_young(self, image: KnownImage, now_s: float) -> bool:
+        return not images_to_remove({image.id: image}, now_s, self._policy.min_age_s)
 
-def _raise(errors: list[str]) -> None:
-    if errors:
-        raise ImageGcError("; ".join(errors))
+    async def _remove(self, image: KnownImage) -> list[str]:
+        """Remove and forget it; the error if it stays."""
+        try:
+            await self._client.remove_image(image.id)
+        except CriCallError as error:
+            return [error.text]
+        log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
+        self._known.pop(image.id, None)
+        return []

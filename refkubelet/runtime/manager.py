@@ -6,6 +6,8 @@ share. What must never happen: an error of one container stops the others; a dec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from refkubelet.model.objects import Pod
 from refkubelet.runtime.actions import ProbeView, compute_pod_actions
 from refkubelet.runtime.client import CriClient
@@ -92,6 +94,10 @@ class RuntimeManager:
         """Housekeeping: forget back-off entries that were not used for 600 s (BACK-004)."""
         self._starter.backoff.collect(self._clock.wall_ns())
         self._starter.images.forget_old_backoffs()
+
+    def prune_pull_records(self, kept_images: Sequence[str], began_ns: int) -> None:
+        """After a collection of images that began then: forget who pulled the others."""
+        self._starter.images.access.prune(kept_images, began_ns)
 
     async def runtime_status(self) -> RuntimeConditions:
         """RuntimeReady and NetworkReady (CRI-130). Raises `CriCallError`."""

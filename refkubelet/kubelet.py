@@ -131,7 +131,13 @@ class Kubelet:
         self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
         self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
         self._runtime_deps = RuntimeDeps(
-            deps.clock, deps.ids, self.recorder, self.pod_objects, deps.network, secrets=deps.api
+            deps.clock,
+            deps.ids,
+            self.recorder,
+            self.pod_objects,
+            deps.network,
+            lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
+            secrets=deps.api,
         )
         self._runtime_options = runtime_options(
             self.config,

@@ -189,13 +189,14 @@ class PodSync:
         return config
 
     def _no_sandbox(self, text: str) -> None:
-        """The sandbox could not be made. That is no news for a pod that is deleted (LIFE-130)."""
+        """The sandbox could not be made; no news of a pod that is to end anyway (LIFE-130)."""
+        if self.tools.deps.terminating(uid(self.pod)):
+            return
         name = self.pod.metadata.name if self.pod.metadata else None
         reason = reasons.CREATE_POD_SANDBOX_ERROR
         self.errors.append(SyncError(SyncAction.CREATE_SANDBOX, name or "", reason, text))
-        if not self._terminating():
-            message = f"Failed to create pod sandbox: {text}"
-            self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
+        message = f"Failed to create pod sandbox: {text}"
+        self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
 
     async def _create_sandbox(self, config: Any) -> tuple[str, tuple[str, ...]]:
         self.count += 1
@@ -234,10 +235,6 @@ class PodSync:
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
         return True
-
-    def _terminating(self) -> bool:
-        meta = self.pod.metadata
-        return meta is not None and meta.deletionTimestamp is not None
 
     def _event(self, kind: Any, reason: str, message: str) -> None:
         self.tools.deps.events.pod_event(self.pod, kind, reason, message)

@@ -270,6 +270,25 @@ def test_other_spec_changes_are_forbidden(spec: dict[str, Any]) -> None:
     run_virtual(main)
 
 
+def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        await create(api, PODS, pod())
+        path, debug = f"{POD_A}/ephemeralcontainers", {"name": "debug", "image": "x:1"}
+        wanted = {"spec": {"ephemeralContainers": [debug], "nodeName": "elsewhere"}}
+        made = ok(await patch(api, path, wanted))
+        assert [c["name"] for c in made["spec"]["ephemeralContainers"]] == ["debug"]
+        assert made["spec"]["ephemeralContainers"][0]["imagePullPolicy"] == "IfNotPresent"
+        assert "nodeName" not in made["spec"]
+        assert made["metadata"]["generation"] == 2
+        changed = {"spec": {"ephemeralContainers": [{**debug, "image": "x:2"}]}}
+        nothing: dict[str, Any] = {"spec": {"ephemeralContainers": []}}
+        for wrong_path, body in ((path, changed), (path, nothing), (POD_A, nothing)):
+            refused(await patch(api, wrong_path, body), 422, "Invalid")
+
+    run_virtual(main)
+
+
 def test_resize_changes_resources_and_nothing_else() -> None:
     async def main() -> None:
         api = FakeApi()

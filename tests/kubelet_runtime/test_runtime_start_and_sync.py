@@ -47,7 +47,7 @@ START_OF_A_POD = [
 class Bench:
     """A runtime manager over a scripted target, in virtual time."""
 
-    def __init__(self, root: Path, **answers: Any) -> None:
+    def __init__(self, root: Path, *, terminating: bool = False, **answers: Any) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.clock = loop.clock
@@ -56,7 +56,9 @@ class Bench:
         options = RuntimeOptions(
             root_dir=root / "kubelet", pod_logs_dir=root / "logs", container_logs_dir=None
         )
-        deps = RuntimeDeps(self.clock, Ids(Rng(0)), self.events)
+        deps = RuntimeDeps(
+            self.clock, Ids(Rng(0)), self.events, terminating=lambda pod_uid: terminating
+        )
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 
     async def sync(self, pod: Any, state: Any, probes: Probes | None = None) -> PodSyncResult:
@@ -297,6 +299,19 @@ def test_post_start_failure_kills_the_container_LIFE_142(virtual: Run) -> None:
         assert ("Killing", "FailedPostStartHook") in texts
 
     virtual(main, ExecSync=cri.ExecSyncResponse(exit_code=7, stdout=b"broken\n"))
+
+
+def test_a_failed_sandbox_is_no_news_of_a_pod_that_is_to_end_LIFE_130(tmp_path: Path) -> None:
+    async def main() -> None:
+        failure = Failure(UNKNOWN, "no network")
+        quiet = Bench(tmp_path, terminating=True, RunPodSandbox=failure)
+        assert (await quiet.sync(make_pod(), EMPTY)).ok
+        assert "FailedCreatePodSandBox" not in quiet.events.reasons()
+        loud = Bench(tmp_path, RunPodSandbox=failure)
+        assert not (await loud.sync(make_pod(), EMPTY)).ok
+        assert "FailedCreatePodSandBox" in loud.events.reasons()
+
+    run_virtual(main)
 
 
 # -- images --------------------------------------------------------------------------------------

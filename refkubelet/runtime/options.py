@@ -13,6 +13,7 @@ from typing import Protocol
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Container, Pod
 from refkubelet.network import Network
+from refkubelet.runtime.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.environment import ApiObjects
 from refkubelet.runtime.image_records import VerificationPolicy
 from refkubelet.runtime.pull_secrets import SecretReader
@@ -35,14 +36,15 @@ class DnsOptions:
 class ImageOptions:
     """How images are pulled (BACK-208). `max_parallel_pulls` None: no limit if not serial.
 
-    `verification`: whether a pod may use what is there (BACK-210). `docker_config_dirs`: where the
-    node's own registry credentials are looked for (BACK-209)."""
+    `verification`: whether a pod may use what is there; None: always, and nothing is recorded
+    (BACK-210). `docker_config_dirs`: where the node's own registry credentials are looked for
+    (BACK-209)."""
 
     serialize_pulls: bool = True
     max_parallel_pulls: int | None = None
     pull_qps: float = 5.0
     pull_burst: int = 10
-    verification: VerificationPolicy = field(default_factory=VerificationPolicy)
+    verification: VerificationPolicy | None = field(default_factory=VerificationPolicy)
     docker_config_dirs: tuple[Path, ...] = ()
 
 
@@ -65,7 +67,7 @@ class RuntimeOptions:
     container_logs_dir: Path | None = Path("/var/log/containers")  # None: no symlinks
     node_name: str = ""
     node_ips: tuple[str, ...] = ()
-    max_restart_period_s: float = 300.0  # crashLoopBackOff.maxContainerRestartPeriod (BACK-013)
+    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
     memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
     allocatable: Mapping[str, int] = field(default_factory=dict)  # nano units
     cgroup_root: str = "/kubepods"  # the parent of the QoS groups

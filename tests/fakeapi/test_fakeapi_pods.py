@@ -279,7 +279,7 @@ def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:
         made = ok(await patch(api, path, wanted))
         assert [c["name"] for c in made["spec"]["ephemeralContainers"]] == ["debug"]
         assert made["spec"]["ephemeralContainers"][0]["imagePullPolicy"] == "IfNotPresent"
-        assert "nodeName" not in made["spec"]
+        assert made["spec"]["nodeName"] == "n"
         assert made["metadata"]["generation"] == 2
         changed = {"spec": {"ephemeralContainers": [{**debug, "image": "x:2"}]}}
         nothing: dict[str, Any] = {"spec": {"ephemeralContainers": []}}

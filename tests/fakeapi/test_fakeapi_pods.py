@@ -282,8 +282,8 @@ def test_ephemeral_containers_are_added_through_their_own_door_only() -> None:
         assert made["spec"]["nodeName"] == "n"
         assert made["metadata"]["generation"] == 2
         changed = {"spec": {"ephemeralContainers": [{**debug, "image": "x:2"}]}}
-        nothing: dict[str, Any] = {"spec": {"ephemeralContainers": []}}
-        for wrong_path, body in ((path, changed), (path, nothing), (POD_A, nothing)):
+        another = {"spec": {"ephemeralContainers": [{**debug, "name": "more"}]}}
+        for wrong_path, body in ((path, changed), (POD_A, another)):
             refused(await patch(api, wrong_path, body), 422, "Invalid")
 
     run_virtual(main)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.objects import PodStatus, decode_pod
+from refkubelet.model.objects import PodCondition, PodStatus, decode_pod
 from refkubelet.probes.decide import (
     INITIAL,
     ProbeTarget,
@@ -17,6 +18,7 @@ from refkubelet.probes.decide import (
     WorkerState,
     count_outcome,
     decide_probe_run,
+    find_status,
     probe_targets,
 )
 from refkubelet.probes.handlers import expanded
@@ -299,3 +301,106 @@ def test_a_wrong_port_is_an_error_PROBE_061(port: Any, text: str) -> None:
     with pytest.raises(PortError) as error:
         resolve_port(port, CONTAINER)
     assert str(error.value) == text
+
+
+def reset_pod(exit_code: int) -> Any:
+    """Two containers of policy Never; the exit code 42 of the second restarts all."""
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    probed = {"name": "c", "readinessProbe": {"exec": {"command": ["x"]}}}
+    other = {"name": "d", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    spec = {"restartPolicy": "Never", "containers": [probed, other]}
+    ended = {"terminated": {"exitCode": exit_code}}
+    rows = [
+        {"name": name, "containerID": f"containerd://{name}", "state": ended, "image": "",
+         "imageID": "", "ready": False, "restartCount": 0}
+        for name in ("c", "d")
+    ]  # fmt: skip
+    status = {"phase": "Running", "containerStatuses": rows}
+    return decode_pod({"metadata": {"uid": "u"}, "spec": spec, "status": status})
+
+
+@pytest.mark.parametrize(("exit_code", "wanted"), [(42, Verdict.WAIT), (1, Verdict.END)])
+def test_a_pod_that_starts_over_keeps_its_workers_PROBE_014(exit_code: int, wanted: Any) -> None:
+    pod = reset_pod(exit_code)
+    step = decide_probe_run(probe_targets(pod)[0], WorkerState("c"), pod.status, NOW)
+    assert step.verdict is wanted
+
+
+def test_a_pod_whose_condition_says_so_starts_over_PROBE_014() -> None:
+    pod = reset_pod(1)
+    condition = PodCondition(type="AllContainersRestarting", status="True")
+    found = msgspec.structs.replace(pod.status, conditions=[condition])
+    step = decide_probe_run(probe_targets(pod)[0], WorkerState("c"), found, NOW)
+    assert (step.verdict, step.stores) == (Verdict.WAIT, (BAD,))
+
+
+def test_regular_statuses_are_looked_at_first_PROBE_011() -> None:
+    row = {"image": "", "imageID": "", "ready": False, "restartCount": 0, "name": "c"}
+    pod = decode_pod(
+        {
+            "status": {
+                "containerStatuses": [{**row, "containerID": "x://1"}],
+                "initContainerStatuses": [
+                    {**row, "containerID": "x://2"},
+                    {**row, "name": "i", "containerID": "x://3"},
+                ],
+            }
+        }
+    )
+    assert pod.status is not None
+    found = [find_status(pod.status, name) for name in ("c", "i", "z")]
+    assert [s.containerID if s else None for s in found] == ["x://1", "x://3", None]
+
+
+@given(
+    st.sampled_from([L, R, S]),
+    st.sampled_from(["running", "waiting", "terminated"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["", "id1", "old"]),
+    st.floats(0, 100),
+    st.sampled_from(["Always", "OnFailure", "Never"]),
+)
+def test_the_laws_of_one_run(
+    probe_type: ProbeType,
+    state: str,
+    started: bool,
+    held: bool,
+    known: str,
+    age_s: float,
+    policy: str,
+) -> None:
+    """PROBE-012, PROBE-013, PROBE-016, PROBE-017: whatever happened before."""
+    probe = target(probe_type, policy=policy, initialDelaySeconds=30)
+    before = WorkerState(known, on_hold=held and bool(known), last=BAD, run_length=2)
+    step = decide_probe_run(probe, before, status(state, started=started, age_s=age_s), NOW)
+    new = known != "id1"
+    if step.verdict is Verdict.RUN:
+        assert state == "running"
+        assert age_s >= 30 - 1e-6
+        assert started != (probe_type is S)
+        assert not step.state.on_hold
+    assert step.state.container_id == "id1"
+    assert (step.stores[:1] == (INITIAL[probe_type],)) >= new
+    assert step.forget == (known if new else "")
+    assert step.state.run_length == 2
+    if before.on_hold and not new:
+        assert (step.verdict, step.stores) == (Verdict.WAIT, ())
+    if state != "running" and not (before.on_hold and not new):
+        assert step.stores[-1] is BAD
+
+
+@given(st.lists(st.sampled_from([OK, BAD]), max_size=30), st.integers(1, 4))
+def test_liveness_never_fails_before_its_threshold_PROBE_012(
+    answers: list[ProbeResult], failures: int
+) -> None:
+    """A stored Failure has failureThreshold failures right before it, and then a hold."""
+    probe = target(L, failureThreshold=failures)
+    state = KNOWN
+    for index, answer in enumerate(answers):
+        if state.on_hold:
+            return
+        state, result = count_outcome(probe, state, answer)
+        if result is BAD:
+            assert answers[max(0, index - failures + 1) : index + 1] == [BAD] * failures
+            assert state.on_hold

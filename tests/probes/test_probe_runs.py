@@ -35,6 +35,7 @@ class World:
         self.calls: list[tuple[float, str, tuple[str, ...], float]] = []
         self.events: list[tuple[str, str, str]] = []
         self.took_s = 0.0
+        self.stdout = b"out"
         self.network = network
         self.container_id = "id0"
         self.started_ns = self.clock.wall_ns() + round((started_s - self.clock.monotonic_s()) * 1e9)
@@ -52,7 +53,7 @@ class World:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return ExecResult(answer, b"out", b"err")
+        return ExecResult(answer, self.stdout, b"err")
 
     def pod_event(self, pod: Pod, event_type: Any, reason: str, message: str, **more: Any) -> None:
         self.events.append((reason, message, more["field_path"]))
@@ -422,3 +423,128 @@ def test_grpc_outcomes_PROBE_072_PROBE_073(answer: Any, wanted: Any, event: str 
         await world.manager.stop()
 
     run_virtual(body)
+
+
+@virtual
+async def test_a_broken_run_ends_only_itself_PROBE_083() -> None:
+    world = await old_kubelet(RuntimeError("oops"), 0, readiness={"periodSeconds": 5})
+    await world.at(111)
+    assert world.times_s == [100, 105, 110]
+    assert world.manager.readiness.get("id0") is OK
+    await world.manager.stop()
+
+
+@virtual
+async def test_a_run_in_flight_finishes_PROBE_095() -> None:
+    world = await old_kubelet(0, 1, liveness={"periodSeconds": 5, "failureThreshold": 1})
+    world.took_s = 3
+    await world.at(109)
+    world.manager.stop_liveness_and_startup(world.pod)
+    assert await drain(world.manager.liveness, 2) == [("id0", OK), ("id0", BAD)]
+    await world.at(200)
+    assert world.times_s == [100, 105]
+    assert not world.manager.has_worker("u", "c", ProbeType.LIVENESS)
+
+
+@virtual
+async def test_probes_of_sidecars_run_to_the_end_PROBE_093() -> None:
+    world = await old_kubelet(0, liveness={"periodSeconds": 5})
+    main = world.pod.spec.containers[0]
+    side = msgspec.structs.replace(main, name="side", restartPolicy="Always")
+    spec = msgspec.structs.replace(world.pod.spec, initContainers=[side])
+    pod = msgspec.structs.replace(world.pod, spec=spec)
+    await world.at(101)
+    await world.manager.stop()
+    world.manager.add_pod(pod)
+    world.manager.stop_liveness_and_startup(pod)
+    await world.at(111)
+    assert world.manager.has_worker("u", "side", ProbeType.LIVENESS)
+    assert not world.manager.has_worker("u", "c", ProbeType.LIVENESS)
+    world.manager.remove_pod(pod)
+    await world.at(120)
+    assert not world.manager.has_worker("u", "side", ProbeType.LIVENESS)
+
+
+@virtual
+async def test_a_container_is_seen_at_the_next_tick_PROBE_006() -> None:
+    world = await old_kubelet(0, liveness={"periodSeconds": 5})
+    await world.at(103)
+    world.restart("id1")
+    await world.at(106)
+    assert [(round(at_s), name) for at_s, name, *_ in world.calls] == [(100, "id0"), (105, "id1")]
+    await world.manager.stop()
+
+
+@virtual
+async def test_triggers_before_the_first_run_change_nothing_PROBE_004_PROBE_007() -> None:
+    world = World(0, readiness={"periodSeconds": 10})
+    world.started()
+    status = world.status("u")
+    assert status is not None
+    await world.at(0.01)
+    world.manager.trigger_readiness(world.pod, status)
+    world.manager.trigger_readiness(world.pod, status)
+    await world.at(30)
+    first, second, *rest = world.times_s
+    assert first > 0.01
+    assert second == first  # the trigger that was left waiting
+    assert rest[0] == round(first + 10, 3)
+    await world.manager.stop()
+
+
+@virtual
+async def test_runs_are_counted_with_their_durations_PROBE_082() -> None:
+    world = await old_kubelet(0, 1, rpc_error("UNKNOWN"), readiness={"periodSeconds": 5})
+    world.took_s = 2
+    await world.at(113)
+    text = world.manager.metrics.text()
+    assert 'probe_type="Readiness",result="successful"} 1.0' in text
+    assert 'probe_type="Readiness",result="failed"} 1.0' in text
+    assert "prober_probe_duration_seconds_sum" in text
+    assert 'probe_type="Readiness"} 2.0' in text
+    world.manager.remove_pod(world.pod)
+    await world.at(130)
+    assert "Readiness" not in world.manager.metrics.text()
+
+
+@virtual
+async def test_a_body_that_breaks_off_is_an_error_PROBE_070_PROBE_081() -> None:
+    network = FakeNetwork(HttpAnswer(500, body="x", broken="unexpected EOF"))
+    world = await old_kubelet(0, network=network, liveness={"failureThreshold": 1, **HTTP})
+    await world.at(101)
+    assert len(network.urls) == 3  # PROBE-060
+    text = "Liveness probe errored and resulted in failure state: unexpected EOF"
+    assert [e[1] for e in world.events] == [text]
+    assert world.manager.liveness.get("id0") is OK
+    await world.manager.stop()
+
+
+@virtual
+async def test_a_probe_without_handler_is_an_error_PROBE_060() -> None:
+    world = await old_kubelet(0, liveness={"exec": None})
+    await world.at(101)
+    text = "Liveness probe errored and resulted in unknown state: missing probe handler for "
+    assert world.events[0][1] == f"{text}p_n(u):c"
+    await world.manager.stop()
+
+
+@pytest.mark.parametrize("probe", [HTTP, TCP])
+def test_an_unknown_port_is_an_error_PROBE_061(probe: Any) -> None:
+    async def body() -> None:
+        (kind,) = [k for k in probe if k != "exec"]
+        named = {**probe, kind: {**probe[kind], "port": "nope"}}
+        world = await old_kubelet(0, network=FakeNetwork(None), liveness=named)
+        await world.at(101)
+        assert "errored and resulted in unknown state: strconv.Atoi" in world.events[0][1]
+        await world.manager.stop()
+
+    run_virtual(body)
+
+
+@virtual
+async def test_output_is_cut_to_ten_kibibytes_PROBE_064() -> None:
+    world = await old_kubelet(1, liveness={"failureThreshold": 1})
+    world.stdout = b"x" * 20000
+    await world.at(101)
+    assert world.events[0][1] == "Liveness probe failed: " + "x" * 10240
+    await world.manager.stop()

@@ -18,6 +18,7 @@ from measure import Row
 
 BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "crash_loop": ({"runs": 20}, {"runs": 3}),
+    "relist": ({"rounds": 100}, {"rounds": 20}),
     "pod_starts": ({"runs": 3}, {"runs": 1}),
     "start_up": ({"runs": 7}, {"runs": 2}),
     "plugin_start": ({"tests": 20}, {"tests": 5}),

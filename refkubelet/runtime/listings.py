@@ -2,8 +2,9 @@
 
 A kubelet lists everything every second, and nearly every answer is the one before. An answer with
 the same bytes gives the very same tuple again, so who asks can tell by identity that nothing
-changed. What must never happen here: an answer is taken for another one; memory grows with the
-pods that come and go (only lists over all pods are kept).
+changed; and in a list that did change, the rows that did not are the records of last time. What
+must never happen here: an answer is taken for another one; memory grows with the pods that come and
+go (only lists over all pods are kept, and of their rows those of the last answer).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Listings(Generic[T]):
         self._items = items
         self._record = record
         self._last: dict[bool, tuple[bytes, tuple[T, ...]]] = {}
+        self._rows: dict[bool, dict[bytes, T]] = {}
 
     def records(self, answer: Message, *, alive_only: bool) -> tuple[T, ...]:
         """The rows of a list over all pods; the tuple of last time if the answer is the same."""
@@ -37,9 +39,23 @@ class Listings(Generic[T]):
         last = self._last.get(alive_only)
         if last is not None and last[0] == data:
             return last[1]
-        records = self.convert(answer)
+        records = self._convert_new(answer, alive_only)
         self._last[alive_only] = (data, records)
         return records
+
+    def _convert_new(self, answer: Message, alive_only: bool) -> tuple[T, ...]:
+        """As `convert`, with the records that are known already."""
+        known, rows = self._rows.get(alive_only, {}), {}
+        records = []
+        for item in self._items(answer):
+            data = item.SerializeToString()
+            record = known.get(data)
+            if record is None:
+                record = self._record(item)
+            rows[data] = record
+            records.append(record)
+        self._rows[alive_only] = rows
+        return tuple(records)
 
     def convert(self, answer: Message) -> tuple[T, ...]:
         """The rows of any answer, in the runtime's order."""

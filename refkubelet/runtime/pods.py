@@ -6,8 +6,10 @@ fails the whole pod's status (CRI-086).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.labels import POD_NAME, POD_NAMESPACE, POD_UID
@@ -22,6 +24,9 @@ from refkubelet.runtime.records import (
 )
 from refkubelet.runtime.termination_message import termination_message
 from simtime import Clock
+
+L = TypeVar("L", ListedSandbox, ListedContainer)
+NOTHING: Final[Mapping[str, RuntimePod]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +47,15 @@ class PodReader:
         self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
-        """All pods, oldest first; the very same tuple while nothing changes."""
+        """All pods, oldest first; the very same tuple while nothing changes, and the very same
+        pods that did not."""
         only_alive = not all_states
         sandboxes = await self._client.list_pod_sandboxes(ready_only=only_alive)
         containers = await self._client.list_containers(running_only=only_alive)
         last = self._last.get(all_states)
         if last is None or last.sandboxes is not sandboxes or last.containers is not containers:
-            last = _Grouped(sandboxes, containers, group_pods(sandboxes, containers))
+            known = {pod.uid: pod for pod in last.pods} if last is not None else NOTHING
+            last = _Grouped(sandboxes, containers, group_pods(sandboxes, containers, known))
             self._last[all_states] = last
         return last.pods
 
@@ -95,31 +102,43 @@ def pod_ips(sandboxes: list[SandboxRecord]) -> tuple[str, ...]:
 
 
 def group_pods(
-    sandboxes: Iterable[ListedSandbox], containers: Iterable[ListedContainer]
+    sandboxes: Iterable[ListedSandbox],
+    containers: Iterable[ListedContainer],
+    known: Mapping[str, RuntimePod] = NOTHING,
 ) -> tuple[RuntimePod, ...]:
     """Lists into pods by the UID label, oldest pod first, newest object of a pod first (CRI-081).
 
-    Objects without the label are not the kubelet's and are left out. Pure.
+    Objects without the label are not the kubelet's and are left out. A pod that equals the one in
+    `known` is that very object. Pure.
     """
-    newest_sandboxes = sorted(sandboxes, key=lambda s: (-s.created_at_ns, s.id))
-    newest_containers = sorted(containers, key=lambda c: (-c.created_at_ns, c.id))
-    pods: dict[str, RuntimePod] = {}
-    items: list[ListedSandbox | ListedContainer] = [*newest_sandboxes, *newest_containers]
-    for item in items:
+    boxes, runs = _by_uid(sandboxes), _by_uid(containers)
+    pods = []
+    for uid in {**boxes, **runs}:
+        pod = RuntimePod(uid, *_names(boxes, runs, uid), boxes.get(uid, ()), runs.get(uid, ()))
+        before = known.get(uid)
+        pods.append(before if before is not None and before == pod else pod)
+    return tuple(sorted(pods, key=_first_created))
+
+
+def _by_uid(items: Iterable[L]) -> dict[str, tuple[L, ...]]:
+    """The objects of each pod, newest first."""
+    found: dict[str, list[L]] = {}
+    for item in sorted(items, key=lambda i: (-i.created_at_ns, i.id)):
         uid = item.labels.get(POD_UID)
-        if not uid:
-            continue
-        pod = pods.get(uid) or RuntimePod(
-            uid, item.labels.get(POD_NAME, ""), item.labels.get(POD_NAMESPACE, "")
-        )
-        if isinstance(item, ListedSandbox):
-            pods[uid] = replace(pod, sandboxes=(*pod.sandboxes, item))
-        else:
-            pods[uid] = replace(pod, containers=(*pod.containers, item))
-    return tuple(sorted(pods.values(), key=_first_created))
+        if uid:
+            found.setdefault(uid, []).append(item)
+    return {uid: tuple(of_pod) for uid, of_pod in found.items()}
+
+
+def _names(
+    boxes: Mapping[str, tuple[ListedSandbox, ...]],
+    runs: Mapping[str, tuple[ListedContainer, ...]],
+    uid: str,
+) -> tuple[str, str]:
+    labels = (boxes.get(uid) or runs[uid])[0].labels
+    return labels.get(POD_NAME, ""), labels.get(POD_NAMESPACE, "")
 
 
 def _first_created(pod: RuntimePod) -> tuple[int, str]:
-    created = [s.created_at_ns for s in pod.sandboxes]
-    created += [c.created_at_ns for c in pod.containers]
-    return min(created), pod.uid
+    oldest = (*pod.sandboxes[-1:], *pod.containers[-1:])
+    return min(item.created_at_ns for item in oldest), pod.uid

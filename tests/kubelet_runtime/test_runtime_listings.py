@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.runtime import convert
 from refkubelet.runtime.listings import Listings, container_list_request
+from refkubelet.runtime.pods import group_pods
+from refkubelet.runtime.records import RuntimePod
 
 
 def answer(*states: int) -> cri.ListContainersResponse:
@@ -41,3 +45,23 @@ def test_requests_carry_the_filter_CRI_082() -> None:
     assert request.filter.label_selector == {"io.kubernetes.pod.uid": "u"}
     assert request.filter.state.state == cri.CONTAINER_RUNNING
     assert container_list_request("", False).filter == cri.ContainerFilter()
+
+
+def test_rows_and_pods_that_did_not_change_are_the_same_objects() -> None:
+    lists = Listings(lambda message: message.containers, convert.listed_container)
+
+    def grouped(message: cri.ListContainersResponse, known: dict[str, RuntimePod]) -> list[Any]:
+        records = lists.records(message, alive_only=False)
+        return [*records, *group_pods((), records, known)]
+
+    def listed(second: int) -> cri.ListContainersResponse:
+        made = answer(cri.CONTAINER_RUNNING, second)
+        made.containers[1].labels["io.kubernetes.pod.uid"] = "other"
+        return made
+
+    a, b, pod_b, pod_a = grouped(listed(cri.CONTAINER_RUNNING), {})
+    known = {"other": pod_b, "u": pod_a}
+    same_a, new_b, new_pod_b, same_pod_a = grouped(listed(cri.CONTAINER_EXITED), known)
+    assert (same_a is a, same_pod_a is pod_a) == (True, True)
+    assert (new_b == b, new_pod_b == pod_b) == (False, False)
+    assert new_pod_b.containers == (new_b,)

@@ -1,35 +1,29 @@
 """`fakecri.serve()`: a fake on a socket for tests without an event loop, and for other processes.
 
 The fake lives on a loop of its own in a background thread; every word of the facade is handed over
-to that loop and waited for, so tests stay ordinary blocking code. This module is the one place
-with a thread: whoever blocks here waits in real time anyway. What must never happen: the fake is
-touched from another thread than its own, or the end of the block leaves a thread, a socket or a
+to that loop and waited for, so tests stay ordinary blocking code. What must never happen: the fake
+is touched from another thread than its own, or the end of the block leaves a thread, a socket or a
 directory behind.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
 from fakecri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
-from fakecri.faults import Rule
 from fakecri.images import ImageStore
+from fakecri.loop_thread import LoopThread, hand_over, pause
 from fakecri.node import FakeNode
-from fakecri.objects import Container, Sandbox
-from fakecri.on import On
 from fakecri.recorder import Call
 from fakecri.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
@@ -39,99 +33,6 @@ from simtime import ManualLoop
 P = ParamSpec("P")
 R = TypeVar("R")
 ClockMode: TypeAlias = Literal["real", "manual"]
-_STOP_S: Final = 10.0
-
-
-class LoopThread:
-    """An event loop that runs in a daemon thread until `stop`."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self._thread = threading.Thread(target=self._run, name="fakecri", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
-
-    def run(self, work: Callable[[], Any]) -> Any:
-        """The result of `work()`, called on the loop; an awaitable is awaited there.
-
-        From the loop itself (a predicate or handler of a test) it is called directly.
-        Raises: RuntimeError when the loop has ended.
-        """
-        if threading.current_thread() is self._thread:
-            return work()
-        if self.loop.is_closed():
-            raise RuntimeError("this fake has ended with its `with fakecri.serve()` block")
-
-        async def body() -> Any:
-            found = work()
-            return await found if asyncio.iscoroutine(found) else found
-
-        return asyncio.run_coroutine_threadsafe(body(), self.loop).result()
-
-    def stop(self) -> None:
-        """Cancel what still runs there, then end loop and thread."""
-
-        async def cancel_all() -> None:
-            tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-        self.run(cancel_all)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(_STOP_S)
-        self.loop.close()
-
-
-class _Handed:
-    """An object that lives on the loop; its attributes and methods are used there."""
-
-    def __init__(self, thread: LoopThread, target: Any) -> None:
-        self._thread = thread
-        self._target = target
-
-    def __getattr__(self, name: str) -> Any:
-        found = self._thread.run(lambda: getattr(self._target, name))
-        if not callable(found):
-            return found
-
-        @wraps(found)
-        def on_loop(*args: Any, **kwargs: Any) -> Any:
-            return hand_over(self._thread, lambda: found(*args, **kwargs))
-
-        return on_loop
-
-    def __enter__(self) -> Any:
-        self._thread.run(self._target.__enter__)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self._thread.run(lambda: self._target.__exit__(kind, error, tb))
-
-    def __repr__(self) -> str:
-        return str(self._thread.run(lambda: repr(self._target)))
-
-
-def hand_over(thread: LoopThread, work: Callable[[], Any]) -> Any:
-    """The result of `work()` on the loop: rules stay there behind a handle, objects are copied."""
-    __tracebackhide__ = True
-    return thread.run(lambda: _outside(thread, work()))
-
-
-def _outside(thread: LoopThread, found: Any) -> Any:
-    if isinstance(found, Rule | On | ImageStore | Programs):
-        return _Handed(thread, found)
-    if isinstance(found, Container | Sandbox | Call):
-        return copy.copy(found)
-    return [_outside(thread, one) for one in found] if isinstance(found, list) else found
 
 
 def _on_loop(
@@ -210,9 +111,30 @@ class ServedFake:
     kill = _on_loop(FakeCRI.kill)
     drop = _on_loop(FakeCRI.drop)
     kill_sandbox = _on_loop(FakeCRI.kill_sandbox)
+    stop_sandbox = _on_loop(FakeCRI.stop_sandbox)
+    lose_network = _on_loop(FakeCRI.lose_network)
+    restore_network = _on_loop(FakeCRI.restore_network)
     crash = _on_loop(FakeCRI.crash)
     restart = _on_loop(FakeCRI.restart)
     reboot = _on_loop(FakeCRI.reboot)
+
+    @contextmanager
+    def down(self, *, loses_state: bool = False, lost_exits: bool = False) -> Iterator[None]:
+        """The runtime is down inside the block: `crash`, then `restart`."""
+        self.crash(loses_state=loses_state)
+        try:
+            yield
+        finally:
+            self.restart(lost_exits=lost_exits)
+
+    @contextmanager
+    def without_network(self) -> Iterator[None]:
+        """There is no pod network inside the block."""
+        self.lose_network()
+        try:
+            yield
+        finally:
+            self.restore_network()
 
     @property
     def images(self) -> ImageStore:
@@ -251,11 +173,10 @@ class ServedFake:
         were when `within_s` seconds have passed.
         """
         __tracebackhide__ = True
-        pause = threading.Event()
         for _ in range(max(1, round(within_s / 0.01))):
             if self.count(method, **filters) >= times:
                 break
-            pause.wait(0.01)
+            pause(0.01)
         found = self.calls(method, **filters)
         if len(found) < times:
             self.assert_called(method, times=times, **filters)

@@ -1,5 +1,6 @@
 """`fakecri serve` and `fakecri proxy`: the fake on a socket, and faults in front of a real runtime.
-`fakecri ctl` programs either while it runs (see `fakecri.control.ctl`).
+`fakecri ctl` programs either while it runs (see `fakecri.control.ctl`), `fakecri learn` makes a
+script of what they recorded.
 
 Exit codes: 0 after SIGINT or SIGTERM, 2 for anything the user can mend (one line on stderr).
 Imports that cost time wait until a command runs, so `--help` answers at once.
@@ -28,6 +29,7 @@ examples:
   fakecri serve --listen unix:///tmp/cri.sock --script crash.yaml
   fakecri proxy --upstream unix:///run/containerd/containerd.sock --listen unix:///tmp/cri.sock \\
                 --record calls.jsonl
+  fakecri learn calls.jsonl >script.yaml
   fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
   fakecri ctl --control unix:///tmp/ctl.sock kill --container web
 """
@@ -45,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return ctl.main(words[1:])
     arguments = _parser().parse_args(words)
+    if arguments.command == "learn":
+        return _learn(arguments.record)
     import asyncio
 
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # gRPC's own chatter is not for our users
@@ -101,6 +105,14 @@ def _parser() -> argparse.ArgumentParser:
         default="real",
         help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
     )
+    learn = commands.add_parser(
+        "learn",
+        help="make a script of recorded calls",
+        description="Print a script that makes the fake do what a recorded runtime did: how "
+        "containers ended, what they answered to exec, which calls failed. Times are told to a "
+        "tenth of a second.",
+    )
+    learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
     commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
     for command in (serve, proxy):
         command.add_argument(
@@ -123,6 +135,21 @@ def _parser() -> argparse.ArgumentParser:
             help="calls that questions and assertions look at: the last N (default: %(default)s)",
         )
     return parser
+
+
+def _learn(path: Path) -> int:
+    import yaml
+
+    from fakecri.learning import learned_script
+    from fakecri.recorded import RecordError, read_record
+
+    try:
+        script = learned_script(read_record(path))
+    except RecordError as error:
+        print(f"fakecri: error: {error}", file=sys.stderr)
+        return 2
+    print(yaml.safe_dump(script, sort_keys=False, allow_unicode=True), end="")
+    return 0
 
 
 def _positive(text: str) -> int:
@@ -239,3 +266,5 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
         for line in lines:
             print(f"fakecri {arguments.command}: {line}", flush=True)
         await ended.wait()
+    for rule in instrumented.unused_rules():
+        print(f"fakecri {arguments.command}: never hit: {rule.what}", file=sys.stderr)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def state_of(cri: FakeCRI) -> dict[str, Any]:
     """Runtime, node, sandboxes, containers and images of a fake."""
     return {
-        "runtime": {"up": not cri.is_down},
+        "runtime": {"up": not cri.is_down, "network": cri.core.network_ready},
         "node": node_row(cri.node),
         "sandboxes": [sandbox_row(sandbox) for sandbox in cri.sandboxes()],
         "containers": [container_row(container) for container in cri.containers()],

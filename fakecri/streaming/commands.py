@@ -105,16 +105,34 @@ async def _cat(run: Invocation) -> int:
     return code
 
 
+_UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
 async def _sleep(run: Invocation) -> int:
     try:
-        wait_s = sum(map(float, run.command[1:]))
+        wait_s = sum(map(_seconds, run.command[1:]))
     except ValueError:
         wait_s = -1.0
-    if len(run.command) < 2 or not 0 <= wait_s < float("inf"):
+    if len(run.command) < 2 or not wait_s >= 0:
         await run.err(f"sleep: invalid number '{' '.join(run.command[1:])}'\n")
         return 1
-    await asyncio.sleep(wait_s)
+    return await _idle(run) if wait_s == float("inf") else await asyncio.sleep(wait_s, 0)
+
+
+def _seconds(text: str) -> float:
+    """`5`, `0.5`, `2m`, `inf`. Raises: ValueError."""
+    unit = _UNITS_S.get(text[-1:], 0.0)
+    return float(text[:-1]) * unit if unit else float(text)
+
+
+async def _idle(run: Invocation) -> int:
+    """Runs until somebody ends it."""
+    await asyncio.get_running_loop().create_future()
     return 0
+
+
+async def _tail(run: Invocation) -> int:
+    return await _idle(run) if "-f" in run.command else 0
 
 
 async def _env(run: Invocation) -> int:
@@ -154,5 +172,7 @@ BUILT_IN: Final[Mapping[str, Program]] = {
     "hostname": _hostname,
     "sleep": _sleep,
     "stty": _stty,
+    "tail": _tail,
+    "top": _idle,
     "true": _true,
 }

@@ -68,6 +68,18 @@ def test_the_words_of_the_fake_work_from_a_blocking_test(
         fake.exit("web")
 
 
+def test_runtime_and_network_are_away_for_a_block(
+    fakecri_server: fakecri.ServedFake, client: Client
+) -> None:
+    with fakecri_server.down(), pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
+        client.runtime.Version(pb.VersionRequest(), timeout=10)
+    with fakecri_server.without_network():
+        status = client.runtime.Status(pb.StatusRequest(), timeout=10).status
+        assert [condition.status for condition in status.conditions] == [True, False]
+    client.start("web")
+    assert fakecri_server.stop_sandbox().ready is False
+
+
 def test_a_hanging_call_is_released_from_the_test(
     fakecri_server: fakecri.ServedFake, client: Client
 ) -> None:

@@ -283,3 +283,35 @@ def test_clients_get_the_words_of_the_server(fake: fakecri.ServedFake) -> None:
         client.request("GET", "/v2")
     assert failure.value.status == 404
     assert client.request("GET", "/v1/calls", query={"limit": 1, "method": None}) == []
+
+
+def test_several_behaviours_ports_and_first_attempts_in_one_line(
+    fake: fakecri.ServedFake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("behave", "--container", "web", "--first-attempts", "2")
+    assert ctl(fake, *words, "exits: {code: 1}", "prints: {text: 'a, b'}") == 0
+    assert ctl(fake, "forward", "--pod", "shop", "80", "8080") == 0
+    shown = capsys.readouterr().out
+    assert "behave in their first 2 attempts" in shown
+    assert "port 80 of pods (pod='shop')" in shown
+    assert ctl(fake, "forward", "80", "nowhere") == 2
+    assert "forwards[0].to: to: wanted a port" in capsys.readouterr().err
+
+
+def test_the_spacing_of_calls_is_an_assertion(
+    fake: fakecri.ServedFake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ctl(fake, "assert", "series", "Version") == 2
+    assert "--at is missing" in capsys.readouterr().err
+    assert ctl(fake, "assert", "series", "Version", "--at", "0,10", "--slack", "1") == 1
+    assert "expected 2 times, got 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        ctl(fake, "assert", "series", "Version", "--at", "soon")
+    assert "wanted seconds like 0,10,30, got 'soon'" in capsys.readouterr().err
+
+
+def test_the_network_goes_and_comes_back(fake: fakecri.ServedFake) -> None:
+    assert ctl(fake, "lose-network") == 0
+    assert fake.ctl().request("GET", "/v1/state")["runtime"] == {"up": True, "network": False}
+    assert ctl(fake, "restore-network") == 0
+    assert fake.ctl().request("GET", "/v1/state")["runtime"] == {"up": True, "network": True}

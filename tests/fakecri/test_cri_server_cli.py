@@ -25,8 +25,9 @@ COMMAND = [sys.executable, "-m", "fakecri"]
 
 
 @asynccontextmanager
-async def running(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """The command, from the moment it listens; afterwards it has ended with code 0 on SIGTERM."""
+async def running(*arguments: str, says: bytes = b"") -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command, from the moment it listens; afterwards it has ended with code 0 on SIGTERM, and
+    has said that on stderr."""
     process = await asyncio.create_subprocess_exec(
         *COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -38,7 +39,7 @@ async def running(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         _, errors = await asyncio.wait_for(process.communicate(), 20)
-        assert (process.returncode, errors) == (0, b"")
+        assert (process.returncode, errors) == (0, says)
     finally:
         if process.returncode is None:
             process.kill()
@@ -62,6 +63,20 @@ async def test_serve_answers_plays_its_script_and_removes_its_socket(tmp_path: P
         assert failure.value.details() == "away"
         await client.call("ListImages", cri.ListImagesRequest(), timeout_s=5)
     assert not (tmp_path / "cri.sock").exists()
+
+
+async def test_serve_tells_at_its_end_which_rules_were_never_hit(tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(
+        "behaviors:\n- {container: wep, exits: {}}\nfaults:\n- {on: Version, hangs: {}}\n"
+    )
+    words = ("serve", "--listen", f"unix://{tmp_path}/cri.sock", "--script", str(script))
+    says = (
+        b"fakecri serve: never hit: containers (container='wep') behave\n"
+        b"fakecri serve: never hit: Version (anything) hangs\n"
+    )
+    async with running(*words, says=says):
+        pass
 
 
 async def test_serve_names_an_image_directory_that_a_kubelet_can_look_at(tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ from textwrap import dedent
 
 import pytest
 
+from fakecri import FakeCRI, RegistryImage
 from fakecri.behavior import Reply, exits, prints, replies, uses
-from fakecri.script import BehaviorEntry, FaultEntry, ScriptError, load_script
+from fakecri.matching import Subject
+from fakecri.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
 
 GOOD = """\
 images: [localhost/busybox:1, localhost/app:2]
@@ -94,6 +96,15 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("faults:\n- {on: Version, fails: {code: OOPS}}", "'OOPS' is no gRPC status code"),
         ("faults:\n- {on: Version, delays: {}}", "key 'delay_s' is missing, wanted seconds"),
         ("faults:\n- {on: Version, delays: {delay_s: soon}}", "wanted a number, got 'soon'"),
+        ("registry: [a]", ":1: registry: wanted a mapping, got a list"),
+        ("registry:\n  a:1: {pulls_s: 1}", ":2: registry.a:1: unknown key 'pulls_s', wanted one"),
+        ("registry:\n  a:1: {credentials: [me]}", "wanted [user, password], got 1 texts"),
+        ("registry:\n  a:1: {stop_signal: HUPP}", "'a:1': 'HUPP' is no signal"),
+        ("registry:\n  UPPER:1: {}", ":2: registry.UPPER:1: 'UPPER:1': invalid reference format"),
+        ("registry:\n  a:1: {}\n  a:1: {}", ":3: registry: key 'a:1' is given twice"),
+        ("forwards:\n- {port: 80}", ":2: forwards[0]: key 'to' is missing"),
+        ("forwards:\n- {port: 70000, to: 1}", "forwards[0].port: wanted 0 to 65535, got '70000'"),
+        ("forwards:\n- {port: 80, to: nowhere}", "forwards[0].to: to: wanted a port, 'host:port'"),
     ],
 )
 def test_mistakes_name_file_and_line(tmp_path: Path, text: str, message: str) -> None:
@@ -115,3 +126,47 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
 def test_a_proxy_takes_only_faults(tmp_path: Path) -> None:
     with pytest.raises(ScriptError, match=r":2: images: a proxy takes only faults"):
         load_script(script_file(tmp_path, "faults: []\nimages: [x]"), faults_only=True)
+
+
+async def test_a_registry_of_a_script_is_what_pulls_meet(tmp_path: Path) -> None:
+    text = """\
+    registry:
+      slow:1: {pull_s: 20, size_bytes: 7}
+      registry.example/gone/*: {missing: true}
+      private:1: {credentials: [me, secret]}
+    """
+    fake = FakeCRI()
+    apply_script(load_script(script_file(tmp_path, text)), fake)
+    look_up = fake.images.registry
+    assert look_up("docker.io/library/slow:1") == RegistryImage(pull_s=20, size_bytes=7)
+    assert look_up("registry.example/gone/app:3") is None
+    assert look_up("docker.io/library/other:1") == RegistryImage()
+    private = look_up("docker.io/library/private:1")
+    assert private is not None
+    assert private.credentials == ("me", "secret")
+
+
+def test_starts_may_be_the_first_ones_and_ports_lead_somewhere(tmp_path: Path) -> None:
+    text = """\
+    behaviors:
+      - {container: web, first_attempts: 2, exits: {code: 1}}
+    forwards:
+      - {pod: shop, port: 80, to: 8080}
+      - {port: 0, to: "[::1]:99"}
+    """
+    script = load_script(script_file(tmp_path, text))
+    assert script.behaviors[0].selectors == {"container": "web", "first_attempts": 2}
+    fake = FakeCRI()
+    apply_script(script, fake)
+    shop, other = Subject(pod="shop"), Subject(pod="other")
+    assert fake.streaming.port_of(shop, 80) == "[::1]:99"  # the newer rule
+    assert [rule.what for rule in fake.rules()] == [
+        "containers (container='web') behave in their first 2 attempts",
+        "port 80 of pods (pod='shop')",
+        "port 0 of pods (anything)",
+    ]
+    fake.rules()[-1].remove()
+    assert (fake.streaming.port_of(shop, 80), fake.streaming.port_of(other, 80)) == (
+        "127.0.0.1:8080",
+        None,
+    )

@@ -118,7 +118,7 @@ def in_fresh_directory(
         (directory / "manifests").mkdir()
         for file, text in manifests.items():
             (directory / "manifests" / file).write_text(text)
-        return run_virtual(lambda: run(directory))
+        return run_virtual(lambda: run(directory), limit_s=7200)
 
 
 def once() -> Result:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from criapi.v1 import api_pb2 as pb
@@ -282,6 +282,7 @@ class FakeCRI(FakeWorld):
         return response
 
 
+@cache
 def _own_version() -> str:
     """The version of this distribution."""
     from importlib.metadata import PackageNotFoundError, version

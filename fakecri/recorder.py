@@ -18,13 +18,13 @@ from google.protobuf.message import Message
 
 from fakecri.matching import Match, Subject
 from fakecri.plain import plain
-from fakecri.subjects import NAMING_CALLS, SubjectBook
+from fakecri.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"
 _SECRETS: Final = ("password", "auth", "identity_token", "registry_token")
 _SHOWN_CALLS: Final = 12
-_SHARED_ANSWERS: Final = 256
+_SHARED_QUESTIONS: Final = 256
 
 Slack: TypeAlias = float | Callable[[float], tuple[float, float]]
 """How much later than expected is fine: seconds, or gap -> (smallest, largest) gap."""
@@ -45,6 +45,17 @@ class _Kept:
 
 
 @dataclass(slots=True)
+class _Question:
+    """A request as often as it came: equal requests, and answers equal to the last, share bytes.
+
+    `subject` is set if the request names no id, so that it is always about the same."""
+
+    request: _Kept
+    subject: Subject | None
+    answer: _Kept | None = None
+
+
+@dataclass(slots=True)
 class Call:
     """One call. Times: seconds on the monotonic clock of the recorder.
 
@@ -58,18 +69,18 @@ class Call:
     subject: Subject
     started_s: float
     deadline_s: float | None
+    shown_s: float
+    """`started_s` as texts have it: since the recorder was made."""
+    _question: _Question = field(repr=False)
     ended_s: float | None = None
     error: tuple[str, str] | None = None
     messages: int = 0
-    shown_s: float = 0.0
-    """`started_s` as texts have it: since the recorder was made."""
-    _request: _Kept = field(repr=False, default_factory=lambda: _Kept(Message, b""))
     _response: _Kept | None = field(repr=False, default=None)
 
     @property
     def request(self) -> Any:
         """The request message; credentials are masked. Do not change it."""
-        return self._request.message()
+        return self._question.request.message()
 
     @property
     def response(self) -> Any:
@@ -183,7 +194,7 @@ class Recorder:
         self._seq = 0
         self.totals: Counter[str] = Counter()
         """How many calls of each method there ever were, also those that are kept no longer."""
-        self._last: dict[tuple[str, bytes], bytes] = {}
+        self._questions: dict[tuple[str, bytes], _Question] = {}
 
     @property
     def t0_s(self) -> float:
@@ -196,13 +207,25 @@ class Recorder:
         self.totals[method] += 1
         if now_s < self._t0_s:
             self._t0_s = 0.0
-        subject = self._subjects.subject_of(method, request)
-        shown = _masked(request) if method == "PullImage" else request
-        kept = _Kept(type(request), shown.SerializeToString())
-        call = Call(self._seq, method, subject, now_s, deadline_s, _request=kept)
-        call.shown_s = now_s - self._t0_s
+        question = self._question(method, request)
+        subject = question.subject or self._subjects.subject_of(method, request)
+        shown_s = now_s - self._t0_s
+        call = Call(self._seq, method, subject, now_s, deadline_s, shown_s, question)
         self._calls.append(call)
         return call
+
+    def _question(self, method: str, request: Message) -> _Question:
+        shown = _masked(request) if method == "PullImage" else request
+        data = shown.SerializeToString()
+        known = self._questions.get((method, data))
+        if known is None:
+            if len(self._questions) >= _SHARED_QUESTIONS:
+                self._questions.clear()
+            subject = self._subjects.subject_of(method, request)
+            always = subject if subject is ABOUT_ALL else None
+            known = _Question(_Kept(type(request), data), always)
+            self._questions[method, data] = known
+        return known
 
     def finish(
         self,
@@ -217,16 +240,14 @@ class Recorder:
         call.ended_s, call.error = ended_s, error
         if response is None:
             return
-        question, data = (call.method, call._request.data), response.SerializeToString()
-        known = self._last.get(question)
-        if known != data or call.method in NAMING_CALLS:
+        question, data = call._question, response.SerializeToString()
+        last = question.answer
+        new = last is None or last.data != data
+        if new or call.method in NAMING_CALLS:
             self._subjects.learn(call.method, call.request, response)
-        if known == data:
-            data = known
-        elif len(self._last) >= _SHARED_ANSWERS:
-            self._last.clear()
-        self._last[question] = data
-        call._response = _Kept(type(response), data)
+        if new:
+            question.answer = _Kept(type(response), data)
+        call._response = question.answer
 
     def subject_of_id(self, identity: str) -> Subject:
         """What an id is about, as far as the passed calls tell."""

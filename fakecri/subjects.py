@@ -23,6 +23,8 @@ _POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
 
 
 NOTHING: Final = Subject()
+ABOUT_ALL: Final = Subject()
+"""The subject of a list that names nobody (equal to `NOTHING`, and known to stay so)."""
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
 """The calls that make ids: each of their answers says something new."""
 _REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
@@ -164,22 +166,22 @@ def _of_image(request: Any, _: SubjectBook) -> Subject:
 def _of_sandboxes(request: Any, book: SubjectBook) -> Subject:
     """A list of sandboxes: the one of an id filter, or the pod of a label selector."""
     chosen = request.filter
-    return book.by_id(chosen.id) if chosen.id else book.by_uid(_selected_uid(chosen))
+    return book.by_id(chosen.id) if chosen.id else _selected(chosen, book)
 
 
 def _of_containers(request: Any, book: SubjectBook) -> Subject:
     chosen = request.filter
     identity = chosen.pod_sandbox_id or chosen.id
-    return book.by_id(identity) if identity else book.by_uid(_selected_uid(chosen))
+    return book.by_id(identity) if identity else _selected(chosen, book)
 
 
-def _selected_uid(chosen: Any) -> str:
+def _selected(chosen: Any, book: SubjectBook) -> Subject:
     uid: str = chosen.label_selector.get(_POD_UID, "")
-    return uid
+    return book.by_uid(uid) if uid else ABOUT_ALL
 
 
 def _of_nothing(request: Any, _: SubjectBook) -> Subject:
-    return NOTHING
+    return ABOUT_ALL
 
 
 def _of_unknown(request: Any, book: SubjectBook) -> Subject:

@@ -75,7 +75,9 @@ class _JumpingSelector(selectors.BaseSelector):
             self._loop.jump()
         if self._loop.shuffle is not None:
             self._loop.shuffle_ready()
-        return sorted(ready, key=lambda item: item[0].fd)
+        if len(ready) > 1:
+            ready.sort(key=lambda item: item[0].fd)
+        return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

@@ -101,11 +101,17 @@ def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) ->
 
 
 def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_domain: str) -> Any:
-    """Write the pod's hosts file and mount it."""
+    """Write the pod's hosts file, if it is not there already, and mount it."""
     path = Path(pod_dir(str(root_dir), uid(pod))) / "etc-hosts"
-    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-    path.write_text(hosts_text(pod, pod_ips, cluster_domain))
-    path.chmod(0o644)
+    text = hosts_text(pod, pod_ips, cluster_domain)
+    try:
+        unchanged = path.read_text() == text
+    except (OSError, UnicodeDecodeError):
+        unchanged = False
+    if not unchanged:
+        path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o644)
     return cri.Mount(container_path=ETC_HOSTS, host_path=str(path))
 
 

@@ -125,7 +125,7 @@ def test_a_finished_pod_says_so_LIFE_185() -> None:
     assert condition(status) == {"status": "False", "reason": "PodCompleted"}
 
 
-def test_removed_containers_wait_and_count_LIFE_125() -> None:
+def test_removed_containers_wait_and_count_LIFE_125_BACK_111() -> None:
     exited = generate(generate(None, *BEFORE), *DURING)
     gone = generate(exited)
     for name in ("setup", "a", "b"):
@@ -140,7 +140,7 @@ def test_removed_containers_wait_and_count_LIFE_125() -> None:
     assert to_dict(container(again, "setup").lastState) == ENDED
 
 
-def test_initialized_stays_true_LIFE_181() -> None:
+def test_initialized_stays_true_LIFE_181_BACK_111() -> None:
     gone = generate(generate(generate(None, *BEFORE), *DURING))
     kept = {c.type: c.status for c in gone.conditions or ()}
     assert kept["Initialized"] == "True"

@@ -119,7 +119,11 @@ ALL: dict[str, Any] = {
 }
 
 
-@conformance(id="restart-all", rules=["LIFE-125", "LIFE-110", "LIFE-185"], needs=[API])
+@conformance(
+    id="restart-all",
+    rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111"],
+    needs=[API],
+)
 async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> None:
     """Exit 88 stops and removes all containers, and the pod starts over from its first init
     container in the same sandbox."""

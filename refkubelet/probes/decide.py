@@ -222,7 +222,11 @@ def find_status(status: PodStatus, name: str) -> ContainerStatus | None:
 def count_outcome(
     target: ProbeTarget, state: WorkerState, result: ProbeResult
 ) -> tuple[WorkerState, ProbeResult | None]:
-    """PROBE-019, PROBE-020: the next state, and the result to store (None below the threshold)."""
+    """PROBE-019, PROBE-020: the next state, and the result to store (None below the threshold).
+
+    Below the threshold nothing changes (PROBE-025), and an answer of the other kind starts the
+    count anew (PROBE-026).
+    """
     length = state.run_length + 1 if result is state.last else 1
     state = replace(state, last=result, run_length=length)
     if length < target.threshold.get(result, 1):

@@ -37,7 +37,8 @@ class ProbeUpdate:
 
 
 class ResultManager:
-    """The results of one probe type (kubelet: prober/results.Manager)."""
+    """The results of one probe type (kubelet: prober/results.Manager). They live in memory only: a
+    kubelet that starts again knows none (PROBE-053)."""
 
     def __init__(self) -> None:
         self.updates: asyncio.Queue[ProbeUpdate] = asyncio.Queue(maxsize=20)

@@ -3,7 +3,8 @@
 The beat: the first run at once (after a random part of the period while the kubelet itself is
 young, PROBE-004), then one per period. Runs never overlap; a run longer than the period swallows
 ticks, at most one is kept (PROBE-005). A manual trigger runs at once and restarts the beat
-(PROBE-007). All decisions are in `decide.py`.
+(PROBE-007). A worker starts before its container, so it sees a new container at a tick: the first
+run comes up to a period after the start (PROBE-006). All decisions are in `decide.py`.
 Upstream: pkg/kubelet/prober/worker.go.
 """
 

@@ -184,7 +184,8 @@ def should_start(container: Container, pod: Pod, record: ContainerRecord | None)
 def kill_reason(
     container: Container, record: ContainerRecord, probes: ProbeView
 ) -> KillReason | None:
-    """Why a running container must be killed; the first match counts (LIFE-115)."""
+    """Why a running container must be killed; the first match counts (LIFE-115,
+    PROBE-034)."""
     if definition_changed(container, record):
         return KillReason.DEFINITION_CHANGED
     if probes.liveness(record.id) is ProbeResult.FAILURE:

@@ -1,4 +1,4 @@
-"""How long a container may take to stop: pure arithmetic (LIFE-143). Whole seconds."""
+"""How long a container may take to stop: pure arithmetic (LIFE-143, PROBE-037). Whole seconds."""
 
 from __future__ import annotations
 

@@ -103,6 +103,7 @@ class InitPlan:
     def _running_sidecar(
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
+        """PROBE-035: with a startup probe nothing goes on before its success."""
         if container.startupProbe is not None:
             started = self.probes.startup(record.id)
             if started is ProbeResult.FAILURE:

@@ -136,7 +136,7 @@ def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> Pod
 
 
 def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
-    """LIFE-183, STAT-040: every sidecar and regular container is ready."""
+    """LIFE-183, PROBE-043, STAT-040: every sidecar and regular container is ready."""
     if status.containerStatuses is None:
         return _false(CONTAINERS_READY, "UnknownContainerStatuses")
     spec = pod.spec

@@ -143,7 +143,7 @@ async def measured(rounds: int) -> list[Subject]:
                 await life_of_a_pod(subject)
                 await the_node(subject)
                 await an_event(subject)
-        for _ in range(max(2, rounds // 25)):
+        for _ in range(max(3, rounds // 20)):
             for subject in subjects:
                 for method in LISTS:
                     await subject.call(method)

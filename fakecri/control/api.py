@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fakecri.instrument import Instrumented
 
 ASSERTION_FAILED: Final = 412
+_ROUNDING_S: Final = 0.00005  # calls show their times with four digits
 _SELECTORS: Final = ("pod", "container", "image")
 
 
@@ -151,10 +152,12 @@ class Control:
         return Response({"ok": True})
 
     def _on_clock(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The same with `since_s` as the target's clock has it."""
+        """The same with `since_s` as the target's clock has it; a time read off a call includes
+        that call."""
         if "since_s" not in arguments:
             return arguments
-        return {**arguments, "since_s": arguments["since_s"] + self.target.recorder.t0_s}
+        since_s = arguments["since_s"] + self.target.recorder.t0_s - _ROUNDING_S
+        return {**arguments, "since_s": since_s}
 
     # -- state, node, actions ------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ class Feature(Enum):
     VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"
+    IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"

@@ -59,8 +59,19 @@ class Choice:
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):
             pods.add(Feature.POD_SERVERS)
-        pulls = set() if self.runtime.startswith("unix://") else {Feature.REGISTRY}
-        return kubelet | RUNTIME_FEATURES | own_machine | patience | pulls | pods
+        return kubelet | RUNTIME_FEATURES | own_machine | patience | pods | self._image_features
+
+    @property
+    def _image_features(self) -> set[Feature]:
+        """A runtime given by its socket cannot be told of a registry."""
+        if self.runtime == CONTAINERD:
+            from conformance.harness.containerd.versions import release_of
+
+            mounts_images = release_of(self.containerd_version or None).config_version >= 3
+        else:
+            mounts_images = not self.runtime.startswith("unix://")
+        volumes = {Feature.IMAGE_VOLUMES} if mounts_images else set()
+        return volumes | (set() if self.runtime.startswith("unix://") else {Feature.REGISTRY})
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from refkubelet.model.quantity import QuantityError
 from refkubelet.runtime import labels as keys
 from refkubelet.runtime.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.runtime.environment import ApiObjects, EnvironmentFacts, environment, expand
+from refkubelet.runtime.image_volumes import VolumeImages
 from refkubelet.runtime.linux_resources import container_resources
 from refkubelet.runtime.mounts import (
     MountError,
@@ -46,7 +47,8 @@ class ConfigError(Exception):
 @dataclass(frozen=True, slots=True)
 class StartSpec:
     """One container to start: `image_ref` is what the image step found, `target_id` the container
-    an ephemeral one aims at, `objects` what its variables refer to (None: no API server)."""
+    an ephemeral one aims at, `objects` what its variables refer to (None: no API server),
+    `volume_images` the images of its image volumes."""
 
     container: Container
     attempt: int
@@ -55,6 +57,7 @@ class StartSpec:
     pod_ips: tuple[str, ...] = ()
     target_id: str = ""
     objects: ApiObjects | None = None
+    volume_images: VolumeImages = field(default_factory=dict)
 
 
 def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
@@ -131,7 +134,7 @@ def _mounts(
     options: RuntimeOptions,
 ) -> list[Any]:
     container, root = start.container, options.root_dir
-    mounts = volume_mounts(container, pod, root, dict(variables))
+    mounts = volume_mounts(container, pod, root, dict(variables), start.volume_images)
     if wants_etc_hosts(container, pod, start.pod_ips):
         mounts.append(etc_hosts_mount(pod, start.pod_ips, root, options.dns.cluster_domain))
     log = termination_log_mount(_with_message_path(container), pod, root, deps.ids)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from refkubelet.runtime.container_config import ConfigError, StartSpec, containe
 from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.downward_api import VariableError
 from refkubelet.runtime.hooks import HookError, HookRunner
+from refkubelet.runtime.image_volumes import VolumeImages, failures_of
 from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
@@ -61,6 +62,7 @@ class PodStart:
     sandbox_config: Any
     pod_ips: tuple[str, ...] = ()
     pull_secrets: tuple[Secret, ...] = ()
+    volume_images: VolumeImages = field(default_factory=dict)
 
 
 class ContainerStarter:
@@ -85,6 +87,7 @@ class ContainerStarter:
     async def start(self, where: PodStart, container: Container) -> None:
         """All steps of a start. Raises `StartError`."""
         self._check_back_off(where.pod, container, where.status)
+        self._check_image_volumes(where, container)
         try:
             request = ImageRequest.of_container(
                 where.pod, container, where.sandbox_config, where.pull_secrets
@@ -120,6 +123,14 @@ class ContainerStarter:
             self._deps.clock.monotonic_s() + left_s,
         )
 
+    def _check_image_volumes(self, where: PodStart, container: Container) -> None:
+        """An event for each failure; the last one is the reason."""
+        failures = failures_of(container, where.volume_images)
+        for failure in failures:
+            self._fail(where.pod, container, failure.reason)
+        if failures:
+            raise StartError(failures[-1].reason, failures[-1].message)
+
     async def _create(self, where: PodStart, container: Container, ref: str) -> tuple[str, int]:
         pod = where.pod
         attempt = self.next_attempt(pod, container, where.status)
@@ -128,7 +139,16 @@ class ContainerStarter:
             image = await self.images.image_of(container)
             source = self._deps.objects
             objects = await source.of(pod, container) if source is not None else None
-            spec = StartSpec(container, attempt, image, ref, where.pod_ips, target_id, objects)
+            spec = StartSpec(
+                container,
+                attempt,
+                image,
+                ref,
+                where.pod_ips,
+                target_id,
+                objects,
+                where.volume_images,
+            )
             config = container_config(spec, pod, self._deps, self._options)
         except (CriCallError, ConfigError, VariableError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)

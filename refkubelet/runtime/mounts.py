@@ -1,12 +1,13 @@
 """The mounts of a container, and the few files the kubelet makes for them: LIFE-138.
 
-Order on the wire: the spec's volumeMounts, /etc/hosts, the termination log last. Volumes: hostPath
-and emptyDir. Files are small and local, so they are written directly.
+Order on the wire: the spec's volumeMounts, /etc/hosts, the termination log last. Volumes: hostPath,
+emptyDir and image. Files are small and local, so they are written directly.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,9 +44,14 @@ class MountError(Exception):
 
 
 def volume_mounts(
-    container: Container, pod: Pod, root_dir: Path, variables: dict[str, str]
+    container: Container,
+    pod: Pod,
+    root_dir: Path,
+    variables: dict[str, str],
+    images: Mapping[str, Any],
 ) -> list[Any]:
-    """The spec's volumeMounts, in order; makes missing emptyDirs. Raises `MountError`."""
+    """The spec's volumeMounts, in order; makes missing emptyDirs. `images`: what to mount for
+    volumes that are images, by name. Raises `MountError`."""
     volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
     mounts = []
     for mount in container.volumeMounts or []:
@@ -54,6 +60,9 @@ def volume_mounts(
                 f"container {container.name} mounts volume {mount.name!r}, which the pod does not "
                 f"have (it has: {', '.join(volumes) or 'none'})"
             )
+        if mount.name in images:
+            mounts.append(_image_mount(mount, images[mount.name], variables))
+            continue
         base = _volume_path(volumes[mount.name], pod, root_dir)
         mounts.append(_mount(mount, base, variables))
     return mounts
@@ -73,25 +82,46 @@ def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(0o777)
         return path
-    raise MountError(f"volume {volume.name!r} is neither hostPath nor emptyDir, the kinds known")
+    kinds = "hostPath, emptyDir, image"
+    raise MountError(f"volume {volume.name!r} is of no kind that is known: {kinds}")
 
 
 def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:
+    sub_path = _sub_path(mount, variables)
+    host_path = base / sub_path
+    if sub_path and not host_path.exists():
+        host_path.mkdir(parents=True)
+    return cri.Mount(
+        container_path=_container_path(mount),
+        host_path=str(host_path),
+        readonly=bool(mount.readOnly),
+        propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
+    )
+
+
+def _image_mount(mount: VolumeMount, image: Any, variables: dict[str, str]) -> Any:
+    """An image is mounted by the runtime, always read-only (CRI-099)."""
+    return cri.Mount(
+        container_path=_container_path(mount),
+        readonly=True,
+        propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
+        image=image,
+        image_sub_path=_sub_path(mount, variables),
+    )
+
+
+def _sub_path(mount: VolumeMount, variables: dict[str, str]) -> str:
     sub_path = mount.subPath or expand(mount.subPathExpr or "", variables)
     if sub_path.startswith("/") or ".." in sub_path.split("/"):
         raise MountError(
             f"subPath of volume mount {mount.name!r} must stay below the volume, not {sub_path!r}"
         )
-    host_path = base / sub_path
-    if sub_path and not host_path.exists():
-        host_path.mkdir(parents=True)
-    container_path = mount.mountPath
-    return cri.Mount(
-        container_path=container_path if container_path.startswith("/") else f"/{container_path}",
-        host_path=str(host_path),
-        readonly=bool(mount.readOnly),
-        propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
-    )
+    return sub_path
+
+
+def _container_path(mount: VolumeMount) -> str:
+    path = mount.mountPath
+    return path if path.startswith("/") else f"/{path}"
 
 
 def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) -> bool:

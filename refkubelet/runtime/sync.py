@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from refkubelet.runtime.actions import PodActions
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.runtime.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
+from refkubelet.runtime.image_volumes import has_image_volumes, volume_images
 from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.reason_cache import ReasonCache
@@ -90,9 +91,9 @@ class PodSync:
             await self._kill_containers()
             await self._remove_init_records(keep_newest=True)
         starts = self._starts()
-        if not starts and not actions.create_sandbox:
+        if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
             return
-        where = await self._sandbox(on_sandbox_ready)
+        where = await self._with_volume_images(await self._sandbox(on_sandbox_ready))
         for container in starts:
             started = await self._start(where, container)
             if not started and self._ends_sync(container):
@@ -174,6 +175,12 @@ class PodSync:
         if on_sandbox_ready is not None:
             await on_sandbox_ready()
         return self._place(sandbox_id, config, ips)
+
+    async def _with_volume_images(self, where: PodStart) -> PodStart:
+        """At every sync, even if nothing starts."""
+        images = self.tools.starter.images
+        found = await volume_images(images, self.pod, where.sandbox_config, self.pull_secrets)
+        return replace(where, volume_images=found)
 
     def _place(self, sandbox_id: str, config: Any, ips: tuple[str, ...]) -> PodStart:
         return PodStart(self.pod, self.status, sandbox_id, config, ips, self.pull_secrets)

@@ -14,7 +14,14 @@ from fakecri.errors import CriError, unknown
 from fakecri.messages import START_ERROR
 from fakecri.names import Name
 from fakecri.objects import Container, Input, State
-from fakecri.requests import complete, container_name, copied, log_path, require_short_labels
+from fakecri.requests import (
+    complete,
+    container_name,
+    copied,
+    log_path,
+    require_possible,
+    require_short_labels,
+)
 from fakecri.runtime import START_FAILED, Core
 
 
@@ -38,6 +45,7 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     )
     core.names.require_free(name)
     image = core.images.resolve(request.config.image.image)
+    require_possible(request.config)
     require_short_labels(request.config.labels)
     container = Container(
         core.ids.hex(),

@@ -224,6 +224,10 @@ class FakeCRI(FakeWorld):
         """What rules match a container by."""
         return subject_of(container)
 
+    def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
+        """What the main process of a container reads, None if nothing does."""
+        return self._main_programs.stdin_of(container)
+
     # -- answering -----------------------------------------------------------------------------
 
     def _at_once(self, method: str, request: Message) -> Message | None:

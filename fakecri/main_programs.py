@@ -40,6 +40,7 @@ class MainPrograms:
         self._clockwork = clockwork
         self._programs_of = programs_of
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stdins: dict[str, asyncio.StreamReader] = {}
         clockwork.heard.append(self._hear)
 
     def check(self, container: Container, plan: Plan) -> Plan:
@@ -56,12 +57,17 @@ class MainPrograms:
         )
         return replace(plan, start_fails=StartFails(text))
 
+    def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
+        """What its main program reads, None if nothing does."""
+        return self._stdins.get(container.id)
+
     def _hear(self, news: News) -> None:
         if news.kind == pb.CONTAINER_STARTED_EVENT:
             container = self._core.containers.get(news.object_id)
             if container is not None and container.plan.runs is not None:
                 self._start(container)
         elif news.kind != pb.CONTAINER_CREATED_EVENT:
+            self._stdins.pop(news.object_id, None)
             task = self._tasks.pop(news.object_id, None)
             if task is not None:
                 task.cancel()
@@ -74,6 +80,9 @@ class MainPrograms:
         if program is None or container.state is not State.RUNNING:
             return  # nothing to run: it idles until somebody ends it
         container.on_stop_signal = invocation.stop.set
+        if container.config.stdin:
+            stdin = self._stdins[container.id] = asyncio.StreamReader()
+            invocation = replace(invocation, stdin=stdin)
         task = asyncio.get_running_loop().create_task(self._play(container, program, invocation))
         self._tasks[container.id] = task
 

@@ -12,7 +12,8 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.errors import CriError
+from fakecri.errors import CriError, unknown
+from fakecri.lookup import shown
 from fakecri.objects import Container, LogLine
 from simtime import format_rfc3339
 
@@ -39,6 +40,26 @@ def require_short_labels(labels: Mapping[str, str]) -> None:
                 "failed to create containerd container: create container failed validation: "
                 "containers.Labels: label key and value greater than maximum size (4096 bytes), "
                 f"key: {key[:64]}: invalid argument",
+            )
+
+
+def require_possible(config: pb.ContainerConfig) -> None:
+    """A group without a user, and a recursive read-only mount that is not read-only and private,
+    are refused, as the contract says (CRI-054)."""
+    security = config.linux.security_context
+    if security.HasField("run_as_group") and not (
+        security.HasField("run_as_user") or security.run_as_username
+    ):
+        group = security.run_as_group.value
+        raise unknown(
+            f'failed to generate user string: user group "{group}" is specified without user'
+        )
+    for mount in config.mounts:
+        private = mount.propagation == pb.PROPAGATION_PRIVATE
+        if mount.recursive_read_only and not (mount.readonly and private):
+            what = "private propagation" if mount.readonly else "a read-only mount"
+            raise unknown(
+                f'failed to mount "{shown(mount.container_path)}": recursive read-only needs {what}'
             )
 
 

@@ -46,6 +46,9 @@ class Runtime(Protocol):
     def subject_of(self, container: Container) -> Subject:
         """What rules match a container by."""
 
+    def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
+        """What the main process of a container reads, None if nothing does."""
+
 
 @dataclass(slots=True)
 class Channels:
@@ -207,9 +210,9 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
 
 
 async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
-    """Print what the container writes from now on; what the caller types goes nowhere."""
+    """Print what the container writes from now on; what the caller types goes to its program."""
     seen = len(container.log)
-    swallow = asyncio.create_task(_swallow(run.stdin))
+    typing = asyncio.create_task(_pour(run.stdin, runtime.stdin_of(container), container))
     try:
         with runtime.changes() as changed:
             while True:
@@ -223,16 +226,22 @@ async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -
                     await changed.wait()
                     changed.clear()
     finally:
-        await stop(swallow)
+        await stop(typing)
 
 
 def _lives(runtime: Runtime, container: Container) -> bool:
     return container.state is State.RUNNING and container.id in runtime.core.containers
 
 
-async def _swallow(reader: asyncio.StreamReader) -> None:
-    while await reader.read(PIECE_BYTES):
-        pass
+async def _pour(
+    typed: asyncio.StreamReader, stdin: asyncio.StreamReader | None, container: Container
+) -> None:
+    """Into the main program, or nowhere; its input ends with the first caller's if it says so."""
+    while data := await typed.read(PIECE_BYTES):
+        if stdin is not None:
+            stdin.feed_data(data)
+    if stdin is not None and container.config.stdin_once:
+        stdin.feed_eof()
 
 
 async def _while_running(

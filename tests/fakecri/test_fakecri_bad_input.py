@@ -111,6 +111,17 @@ def nothing(request: Any) -> None:
 NO_METADATA = "sandbox config must include metadata"
 TOO_LONG = "label key and value greater than maximum size (4096 bytes), key: k: invalid argument"
 
+
+def _security(request: Any) -> Any:
+    return request.config.linux.security_context
+
+
+SHARED_MOUNT = cri.Mount(
+    container_path="/x",
+    readonly=True,
+    recursive_read_only=True,
+    propagation=cri.PROPAGATION_BIDIRECTIONAL,
+)
 REFUSED: list[tuple[str, Make, str, str]] = [
     # missing parts
     ("run without config", of_run(None), "UNKNOWN", NO_METADATA),
@@ -138,6 +149,24 @@ REFUSED: list[tuple[str, Make, str, str]] = [
         of_create(nothing, image=""),
         "UNKNOWN",
         'failed to resolve image "": ambiguous digest string',
+    ),
+    (
+        "create with a group and no user",
+        of_create(lambda r: _security(r).run_as_group.CopyFrom(cri.Int64Value(value=7))),
+        "UNKNOWN",
+        'failed to generate user string: user group "7" is specified without user',
+    ),
+    (
+        "create with a recursive read-only mount that is not read-only",  # CRI-054
+        of_create(nothing, mounts=[cri.Mount(container_path="/x", recursive_read_only=True)]),
+        "UNKNOWN",
+        'failed to mount "/x": recursive read-only needs a read-only mount',
+    ),
+    (
+        "create with a recursive read-only mount that others see",  # CRI-054
+        of_create(nothing, mounts=[SHARED_MOUNT]),
+        "UNKNOWN",
+        'failed to mount "/x": recursive read-only needs private propagation',
     ),
     (
         "create of an unknown image",

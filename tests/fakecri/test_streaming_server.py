@@ -17,7 +17,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 import fakecri
-from fakecri import CriError, FakeCRI, prints, replies
+from fakecri import CriError, FakeCRI, prints, replies, runs
 from fakecri.streaming import spdy
 from fakecri.streaming.commands import Invocation
 from simtime import ManualLoop
@@ -33,7 +33,7 @@ class Node:
     sandbox: str = ""
     container: str = ""
 
-    async def start(self, pod: str = "web") -> None:
+    async def start(self, pod: str = "web", **fields: Any) -> None:
         metadata = cri.PodSandboxMetadata(name=pod, namespace="default", uid=pod)
         config = cri.PodSandboxConfig(metadata=metadata)
         answer: Any = await self.fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
@@ -42,6 +42,7 @@ class Node:
             metadata=cri.ContainerMetadata(name="c"),
             image=cri.ImageSpec(image="localhost/busybox:1"),
             envs=[cri.KeyValue(key="A", value=b"1")],
+            **fields,
         )
         create = cri.CreateContainerRequest(
             pod_sandbox_id=self.sandbox, config=wanted, sandbox_config=config
@@ -547,6 +548,19 @@ async def test_attach_can_talk_to_the_test(node: Node) -> None:
         await socket.send_bytes(bytes((255, 0)))
         found = await channels_of(socket)
     assert found[1] == b"HELLO\n"
+
+
+async def test_attach_talks_to_a_main_process_that_the_fake_runs() -> None:
+    node = Node(FakeCRI())
+    node.fake.behaves(runs())
+    await node.start(command=["sh"], stdin=True, stdin_once=True)
+    url = await node.attach(stdin=True, stdout=True)
+    async with websocket(url, "v5.channel.k8s.io") as socket:
+        await socket.send_bytes(b"\0echo hello; exit 4\n")
+        found = await channels_of(socket)
+    assert found[1] == b"hello\n"
+    assert node.fake.container().exit_code == 4
+    await node.fake.stop_streaming()
 
 
 # -- port-forward ----------------------------------------------------------------------------------

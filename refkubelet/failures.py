@@ -1,12 +1,19 @@
 """How a loop that must go on tells that one round of it failed.
 
-What must never happen: an exception of one pod, container or call ends a part of the kubelet.
-Cancellation is no failure: catch `Exception`, which lets it pass.
+What must never happen: an exception of one pod, container or call ends a part of the kubelet; a
+trouble that lasts fills the log. Cancellation is no failure: catch `Exception`, which lets it pass.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.model.duration import format_duration
+from simtime import Clock
+
+REMIND_S: Final = 60.0
 
 
 def log_failure(
@@ -18,3 +25,52 @@ def log_failure(
         log.warning("%s: %s", what, error)
     else:
         log.error("%s: unexpected error", what, exc_info=error)
+
+
+@dataclass(slots=True)
+class _Trouble:
+    what: str
+    since_s: float
+    told_s: float
+    times: int = 1
+
+
+class Complaints:
+    """Tells of a trouble when it begins, once a minute while it lasts, and when it is over."""
+
+    def __init__(self, log: logging.Logger, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._troubles: dict[str, _Trouble] = {}
+
+    def failed(
+        self, what: str, error: Exception, *expected: type[Exception], key: str = ""
+    ) -> None:
+        """As `log_failure`, but not each time. `key` names the trouble, if `what` does not."""
+        times = self.again(what, key)
+        if times is not None:
+            log_failure(self._log, what + times, error, *expected)
+
+    def again(self, what: str, key: str = "") -> str | None:
+        """Count it. None: that was told less than a minute ago; else what to add to the message,
+        nothing the first time."""
+        now_s = self._clock.monotonic_s()
+        trouble = self._troubles.get(key or what)
+        if trouble is None:
+            self._troubles[key or what] = _Trouble(what, now_s, now_s)
+            return ""
+        trouble.times += 1
+        if now_s - trouble.told_s < REMIND_S:
+            return None
+        trouble.told_s = now_s
+        return f" ({self._so_far(trouble)})"
+
+    def over(self, key: str) -> None:
+        """It worked; nothing is told if it failed only once before."""
+        trouble = self._troubles.pop(key, None) if self._troubles else None
+        if trouble is not None and trouble.times > 1:
+            self._log.info("%s: no longer, after %s", trouble.what, self._so_far(trouble))
+
+    def _so_far(self, trouble: _Trouble) -> str:
+        lasted_s = round(self._clock.monotonic_s() - trouble.since_s)
+        return f"{trouble.times} times in {format_duration(lasted_s)}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.apiclient import ApiError
+from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.model.objects import Pod, full_name, uid
 from refkubelet.pod_workers.records import (
@@ -34,9 +35,11 @@ from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod
 from refkubelet.status.manager import StatusManager
 from refkubelet.worker_steps import RUNTIME_POD_GRACE_S
+from simtime import Clock
 
 log = logging.getLogger(__name__)
 
+PUT_OFF = "housekeeping is put off"
 AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
 
 
@@ -56,6 +59,7 @@ class CleanableProbes(Protocol):
 class CleanupDeps:
     """What housekeeping works with; pod directories are `root_dir/pods/<uid>`."""
 
+    clock: Clock
     pods: PodManager
     workers: PodWorkers
     handlers: PodHandlers
@@ -72,6 +76,7 @@ class Housekeeping:
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
         self._pods_dir = str(deps.root_dir / "pods")
+        self._complaints = Complaints(log, deps.clock)
 
     async def run(self) -> None:
         """One round of LIFE-015; an error of the runtime's list ends it early."""
@@ -81,8 +86,9 @@ class Housekeeping:
         try:
             running = await deps.runtime.get_pods(all_states=False)
         except CriCallError as error:
-            log.warning("housekeeping is put off: %s", error)
+            self._complaints.failed(PUT_OFF, error, CriCallError)
             return
+        self._complaints.over(PUT_OFF)
         deps.probes.cleanup_pods([u for u, w in working.items() if w.state in AT_WORK])
         deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
         self._remove_orphan_directories(wanted, running)

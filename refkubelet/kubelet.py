@@ -226,6 +226,7 @@ class Kubelet:
         )
         self.housekeeping = Housekeeping(
             CleanupDeps(
+                deps.clock,
                 self.pods,
                 self.workers,
                 self.handlers,

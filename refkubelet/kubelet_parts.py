@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.manager import EvictionConfig
-from refkubelet.failures import log_failure
+from refkubelet.failures import Complaints
 from refkubelet.runtime.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.dns import read_resolv_conf
@@ -29,6 +29,7 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 CONTAINER_GC_PERIOD_S: Final = 60.0
+SILENT: Final = "the runtime does not say how it is"
 
 
 class WatchedRuntime(Protocol):
@@ -46,6 +47,7 @@ class RuntimeWatch:
         self._state = state
         self._clock = clock
         self._name: str | None = None
+        self._complaints = Complaints(log, clock)
         self.ready = asyncio.Event()
 
     def runtime_name(self) -> str:
@@ -64,8 +66,9 @@ class RuntimeWatch:
                 self._name = (await self._runtime.version()).runtime_name
             self._state.observe(await self._runtime.runtime_status())
         except Exception as error:
-            log_failure(log, "the runtime does not say how it is", error, CriCallError)
+            self._complaints.failed(SILENT, error, CriCallError)
             return
+        self._complaints.over(SILENT)
         if self._state.seen_ready:
             self.ready.set()
 

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, Generic, TypeVar
 
 from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.failures import Complaints
 from simtime import Clock, Rng
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+LOST: Final = "following the API server"
 BACKOFF_S: Final = 0.8
 BACKOFF_MAX_S: Final = 30.0
 SHORT_WATCH_S: Final = 1.0  # a watch that ends sooner without an event counts as a failure
@@ -42,6 +44,7 @@ class Reflector(Generic[T]):
         self._objects: dict[str, T] = {}
         self._version = ""
         self._failures = 0
+        self._complaints = Complaints(log, clock)
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -56,7 +59,7 @@ class Reflector(Generic[T]):
                     continue
             except ApiError as e:
                 listed = listed and e.status not in (0, 410)
-                log.warning("following the API server: %s", e)
+                self._complaints.failed(LOST, e, ApiError)
             await self._clock.sleep(self._backoff_s())
 
     async def _list_once(self) -> None:
@@ -64,6 +67,7 @@ class Reflector(Generic[T]):
         self._objects = {_uid(item): item for item in found.items}
         self._version = found.resource_version
         self._failures = 0
+        self._complaints.over(LOST)
         await self._on_change(tuple(self._objects.values()))
 
     async def _watch_once(self) -> bool:
@@ -72,6 +76,7 @@ class Reflector(Generic[T]):
         told = False
         async for event in self._watch(self._version):
             told = True
+            self._complaints.over(LOST)
             self._version = _version(event.object) or self._version
             if event.type == "BOOKMARK":
                 continue

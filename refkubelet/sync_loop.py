@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.inputs import Inputs, Ticker
 from refkubelet.pleg.compute import PodLifecycleEvent
@@ -30,6 +31,7 @@ SYNC_PERIOD_S: Final = 1.0
 HOUSEKEEPING_PERIOD_S: Final = 2.0
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 5.0
+STANDS_STILL: Final = "skipping pod synchronization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class SyncLoop:
         self._deps = deps
         self._seen = seen
         self.entered_s: float | None = None
+        self._complaints = Complaints(log, deps.clock)
         queues = deps.queues
         random = deps.rng.stream("sync loop")
         self._inputs = Inputs(
@@ -110,9 +113,12 @@ class SyncLoop:
         """Stand still while the runtime is in trouble (LIFE-006, NODE-051)."""
         wait_s = FIRST_WAIT_S
         while (error := self._deps.runtime_errors()) is not None:
-            log.info("skipping pod synchronization: %s", error)
+            times = self._complaints.again(STANDS_STILL)
+            if times is not None:
+                log.info("%s%s: %s", STANDS_STILL, times, error)
             await self._deps.clock.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+        self._complaints.over(STANDS_STILL)
 
     async def _handle(self, name: str, item: Any) -> None:
         try:

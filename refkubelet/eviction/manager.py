@@ -38,14 +38,17 @@ from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations, observe
 from refkubelet.eviction.thresholds import MEMORY, SIGNALS, Threshold, parse_thresholds
 from refkubelet.eviction.usage import PodUsage, usage_by_pod, usage_on_disk
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_critical, uid
 from refkubelet.node.machine import Machine
+from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
 from simtime import Clock
 
 log = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 10.0  # EVIC-050
+BLIND: Final = "eviction manager: cannot look at the node"
 CLEANUP_POLL_S: Final = 1.0  # EVIC-051
 CLEANUP_LIMIT_S: Final = 30.0
 Reclaim = Callable[[], Awaitable[None]]
@@ -130,6 +133,7 @@ class EvictionManager:
         self._memory = CycleMemory()
         self._conditions: tuple[str, ...] = ()
         self._dedicated_image_fs: bool | None = None
+        self._complaints = Complaints(log, deps.clock)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -152,7 +156,9 @@ class EvictionManager:
             try:
                 evicted = await self.synchronize()
             except Exception as error:
-                log.warning("eviction manager: cannot look at the node: %s", error)
+                self._complaints.failed(BLIND, error, CriCallError)
+            else:
+                self._complaints.over(BLIND)
             if evicted:
                 await self._wait_for_cleanup(evicted)
             else:

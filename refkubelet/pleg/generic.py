@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from refkubelet.failures import log_failure
+from refkubelet.failures import Complaints
 from refkubelet.model.duration import format_duration
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
@@ -83,6 +83,7 @@ class GenericPLEG:
         self._relist_s: float | None = None
         self._due_s = 0.0
         self._hurried = False
+        self._complaints = Complaints(log, clock)
 
     async def run(self) -> None:
         """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
@@ -92,7 +93,7 @@ class GenericPLEG:
             wait_s = 0.0 if self._hurried else self._options.relist_period_s
             self._due_s = self._clock.monotonic_s() + wait_s
             while (uid := await self._next_request()) is not None:
-                await self._guarded(f"relist of pod {uid}", self.relist_pod(uid))
+                await self._guarded("relist of a pod", self.relist_pod(uid))
 
     def hurry(self, options: PlegOptions | None = None) -> None:
         """Relist everything at once; `options`: and go on with these."""
@@ -106,7 +107,9 @@ class GenericPLEG:
         try:
             await step
         except Exception as error:
-            log_failure(log, f"{what} failed", error, CriCallError)
+            self._complaints.failed(what, error, CriCallError)
+        else:
+            self._complaints.over(what)
 
     def healthy(self) -> str | None:
         """None, or why the PLEG is unhealthy (PLEG-201)."""
@@ -175,6 +178,7 @@ class GenericPLEG:
         the cache knows a newer one (PLEG-302)."""
         if pod is None:
             self._cache.delete(uid)
+            self._complaints.over(uid)
             return True
         if self._options.evented:
             stamp_s = self._cache.stamp_s()
@@ -182,10 +186,11 @@ class GenericPLEG:
             status = await self._runtime.status_of(pod)
         except Exception as error:
             what = f"cannot read the status of pod {pod.name}_{pod.namespace}"
-            log_failure(log, what, error, CriCallError)
+            self._complaints.failed(what, error, CriCallError, key=uid)
             empty = RuntimePodStatus(uid, pod.name, pod.namespace)
             self._cache.set(uid, empty, error, stamp_s)
             return False
+        self._complaints.over(uid)
         return self._cache.set(uid, self._cache.with_kept_ips(status), None, stamp_s)
 
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:

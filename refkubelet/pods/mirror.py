@@ -111,4 +111,8 @@ class MirrorClient:
                     return
             await self.create_mirror(pod)
         except (ApiError, MirrorError) as e:
-            log.warning("mirror of %s: %s", full_name(pod), e)
+            # After a restart the static pod may be synced before its mirror has been heard of.
+            exists = isinstance(e, ApiError) and e.conflict and mirror is None
+            log.log(
+                logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e
+            )

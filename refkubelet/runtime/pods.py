@@ -140,5 +140,6 @@ def _names(
 
 
 def _first_created(pod: RuntimePod) -> tuple[int, str]:
-    oldest = (*pod.sandboxes[-1:], *pod.containers[-1:])
-    return min(item.created_at_ns for item in oldest), pod.uid
+    oldest = [s.created_at_ns for s in pod.sandboxes[-1:]]
+    oldest += [c.created_at_ns for c in pod.containers[-1:]]
+    return min(oldest), pod.uid

@@ -1,0 +1,90 @@
+"""A trouble that lasts is told when it begins, once a minute, and when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from node_world import Node, manifest, on_node
+
+from refkubelet.failures import REMIND_S, Complaints
+from simtime import VirtualLoop, run_virtual
+
+log = logging.getLogger("refkubelet.test")
+
+
+def virtual(body: Callable[[Complaints], Awaitable[None]]) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        await body(Complaints(log, loop.clock))
+
+    run_virtual(main)
+
+
+def test_it_is_told_at_once_and_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def body(complaints: Complaints) -> None:
+        for _ in range(2 * int(REMIND_S) + 1):
+            complaints.failed("the roof", OSError("leaks"), OSError)
+            await asyncio.sleep(1)
+        complaints.over("the roof")
+        complaints.over("the roof")
+
+    virtual(body)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the roof: leaks",
+        "the roof (61 times in 1m0s): leaks",
+        "the roof (121 times in 2m0s): leaks",
+        "the roof: no longer, after 121 times in 2m1s",
+    ]
+
+
+def test_once_is_told_once_and_troubles_are_kept_apart(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def body(complaints: Complaints) -> None:
+        complaints.failed("a pod", OSError("no"), OSError, key="1")
+        complaints.failed("a pod", OSError("no"), OSError, key="2")
+        complaints.over("1")
+        complaints.failed("a bug", ZeroDivisionError(), OSError)
+
+    virtual(body)
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert told == [
+        ("WARNING", "a pod: no"),
+        ("WARNING", "a pod: no"),
+        ("ERROR", "a bug: unexpected error"),
+    ]
+
+
+def test_a_runtime_that_is_away_for_two_minutes_leaves_a_short_log_NODE_051(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.clock.sleep(5)
+        caplog.clear()
+        node.cri.crash()
+        await node.clock.sleep(120)
+
+    on_node(body, tmp_path)
+    assert 3 <= len(caplog.records) <= 15
+
+
+def test_a_restart_with_a_static_pod_complains_of_nothing_MIRR_026(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.clock.sleep(5)
+        caplog.clear()
+        await node.restart()
+        await node.clock.sleep(5)
+
+    on_node(body, tmp_path, api=True)
+    assert [r.getMessage() for r in caplog.records if r.name.endswith("mirror")] == []

@@ -31,9 +31,9 @@ kind: KubeletConfiguration
 failCgroupV1: false
 failSwapOn: false
 """
-STARTS = 7
-"""Starts at 0, 0, 10, 30, 70, 150 and 310 s and later (BACK-001, BACK-011)."""
-CRASH_LOOP_END_S = 310.0
+CRASH_LOOP_S = 310.0
+"""Starts at 0, 0, 10, 30, 70 and 150 s and later; the next is due from here on (BACK-001,
+BACK-011)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +94,17 @@ async def measured(
 
 
 async def crash_loop(directory: Path) -> Result:
-    """Until the seventh start."""
+    """Five restarts, and the wait for the sixth."""
     node = FakeNode()
     cri = FakeCRI(virtual_clock(), node=node)
     cri.behaves(exits(1), container="main")
 
-    async def seventh_start(_: Kubelet) -> str:
-        await asyncio.sleep(CRASH_LOOP_END_S)
-        while cri.count("StartContainer") < STARTS:  # noqa: ASYNC110 - nobody tells us
-            await asyncio.sleep(5)
+    async def the_end(_: Kubelet) -> str:
+        await asyncio.sleep(CRASH_LOOP_S)
         times = ", ".join(f"{at:.0f}" for at in cri.times_s("StartContainer"))
         return f"{cri.count()} calls; starts at {times} s"
 
-    return await measured(directory, cri, node, seventh_start)
+    return await measured(directory, cri, node, the_end)
 
 
 def in_fresh_directory(
@@ -129,10 +127,9 @@ def once() -> Result:
 def rows(runs: int = 10) -> list[Row]:
     """The best of `runs` runs counts."""
     best = min((once() for _ in range(runs)), key=lambda result: result.took_s)
-    assert best.virtual_s >= CRASH_LOOP_END_S, f"ended at {best.virtual_s} s of kubelet time"
     cpu = f"CPU {best.cpu_s * 1000:.1f} ms"
-    remark = f"{cpu}; {best.virtual_s:.0f} s of kubelet time, {best.seen}"
-    return [Row("crash loop to its 7th start", best.took_s * 1000, "ms", 50, remark)]
+    what = f"{best.virtual_s:.0f} s of a crash loop"
+    return [Row(what, best.took_s * 1000, "ms", 50, f"{cpu}; {best.seen}")]
 
 
 if __name__ == "__main__":

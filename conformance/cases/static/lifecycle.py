@@ -1,10 +1,12 @@
 """Static pods over time: edits, removals, and a kubelet that was away."""
 
+from criapi.v1 import api_pb2 as cri
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import ignores_term, runs
+from conformance.harness.workload import exits, ignores_term, runs
 from conformance.registry import Feature, conformance
 
 STATUS, RESTART = Feature.STATUS, Feature.RESTART
@@ -122,3 +124,50 @@ async def a_removed_static_pod_leaves_the_list_of_pods(node: Node) -> None:
         within_s=limits.STOP_S + limits.HOUSEKEEPING_S,
         what="web left /pods",
     )
+
+
+async def finished_job(node: Node) -> None:
+    """A static pod that is over: its container ran once and exited with 0."""
+    job = pod("job", container("main", exits(0)), restartPolicy="Never")
+    await node.apply_static(job)
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded" and node.count("StopPodSandbox", pod="job"),
+        within_s=limits.START_S + limits.STOP_S,
+        what="phase Succeeded and the sandbox stopped",
+    )
+
+
+@conformance(id="static-finished-stays", rules=["MIRR-007", "LIFE-206"], needs=[STATUS, RESTART])
+async def a_finished_static_pod_is_found_finished(node: Node) -> None:
+    """After a restart of the kubelet the dead containers say that the pod is over: it stays so."""
+    await finished_job(node)
+    before = node.count("CreateContainer")
+    await node.restart_kubelet()
+    await node.run_until(
+        lambda: node.phase("job") == "Succeeded", within_s=limits.START_S, what="Succeeded again"
+    )
+    await node.run_for(limits.NOTICE_S + limits.HOUSEKEEPING_S)
+    expect_equal(node, node.count("CreateContainer"), before, "containers made")
+    expect_equal(node, node.phase("job"), "Succeeded", "phase")
+
+
+@conformance(id="static-finished-forgotten", rules=["MIRR-007"], needs=[STATUS, RESTART])
+async def a_finished_static_pod_without_traces_runs_again(node: Node) -> None:
+    """When nothing of it is left in the runtime a restarted kubelet runs the pod from scratch."""
+    await finished_job(node)
+    await node.stop_kubelet()
+    gone = {c.request.container_id for c in node.calls("StartContainer", pod="job")}
+    for container_id in sorted(gone):
+        await node.cri.call(
+            "RemoveContainer", cri.RemoveContainerRequest(container_id=container_id)
+        )
+    sandbox = node.calls("RunPodSandbox", pod="job")[0].response.pod_sandbox_id
+    await node.cri.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox))
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="job") == 2,
+        within_s=limits.START_S,
+        what="a second run",
+    )
+    second = node.calls("RunPodSandbox", pod="job")[1]
+    expect_equal(node, second.attempt, 0, "attempt of the new sandbox")

@@ -1,8 +1,9 @@
 """Whether a call costs the same however many containers there are, and a list what it lists.
 
 Every method of both services is called on fakes with 100, 1,000 and 10,000 containers, one pod
-each, turn by turn: what slows the machine down slows down all three. A time is the median of all
-rounds, of the few rounds of lists the best; in-process, the recorder included.
+each, turn by turn: what slows the machine down slows down all three. A time is processor time, so
+that a long call is not charged for what interrupts it: the median of all rounds, of the few rounds
+of lists the best. In-process, the recorder included.
 
 python benchmarks/scaling.py    prints the table of all methods
 """
@@ -53,14 +54,14 @@ class Subject:
         method = METHODS[what.partition(" ")[0]]
         request = method.request_type(**fields)
         answer = None
-        began = time.perf_counter()
+        began = time.thread_time()
         if method.streams:
             async with aclosing(self.cri.stream(method.name, request)) as answers:
                 async for _ in answers:
                     pass
         else:
             answer = await self.cri.call(method.name, request)
-        self.note(what, time.perf_counter() - began)
+        self.note(what, time.thread_time() - began)
         return answer
 
     def note(self, what: str, took_s: float) -> None:
@@ -122,13 +123,13 @@ async def an_event(subject: Subject) -> None:
     """GetContainerEvents: subscribe, a sandbox comes, its event is here."""
     subject.number += 1
     run = pb.RunPodSandboxRequest(config=sandbox_config(subject.number))
-    began = time.perf_counter()
+    began = time.thread_time()
     async with aclosing(subject.cri.stream("GetContainerEvents", pb.GetEventsRequest())) as events:
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
         made = await subject.cri.call("RunPodSandbox", run)
         await waiting
-    subject.note("GetContainerEvents", time.perf_counter() - began)
+    subject.note("GetContainerEvents", time.thread_time() - began)
     remove = pb.RemovePodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)
     await subject.cri.call("RemovePodSandbox", remove)
 

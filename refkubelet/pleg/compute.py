@@ -81,13 +81,13 @@ def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLi
     `None`: the pod is not in that listing. Rules: PLEG-002..004. Upstream:
     pkg/kubelet/pleg/generic.go: computeEvents.
     """
-    if old is new:
+    pod = old if old is not None else new
+    if pod is None or old is new:
         return []  # an unchanged list gives the same objects again
     before, after = _states(old), _states(new)
-    uid = (old or new or RuntimePod("", "", "")).uid
     ids = [*before, *(i for i in after if i not in before)]
     return [
-        PodLifecycleEvent(uid, event, i)
+        PodLifecycleEvent(pod.uid, event, i)
         for i in ids
         for event in transition(
             before.get(i, PlegState.NON_EXISTENT), after.get(i, PlegState.NON_EXISTENT)

@@ -1,8 +1,8 @@
 """The phase of a pod, from the statuses of its containers (LIFE-160..166): pure.
 
-How it works: the statuses are counted once (`_Counts`), then the rows of the table are tried in
-order. What must never happen: a pod leaves Failed or Succeeded (`settled_phase` holds that), or a
-missing status is taken for a finished container.
+How it works: the statuses are looked through once (`_Seen`), then the rows of the table are tried
+in order. What must never happen: a pod leaves Failed or Succeeded (`settled_phase` holds that), or
+a missing status is taken for a finished container.
 Upstream: pkg/kubelet/kubelet_pods.go: getPhase.
 """
 
@@ -28,16 +28,18 @@ TERMINAL: Final = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
-class _Counts:
-    init_failed: int = 0  # plain init containers that failed for good
-    init_pending: int = 0  # plain init containers that run or never ran
-    sidecars_pending: int = 0  # sidecars that are not started
-    running: int = 0  # sidecars and regular containers
-    waiting: int = 0  # sidecars and regular containers that never ran
-    unknown: int = 0  # sidecars and regular containers without a usable status
-    stopped: int = 0  # regular containers
-    succeeded: int = 0  # regular containers, terminated with exit 0
-    restartable: int = 0  # stopped regular containers that will run again
+class _Seen:
+    """Whether the pod has any such container."""
+
+    init_failed: bool = False  # plain init containers that failed for good
+    init_pending: bool = False  # plain init containers that run or never ran
+    sidecars_pending: bool = False  # sidecars that are not started
+    running: bool = False  # sidecars and regular containers
+    waiting: bool = False  # sidecars and regular containers that never ran
+    unknown: bool = False  # sidecars and regular containers without a usable status
+    stopped: bool = False  # regular containers
+    not_succeeded: bool = False  # stopped regular containers, unless terminated with exit 0
+    restartable: bool = False  # stopped regular containers that will run again
 
 
 def is_terminal(phase: str | None) -> bool:
@@ -58,27 +60,24 @@ def pod_phase(
     `has_regular_record`: the current READY sandbox has a record of a regular container, so a
     sidecar that starts again does not send the pod back to Pending (LIFE-161).
     """
-    counts = _count(pod, {status.name: status for status in statuses})
-    if counts.init_failed:
+    seen = _look(pod, {status.name: status for status in statuses})
+    if seen.init_failed:
         return "Failed"  # LIFE-160
-    if counts.init_pending or (counts.sidecars_pending and not has_regular_record):
+    if seen.init_pending or (seen.sidecars_pending and not has_regular_record):
         return "Pending"  # LIFE-161
-    if counts.waiting:
+    if seen.waiting:
         return "Pending"  # LIFE-161
-    if counts.running and not counts.unknown:
+    if seen.running and not seen.unknown:
         return "Running"  # LIFE-162
-    if counts.stopped and not counts.running and not counts.unknown:
-        return _stopped_phase(pod, counts, pod_is_terminal)
+    if seen.stopped and not seen.running and not seen.unknown:
+        return _stopped_phase(pod, seen, pod_is_terminal)
     return "Pending"  # LIFE-165
 
 
-def _stopped_phase(pod: Pod, counts: _Counts, pod_is_terminal: bool) -> Phase:
-    all_succeeded = counts.succeeded == counts.stopped
-    if pod_is_terminal and not is_static(pod):
-        return "Succeeded" if all_succeeded else "Failed"  # LIFE-163
-    if counts.restartable:
+def _stopped_phase(pod: Pod, seen: _Seen, pod_is_terminal: bool) -> Phase:
+    if seen.restartable and (is_static(pod) or not pod_is_terminal):
         return "Running"  # LIFE-164
-    return "Succeeded" if all_succeeded else "Failed"
+    return "Failed" if seen.not_succeeded else "Succeeded"  # LIFE-163, LIFE-164
 
 
 def settled_phase(computed: str, cached: str | None, from_api: str | None) -> str:
@@ -91,19 +90,19 @@ def settled_phase(computed: str, cached: str | None, from_api: str | None) -> st
     return computed
 
 
-def _count(pod: Pod, statuses: Mapping[str, ContainerStatus]) -> _Counts:
-    counts = _Counts()
+def _look(pod: Pod, statuses: Mapping[str, ContainerStatus]) -> _Seen:
+    seen = _Seen()
     if pod.spec is None:
-        return counts
+        return seen
     for container in pod.spec.initContainers or ():
         status = statuses.get(container.name)
         if is_sidecar(container):
-            _count_sidecar(counts, status)
+            _look_at_sidecar(seen, status)
         else:
-            _count_init(counts, container, status, pod)
+            _look_at_init(seen, container, status, pod)
     for container in pod.spec.containers:
-        _count_regular(counts, container, statuses.get(container.name), pod)
-    return counts
+        _look_at_regular(seen, container, statuses.get(container.name), pod)
+    return seen
 
 
 def _last_exit(status: ContainerStatus) -> ContainerStateTerminated | None:
@@ -119,47 +118,43 @@ def _runs_again(container: Container, pod: Pod, exited: ContainerStateTerminated
     return ended_to_restart(exited) or container_should_restart(container, pod, exited.exitCode)
 
 
-def _count_init(
-    counts: _Counts, container: Container, status: ContainerStatus | None, pod: Pod
+def _look_at_init(
+    seen: _Seen, container: Container, status: ContainerStatus | None, pod: Pod
 ) -> None:
     exited = _last_exit(status) if status is not None else None
     if exited is None:
-        counts.init_pending += 1
+        seen.init_pending = True
     elif exited.exitCode != 0 and not _runs_again(container, pod, exited):
-        counts.init_failed += 1
+        seen.init_failed = True
 
 
-def _count_sidecar(counts: _Counts, status: ContainerStatus | None) -> None:
-    state = status.state if status is not None else None
-    if status is None or state is None:
-        counts.unknown += 1
-    elif state.running is not None:
-        counts.running += 1
-        counts.sidecars_pending += not status.started
-    elif state.waiting is not None:
+def _look_at_sidecar(seen: _Seen, status: ContainerStatus | None) -> None:
+    if status is None or status.state is None:
+        seen.unknown = True
+    elif status.state.running is not None:
+        seen.running = True
+        seen.sidecars_pending |= not status.started
+    elif status.state.waiting is not None:
         if _last_exit(status) is None:
-            counts.sidecars_pending += 1
-            counts.waiting += 1
-    elif state.terminated is None:
-        counts.sidecars_pending += 1
-        counts.unknown += 1
+            seen.sidecars_pending = seen.waiting = True
+    elif status.state.terminated is None:
+        seen.sidecars_pending = seen.unknown = True
 
 
-def _count_regular(
-    counts: _Counts, container: Container, status: ContainerStatus | None, pod: Pod
+def _look_at_regular(
+    seen: _Seen, container: Container, status: ContainerStatus | None, pod: Pod
 ) -> None:
-    state = status.state if status is not None else None
-    if status is None or state is None:
-        counts.unknown += 1
+    if status is None or status.state is None:
+        seen.unknown = True
         return
     exited = _last_exit(status)
-    if state.running is not None:
-        counts.running += 1
+    if status.state.running is not None:
+        seen.running = True
     elif exited is not None:
-        counts.stopped += 1
-        counts.succeeded += state.terminated is not None and exited.exitCode == 0
-        counts.restartable += _runs_again(container, pod, exited)
-    elif state.waiting is not None:
-        counts.waiting += 1
+        seen.stopped = True
+        seen.not_succeeded |= status.state.terminated is None or exited.exitCode != 0
+        seen.restartable |= _runs_again(container, pod, exited)
+    elif status.state.waiting is not None:
+        seen.waiting = True
     else:
-        counts.unknown += 1
+        seen.unknown = True

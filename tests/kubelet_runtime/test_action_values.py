@@ -1,0 +1,193 @@
+"""Every value that the decisions about containers give back, not only their drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from runtime_doubles import Probes, make_pod, record, sandbox, status
+
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.actions import compute_pod_actions
+from refkubelet.runtime.backoff import restart_key
+from refkubelet.runtime.grace import container_grace_s, rest_after, stop_timeout_s
+from refkubelet.runtime.pod_actions import ContainerKill, KillReason, PodActions
+
+SIDE = {"name": "s", "restartPolicy": "Always"}
+UNKNOWN_INIT = 'Init container is in "unknown" state, try killing it before restart'
+UNKNOWN = 'Container is in "unknown" state, try killing it before restart'
+
+
+def test_a_sidecar_in_an_unknown_state_is_killed_and_started_again_LIFE_120() -> None:
+    pod = make_pod(init=(SIDE,))
+    actions = compute_pod_actions(pod, status(record(pod, "s", "unknown")), Probes())
+    wanted = ContainerKill("s-0", "s", KillReason.UNKNOWN_STATE, UNKNOWN_INIT)
+    assert actions.kills == (wanted,)
+    assert [c.name for c in actions.init_to_start] == ["s"]
+    assert (actions.kill_pod, actions.containers_to_start) == (False, ())
+
+
+@pytest.mark.parametrize(
+    ("policy", "killed_pod"), [("Always", False), ("OnFailure", False), ("Never", True)]
+)
+def test_a_plain_init_container_in_an_unknown_state_LIFE_120(policy: str, killed_pod: bool) -> None:
+    pod = make_pod(init=({"name": "i"},), policy=policy)
+    actions = compute_pod_actions(pod, status(record(pod, "i", "unknown")), Probes())
+    assert actions.kill_pod is killed_pod
+    if not killed_pod:
+        wanted = ContainerKill("i-0", "i", KillReason.UNKNOWN_STATE, UNKNOWN_INIT)
+        assert actions.kills == (wanted,)
+        assert [c.name for c in actions.init_to_start] == ["i"]
+
+
+def test_a_regular_container_in_an_unknown_state_LIFE_114() -> None:
+    pod = make_pod("a")
+    actions = compute_pod_actions(pod, status(record(pod, "a", "unknown")), Probes())
+    assert actions.kills == (ContainerKill("a-0", "a", KillReason.UNKNOWN_STATE, UNKNOWN),)
+    assert [c.name for c in actions.containers_to_start] == ["a"]
+
+
+@pytest.mark.parametrize("kind", ["liveness", "startup"])
+@pytest.mark.parametrize("state", ["running"])
+def test_a_failed_sidecar_is_killed_with_its_own_words_PROBE_035(kind: str, state: str) -> None:
+    probe = {"startupProbe": {"exec": {"command": ["true"]}}} if kind == "startup" else {}
+    pod = make_pod(init=(SIDE | probe,))
+    probes = Probes(**{kind: {"s-0": ProbeResult.FAILURE}})
+    actions = compute_pod_actions(pod, status(record(pod, "s", state)), probes)
+    reason = KillReason.LIVENESS if kind == "liveness" else KillReason.STARTUP
+    told = f"Init container s failed {kind} probe"
+    assert actions.kills == (ContainerKill("s-0", "s", reason, told),)
+    assert "s" in [c.name for c in actions.init_to_start]
+
+
+def test_a_changed_sidecar_is_killed_with_its_own_words_LIFE_121() -> None:
+    pod = make_pod("a", init=(SIDE,))
+    state = status(record(pod, "s", hash="other"), record(pod, "a"))
+    actions = compute_pod_actions(pod, state, Probes())
+    told = "Init container s definition changed"
+    assert actions.kills == (ContainerKill("s-0", "s", KillReason.DEFINITION_CHANGED, told),)
+    assert [c.name for c in actions.init_to_start] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "own", "suffix"),
+    [
+        ("Always", {}, ", will be restarted"),
+        ("Never", {}, ""),
+        ("Never", {"restartPolicy": "Always"}, ", will be restarted"),
+        ("Always", {"restartPolicy": "Never"}, ""),
+    ],
+)
+def test_a_container_with_a_failed_probe_LIFE_115_BACK_103(
+    policy: str, own: dict[str, Any], suffix: str
+) -> None:
+    pod = make_pod({"name": "a"} | own, "b", policy=policy)
+    probes = Probes(liveness={"a-0": ProbeResult.FAILURE})
+    actions = compute_pod_actions(pod, status(record(pod, "a"), record(pod, "b")), probes)
+    told = f"Container a failed liveness probe{suffix}"
+    assert actions == PodActions(
+        sandbox_id="s0",
+        attempt=0,
+        kills=(ContainerKill("a-0", "a", KillReason.LIVENESS, told),),
+        containers_to_start=tuple(c for c in _containers(pod) if c.name == "a" and suffix),
+    )
+
+
+def test_a_healthy_pod_needs_nothing_LIFE_104() -> None:
+    pod = make_pod("a", "b")
+    state = status(record(pod, "a"), record(pod, "b"), sandboxes=(sandbox(2),))
+    assert compute_pod_actions(pod, state, Probes()) == PodActions(sandbox_id="s2", attempt=2)
+
+
+def test_a_pod_whose_work_is_done_is_killed_whole_LIFE_117() -> None:
+    pod = make_pod("a", policy="Never", init=(SIDE,))
+    state = status(record(pod, "s"), record(pod, "a", "exited"))
+    actions = compute_pod_actions(pod, state, Probes())
+    assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)
+
+
+def test_a_lost_sandbox_tells_its_id_and_the_next_attempt_LIFE_101() -> None:
+    pod = make_pod("a")
+    state = status(record(pod, "a", "exited", 1), sandboxes=(sandbox(4, ready=False),))
+    assert compute_pod_actions(pod, state, Probes()) == PodActions(
+        kill_pod=True,
+        create_sandbox=True,
+        attempt=5,
+        sandbox_changed_event=True,
+        containers_to_start=tuple(_containers(pod)),
+    )
+
+
+def _containers(pod: Any) -> list[Any]:
+    return list(pod.spec.containers)
+
+
+# Grace
+
+
+PROBED = {
+    "name": "a",
+    "livenessProbe": {"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 11},
+    "startupProbe": {"exec": {"command": ["x"]}, "terminationGracePeriodSeconds": 12},
+}
+
+
+@pytest.mark.parametrize(
+    ("reason", "with_container", "wanted"),
+    [
+        (KillReason.LIVENESS, True, 11),
+        (KillReason.STARTUP, True, 12),
+        (KillReason.DEFINITION_CHANGED, True, 30),
+        (KillReason.UNKNOWN_STATE, True, 30),
+        (None, True, 30),
+        (KillReason.LIVENESS, False, 30),
+        (KillReason.STARTUP, False, 30),
+    ],
+)
+def test_the_grace_of_a_kill_PROBE_037_LIFE_143(
+    reason: KillReason | None, with_container: bool, wanted: int
+) -> None:
+    pod = make_pod(PROBED, terminationGracePeriodSeconds=30)
+    container = _containers(pod)[0] if with_container else None
+    assert container_grace_s(pod, container, reason) == wanted
+    deleted = make_pod(PROBED, meta={"deletionGracePeriodSeconds": 7})
+    assert container_grace_s(deleted, container, reason) == 7
+
+
+@pytest.mark.parametrize("kind", ["livenessProbe", "startupProbe"])
+def test_a_probe_without_its_own_grace_leaves_the_pods_PROBE_037(kind: str) -> None:
+    reason = KillReason.LIVENESS if kind == "livenessProbe" else KillReason.STARTUP
+    pod = make_pod({"name": "a", kind: {}}, terminationGracePeriodSeconds=9)
+    assert container_grace_s(pod, _containers(pod)[0], reason) == 9
+    assert container_grace_s(make_pod("a"), None, reason) == 2
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "wanted"), [(0.0, 10), (0.999, 10), (1.0, 9), (1.9999999999, 8), (2.001, 8)]
+)
+def test_only_whole_seconds_are_taken_off_LIFE_143(elapsed_s: float, wanted: int) -> None:
+    assert rest_after(10, elapsed_s) == wanted
+    assert [stop_timeout_s(rest) for rest in (1, 2, 3)] == [2, 2, 3]
+
+
+# Back-off keys
+
+
+def test_what_a_restart_back_off_belongs_to_BACK_005() -> None:
+    def key(meta: dict[str, Any] | None = None, **container: Any) -> str:
+        pod = make_pod({"name": "a"} | container, meta=meta)
+        return restart_key(pod, _containers(pod)[0])
+
+    one = key()
+    assert one == key()
+    assert key(resources={"limits": {"cpu": "1"}}) == key(resources={"limits": {"cpu": "1"}})
+    others = [
+        key({"name": "other"}),
+        key({"namespace": "other"}),
+        key({"uid": "other"}),
+        key(name="b"),
+        key(image="other"),
+        key(resources={"limits": {"cpu": "1"}}),
+        key(resources={"limits": {"cpu": "2"}}),
+    ]
+    assert len({one, *others}) == len(others) + 1

@@ -1,0 +1,202 @@
+"""Phase and conditions, value by value: what is kept, what is set anew, what is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any
+
+import pytest
+
+from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus, decode_pod
+from refkubelet.status.conditions import ready_condition, with_readiness
+from refkubelet.status.phase import pod_phase
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def pod(*names: str, gates: tuple[str, ...] = (), policy: str = "Always") -> Pod:
+    """Names beginning with `s` are sidecars, with `i` plain init containers."""
+    inits = [{"name": n} for n in names if n[0] in "is"]
+    for one in inits:
+        if one["name"][0] == "s":
+            one["restartPolicy"] = "Always"
+    return decode_pod(
+        {
+            "metadata": {"name": "web", "namespace": "n", "uid": "u"},
+            "spec": {
+                "restartPolicy": policy,
+                "initContainers": inits,
+                "containers": [{"name": n} for n in names if n[0] not in "is"],
+                "readinessGates": [{"conditionType": gate} for gate in gates],
+            },
+        }
+    )
+
+
+def one(name: str, *, ready: bool = True) -> ContainerStatus:
+    return ContainerStatus(name=name, ready=ready, image="", imageID="", restartCount=0)
+
+
+def condition(kind: str, status: str, generation: int | None = None) -> PodCondition:
+    return PodCondition(
+        type=kind, status=status, observedGeneration=generation, lastTransitionTime=THEN
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "ready", "kept"),
+    [("True", True, THEN), ("False", True, None), ("True", False, None), ("False", False, THEN)],
+)
+def test_a_probe_result_keeps_the_time_of_an_equal_condition_STAT_009_PROBE_033(
+    before: str, ready: bool, kept: datetime | None
+) -> None:
+    old = [condition("Mine", "True", 1), condition("Ready", before, 7)]
+    status = PodStatus(conditions=old, containerStatuses=[one("a", ready=ready)])
+    mine, fresh, added = with_readiness(pod("a"), status).conditions or ()
+    assert mine is old[0]
+    word = "True" if ready else "False"
+    assert (fresh.type, fresh.status, fresh.lastTransitionTime) == ("Ready", word, kept)
+    assert fresh.observedGeneration == 7
+    assert (added.type, added.status, added.lastTransitionTime) == ("ContainersReady", word, None)
+
+
+def test_a_probe_result_does_not_pass_a_closed_gate_LIFE_182() -> None:
+    def ready(gate: str) -> PodCondition:
+        old = [condition("Ready", "False"), condition("ContainersReady", "False")]
+        status = PodStatus(
+            conditions=[*old, condition("my/gate", gate)], containerStatuses=[one("a")]
+        )
+        return (with_readiness(pod("a", gates=("my/gate",)), status).conditions or [])[0]
+
+    assert ready("True").status == "True"
+    assert (ready("False").status, ready("False").reason) == ("False", "ReadinessGatesNotReady")
+    assert ready("Unknown").message == (
+        'the status of pod readiness gate "my/gate" is not "True", but Unknown'
+    )
+
+
+def test_gates_are_told_together_LIFE_182() -> None:
+    status = PodStatus(containerStatuses=[one("a")])
+    found = ready_condition(
+        pod("a", gates=("x", "y", "z")),
+        status,
+        [condition("y", "True"), condition("z", "False")],
+    )
+    assert found == PodCondition(
+        type="Ready",
+        status="False",
+        reason="ReadinessGatesNotReady",
+        message='corresponding condition of pod readiness gate "x" does not exist., '
+        'the status of pod readiness gate "z" is not "True", but False',
+    )
+
+
+# The phase over every pair of states
+
+RUNNING: dict[str, Any] = {"state": {"running": {}}, "started": True}
+UNSTARTED: dict[str, Any] = {"state": {"running": {}}, "started": False}
+OK: dict[str, Any] = {"state": {"terminated": {"exitCode": 0}}}
+BAD: dict[str, Any] = {"state": {"terminated": {"exitCode": 3}}}
+NEW: dict[str, Any] = {"state": {"waiting": {}}}
+BACKOFF: dict[str, Any] = {"state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 3}}}
+BACKOFF_OK: dict[str, Any] = {"state": {"waiting": {}}, "lastState": OK["state"]}
+EMPTY: dict[str, Any] = {"state": {}}
+STATES = {
+    "running": RUNNING,
+    "unstarted": UNSTARTED,
+    "ok": OK,
+    "bad": BAD,
+    "new": NEW,
+    "backoff": BACKOFF,
+    "backoff ok": BACKOFF_OK,
+    "empty": EMPTY,
+    "none": None,
+}
+
+
+def statuses(**told: dict[str, Any] | None) -> list[ContainerStatus]:
+    common = {"image": "", "imageID": "", "ready": False, "restartCount": 0}
+    rows = [{**common, "name": name, **row} for name, row in told.items() if row is not None]
+    found = decode_pod({"metadata": {}, "status": {"containerStatuses": rows}}).status
+    return list((found.containerStatuses if found else None) or ())
+
+
+def expected(policy: str, first: str, second: str, *, sidecar: bool, terminal: bool) -> str:
+    """LIFE-160..165 said another way, for a pod of two regular containers, or one and a sidecar."""
+    pair = (first, second)
+    alive = ("running", "unstarted")
+    if "new" in pair:
+        return "Pending"
+    unknown = ("empty", "none")
+    if any(state in unknown for state in pair):
+        return "Pending"
+    if any(state in alive for state in pair):
+        return "Running"
+    ended = (second,) if sidecar else pair
+    if not terminal and any(_again(policy, state) for state in ended):
+        return "Running"
+    return "Succeeded" if all(state == "ok" for state in ended) else "Failed"
+
+
+def _again(policy: str, state: str) -> bool:
+    failed = state in ("bad", "backoff")
+    return policy == "Always" or (policy == "OnFailure" and failed)
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+def test_the_phase_of_every_pair_of_states_LIFE_160_to_165(
+    policy: str, terminal: bool, sidecar: bool
+) -> None:
+    """LIFE-161..165."""
+    names = ("s", "b") if sidecar else ("a", "b")
+    for first, second in product(STATES, repeat=2):
+        told = {names[0]: STATES[first], names[1]: STATES[second]}
+        found = pod_phase(pod(*names, policy=policy), statuses(**told), pod_is_terminal=terminal)
+        wanted = expected(policy, first, second, sidecar=sidecar, terminal=terminal)
+        assert found == wanted, (first, second)
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        ("running", "Running"),
+        ("ok", "Failed"),
+        ("unstarted", "Pending"),
+        ("new", "Pending"),
+        ("empty", "Pending"),
+        ("none", "Pending"),
+        ("backoff", "Failed"),
+    ],
+)
+def test_a_sidecar_that_has_not_started_holds_the_pod_back_LIFE_161(
+    state: str, wanted: str
+) -> None:
+    """Only as long as no regular container was created in this sandbox."""
+    told = statuses(s=STATES[state], b=BAD)
+    found = pod_phase(pod("s", "b", policy="Never"), told, has_regular_record=False)
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("policy", "state", "wanted"),
+    [
+        ("Never", "bad", "Failed"),
+        ("Never", "backoff", "Failed"),
+        ("Never", "ok", "Running"),
+        ("Never", "backoff ok", "Running"),
+        ("OnFailure", "bad", "Running"),
+        ("Always", "bad", "Running"),
+        ("Never", "running", "Pending"),
+        ("Never", "new", "Pending"),
+        ("Never", "empty", "Pending"),
+        ("Never", "none", "Pending"),
+    ],
+)
+def test_a_plain_init_container_beside_a_running_one_LIFE_160_LIFE_161(
+    policy: str, state: str, wanted: str
+) -> None:
+    told = statuses(i=STATES[state], b=RUNNING)
+    assert pod_phase(pod("i", "b", policy=policy), told) == wanted

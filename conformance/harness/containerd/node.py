@@ -219,7 +219,11 @@ class ContainerdNode:
         recipes.append(pause_recipe(self._busybox(), PAUSE_IMAGE))
         archive = image_archive(recipes, self.architecture)
         (self.shared / "images.tar").write_bytes(archive)
-        self._ctr("images", "import", f"{SHARED_DIR}/images.tar")
+        load = ("images", "import", f"{SHARED_DIR}/images.tar")
+        try:
+            self._ctr(*load)
+        except NodeError:  # seen once on 1.7.24, just started: "image might be filtered out"
+            self._ctr(*load)
 
     def busybox_image(self, tag: str) -> ImageRecipe:
         """An image like those of `load_images`, to be made elsewhere; after `load_images`."""

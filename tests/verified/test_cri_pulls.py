@@ -1,0 +1,172 @@
+"""What a pull meets, on the fake and on a real containerd with a real registry (CRI-090..097).
+
+Codes and texts must be equal, but for the two that containerd words by version: what a refused
+login says, and the address behind a refused connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness.registry import PASSWORD, USER, FakeRegistry, Registry
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+
+LOGIN = cri.AuthConfig(username=USER, password=PASSWORD)
+
+
+@dataclass(frozen=True)
+class Side:
+    """A runtime, and the registry that it pulls from."""
+
+    target: Any
+    registry: Registry
+    version: str = ""
+    """containerd's; "" for the fake, which speaks as 1.6 does."""
+
+    async def pull(self, image: str, auth: Any = None) -> str:
+        request = cri.PullImageRequest(image=cri.ImageSpec(image=image), auth=auth)
+        answer = await self.target.call("PullImage", request, timeout_s=60)
+        return str(answer.image_ref)
+
+    async def refused(self, image: str, auth: Any = None) -> tuple[str, str]:
+        """Code and text, in the words of 1.6."""
+        with pytest.raises(grpc.RpcError) as failure:
+            await self.pull(image, auth)
+        text = (failure.value.details() or "").replace(
+            "failed to resolve image:", f'failed to resolve reference "{image}":'
+        )
+        return failure.value.code().name, text
+
+    async def status(self, image: str) -> Any:
+        request = cri.ImageStatusRequest(image=cri.ImageSpec(image=image))
+        return (await self.target.call("ImageStatus", request, timeout_s=10)).image
+
+
+@pytest_asyncio.fixture(
+    scope="module",
+    loop_scope="module",
+    params=["fake", pytest.param("real", marks=pytest.mark.real)],
+)
+async def side(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Side]:
+    if request.param == "fake":
+        from fakecri import FakeCRI
+
+        registry = FakeRegistry()
+        await registry.add("app:1")
+        yield Side(FakeCRI(registry=registry), registry)
+        return
+    if os.environ.get("REFKUBELET_CONTAINERD") != "1":
+        pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
+    from conformance.harness.containerd import start_containerd
+    from conformance.harness.containerd.registry import NodeRegistries
+    from fakecri.server import GrpcUpstream
+
+    workdir = tmp_path_factory.mktemp("p")
+    async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:
+        real = await NodeRegistries(node).make()
+        await real.add("app:1")
+        yield Side(upstream, real, node.version)
+
+
+def unresolved(image: str, why: str) -> str:
+    return (
+        f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {why}'
+    )
+
+
+async def test_a_pull_answers_with_the_image_id_CRI_092_CRI_093(side: Side) -> None:
+    """Also when it is there, and under another name: then it is one image with both."""
+    first, second = (
+        f"{host}/app:1" for host in (side.registry.open_host, side.registry.closed_host)
+    )
+    image_id = await side.pull(first)
+    assert re.fullmatch(r"sha256:[0-9a-f]{64}", image_id)
+    assert await side.pull(first) == await side.pull(second, LOGIN) == image_id
+    image = await side.status(first)
+    assert image.id == image_id
+    assert sorted(image.repo_tags) == sorted([first, second])
+    assert image.size > 0
+
+
+@pytest.mark.parametrize("name", ["app:2", "nothing:1"])
+async def test_an_unknown_image_CRI_096(side: Side, name: str) -> None:
+    image = f"{side.registry.open_host}/{name}"
+    text = unresolved(image, f"{image}: not found")
+    assert await side.refused(image) == ("NOT_FOUND", text)
+    behind = f"{side.registry.closed_host}/{name}"
+    text = unresolved(behind, f"{behind}: not found")
+    assert await side.refused(behind, LOGIN) == ("NOT_FOUND", text)
+
+
+@pytest.mark.parametrize(
+    "auth", [None, cri.AuthConfig(username=USER, password="guess")], ids=["nobody", "wrong"]
+)
+@pytest.mark.parametrize("name", ["app:1", "nothing:1"])
+async def test_a_refused_login_CRI_096(side: Side, name: str, auth: Any) -> None:
+    """It does not tell whether the image is there."""
+    image = f"{side.registry.closed_host}/{name}"
+    code, text = await side.refused(image, auth)
+    assert code == "UNKNOWN"
+    assert text.startswith(unresolved(image, ""))
+    if side.version.startswith("1.6") or not side.version:
+        host = r"\S+" if side.version else side.registry.closed_host
+        why = rf"pulling from host {host} failed with status code \[manifests 1\]: 401 Unauthorized"
+    elif auth is None:
+        why = "pull access denied, repository does not exist or may require authorization: .*"
+    else:
+        why = r"unexpected status from HEAD request to \S+: 401 Unauthorized"
+    assert re.fullmatch(why, text.removeprefix(unresolved(image, ""))), text
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        LOGIN,
+        cri.AuthConfig(auth=base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()),
+    ],
+    ids=["password", "auth"],
+)
+async def test_a_login_in_either_form_CRI_097(side: Side, auth: Any) -> None:
+    assert await side.pull(f"{side.registry.closed_host}/app:1", auth)
+
+
+async def test_a_login_that_nobody_asked_for_CRI_097(side: Side) -> None:
+    bad = cri.AuthConfig(auth="###")
+    assert await side.pull(f"{side.registry.open_host}/app:1", bad)
+    code, text = await side.refused(f"{side.registry.closed_host}/app:1", bad)
+    assert code == "UNKNOWN"
+    assert text.endswith(": illegal base64 data at input byte 0")
+
+
+async def test_an_upper_case_path_CRI_090(side: Side) -> None:
+    image = f"{side.registry.open_host}/App:1"
+    why = "invalid reference format: repository name must be lowercase"
+    code, text = await side.refused(image)
+    assert code == "UNKNOWN"
+    named = text.replace("repository name (App) must", "repository name must")  # 1.7 and newer
+    assert named == f'failed to parse image reference "{image}": {why}'
+
+
+async def test_an_outage_and_its_end_CRI_096(side: Side) -> None:
+    image = f"{side.registry.open_host}/late:1"
+    await side.registry.stop()
+    code, text = await side.refused(image)
+    assert code == "UNKNOWN"
+    assert text.startswith(unresolved(image, 'failed to do request: Head "http'))
+    assert text.endswith(": connect: connection refused")
+    await side.registry.start()
+    await side.registry.add("late:1")
+    assert await side.pull(image)

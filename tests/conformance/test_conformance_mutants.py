@@ -9,6 +9,7 @@ from conformance.harness.environment import Choice
 from conformance.harness.results import Outcome
 from conformance.harness.run import run_virtual_case
 from conformance.registry import load_cases
+from refkubelet.runtime.image_records import Verdict
 
 CASES = {case.id: case for case in load_cases()}
 
@@ -18,7 +19,7 @@ def always(value: Any) -> Callable[..., Any]:
 
 
 MUTANTS: dict[str, tuple[str, Any, str]] = {
-    "back-off begins at 5 s": ("refkubelet.runtime.backoff.INITIAL_DELAY_S", 5.0, "backoff-series"),
+    "back-off begins at 5 s": ("refkubelet.kubelet_parts.INITIAL_DELAY_S", 5.0, "backoff-series"),
     "back-off for ever in force": (
         "refkubelet.runtime.backoff.expired", always(False), "backoff-reset",
     ),
@@ -52,6 +53,34 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
     ),
     "evictions give half a minute": (
         "refkubelet.eviction.kill.HARD_GRACE_S", 30, "evict-hard",
+    ),
+    "pulls are never backed off": (
+        "refkubelet.runtime.images.BackoffTable.wait_until", always(None), "pull-back-off-series",
+    ),
+    "the pull back-off is one for all pods": (
+        "refkubelet.runtime.images.image_key", lambda pod_uid, image: image, "pull-back-off-shared",
+    ),
+    "logins go to every registry": (
+        "refkubelet.runtime.image_keyring.covers", always(True), "pull-secret-of-another-host",
+    ),
+    "whoever asks may use what is there": (
+        "refkubelet.runtime.image_access.ImageAccess.must_pull", always(False),
+        "image-not-for-everyone",
+    ),
+    "nobody may use what another pulled": (
+        "refkubelet.runtime.image_access.verify", always(Verdict(must_pull=True)),
+        "image-for-the-same-secret",
+    ),
+    "pull records are not written": (
+        "refkubelet.runtime.image_record_files.PullRecordFiles.write", always(None),
+        "image-records-stay",
+    ),
+    "the rate of pulls has no effect": (
+        "refkubelet.runtime.image_pulls.ImagePuller._take_token", always(None), "pull-rate",
+    ),
+    "the runtime's reasons are not told apart": (
+        "refkubelet.runtime.images.classify", lambda image, error: ("ErrImagePull", error),
+        "registry-unavailable",
     ),
     "housekeeping once a minute": (
         "refkubelet.sync_loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",

@@ -144,7 +144,8 @@ def _trap(run: Run) -> str:
 
 
 def _timeline(run: Run) -> Sequence[str]:
-    """Sleeps between the instants at which something happens. `wait` lets a trap run at once."""
+    """What happens at the start, then what happens later, in the background so that a container
+    goes on while it stops, and the end. `wait` lets a trap run at once."""
     steps: list[tuple[float, str]] = []
     if run.prints:
         steps += [(at_s, f"echo {shlex.quote(run.prints)}") for at_s in run.prints_at_s]
@@ -155,12 +156,20 @@ def _timeline(run: Run) -> Sequence[str]:
     for port in run.ports:
         steps += _port_steps(port)
     end_s = FOREVER_S if run.exit_after_s is None else run.exit_after_s
-    # Files that should appear only after the end are never reached: the exit comes first.
-    steps = sorted([*steps, (end_s, f"exit {run.exit_code}")], key=lambda step: step[0])
+    lines = [what for at_s, what in steps if at_s <= 0]
+    later = sorted((s for s in steps if 0 < s[0] < end_s), key=lambda step: step[0])
+    if later:
+        lines += ["(", *_one_after_the_other(later), ") &"]
+    if end_s > 0:
+        lines.append(f"sleep {end_s:g} & wait $!")
+    return [*lines, f"exit {run.exit_code}"]
+
+
+def _one_after_the_other(steps: Sequence[tuple[float, str]]) -> Sequence[str]:
     lines, now_s = [], 0.0
     for at_s, what in steps:
         if at_s > now_s:
-            lines.append(f"sleep {at_s - now_s:g} & wait $!")
+            lines.append(f"sleep {at_s - now_s:g}")
             now_s = at_s
         lines.append(what)
     return lines

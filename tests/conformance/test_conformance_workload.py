@@ -1,7 +1,10 @@
 """The shell rendering of declared workloads, run by a real shell."""
 
+import http.client
+import os
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 from conformance.harness.manifests import ExecProbe, container, hook, pod
 from conformance.harness.workload import (
     Flag,
+    Port,
     Run,
     Workload,
     exits,
@@ -63,6 +67,54 @@ def test_flags_come_and_go(tmp_path: Path) -> None:
     gone = Workload((Run(exit_code=0, exit_after_s=0.3, flags=(Flag(str(path), 0, 0.1),)),))
     assert run(shell("main", gone)) == 0
     assert not path.exists()
+
+
+def test_flags_come_and_go_while_it_stops(tmp_path: Path) -> None:
+    flag = Flag(str(tmp_path / "flag"), 0, 0.3)
+    work = Workload((Run(stop_takes_s=0.4, flags=(flag,)),))
+    assert run(shell("main", work), term_after_s=0.1) == 0
+    assert not (tmp_path / "flag").exists()
+
+
+@pytest.mark.skipif(shutil.which("busybox") is None, reason="needs busybox")
+def test_ports_are_served(tmp_path: Path) -> None:
+    number = free_port()
+    redirects = (("/away", "http://other/"),)
+    port = Port(number, status=204, then_s=1.0, then_status=503, redirects=redirects)
+    work = Workload((Run(exit_after_s=30.0, ports=(port,)),))
+    script = (
+        shell("main", work).replace("nc -ll", "busybox nc -ll").replace("/tmp/", f"{tmp_path}/")
+    )
+    process = subprocess.Popen([SH, "-c", script], start_new_session=True)
+    try:
+        seen = {until(number, "/x", 204), until(number, "/away?x", 302), until(number, "/x", 503)}
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert seen == {204, 302, 503}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def until(port: int, path: str, wanted: int) -> int:
+    """Ask again and again for `path`; the status, as soon as it is the wanted one."""
+    status = 0
+    for _ in range(500):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            status = connection.getresponse().status
+        except (ConnectionError, http.client.HTTPException):
+            status = 0
+        finally:
+            connection.close()
+        if status == wanted:
+            break
+        subprocess.run(["sleep", "0.02"], check=True)
+    return status
 
 
 def test_a_late_flag_does_not_delay_the_exit(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def test_the_shell_block_of_the_page_runs(tmp_path: Path) -> None:
     session = next(block for block in blocks("sh") if "fakecri serve" in block)
     script = session if shutil.which("curl") else re.sub("^curl.*\n", "", session, flags=re.M)
     output = run(tmp_path, "sh", "-euc", script)
-    assert "3: CreateContainer (anything) hangs (0 hits)" in output
+    assert "5: CreateContainer (anything) hangs (0 hits)" in output
+    assert "fakecri serve: never hit: port 80 of pods (pod='shop')" in output
 
 
 def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
@@ -86,15 +87,18 @@ def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
 
     (tmp_path / "page.yaml").write_text(blocks("yaml")[0])
     script = load_script(tmp_path / "page.yaml")
-    assert (len(script.behaviors), len(script.faults)) == (2, 2)
+    assert (len(script.behaviors), len(script.faults), len(script.forwards)) == (3, 2, 1)
 
 
-def test_the_page_has_every_fault_and_route() -> None:
+def test_the_page_has_every_behaviour_fault_and_route() -> None:
+    from fakecri.behavior import KINDS
     from fakecri.control.api import ROUTES
     from fakecri.control.bodies import ACTIONS
     from fakecri.script import FAULTS
 
-    assert re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE) == list(FAULTS)
+    words = re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE)
+    assert words[: len(KINDS)] == list(KINDS)
+    assert words[len(KINDS) :] == list(FAULTS)
     for route in ROUTES[1:]:
         assert route.path.replace("{number}", "{id}") in PAGE
     assert all(f"`{action}`" in PAGE for action in ACTIONS)

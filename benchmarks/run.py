@@ -20,7 +20,7 @@ BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "crash_loop": ({"runs": 20}, {"runs": 3}),
     "relist": ({"rounds": 100}, {"rounds": 20}),
     "pod_starts": ({"runs": 3}, {"runs": 1}),
-    "start_up": ({"runs": 15}, {"runs": 2}),
+    "start_up": ({"runs": 15}, {"runs": 5}),
     "plugin_start": ({"tests": 20}, {"tests": 5}),
     "cri_calls": ({"number": 200}, {"number": 20}),
     "real_containerd": ({"rounds": 10}, {"rounds": 3}),

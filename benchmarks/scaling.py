@@ -56,7 +56,8 @@ class Subject:
         answer = None
         began = time.thread_time()
         if method.streams:
-            async with aclosing(self.cri.stream(method.name, request)) as answers:
+            stream: Any = self.cri.stream(method.name, request)
+            async with aclosing(stream) as answers:
                 async for _ in answers:
                     pass
         else:
@@ -124,10 +125,11 @@ async def an_event(subject: Subject) -> None:
     subject.number += 1
     run = pb.RunPodSandboxRequest(config=sandbox_config(subject.number))
     began = time.thread_time()
-    async with aclosing(subject.cri.stream("GetContainerEvents", pb.GetEventsRequest())) as events:
+    stream: Any = subject.cri.stream("GetContainerEvents", pb.GetEventsRequest())
+    async with aclosing(stream) as events:
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
-        made = await subject.cri.call("RunPodSandbox", run)
+        made: Any = await subject.cri.call("RunPodSandbox", run)
         await waiting
     subject.note("GetContainerEvents", time.thread_time() - began)
     remove = pb.RemovePodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)

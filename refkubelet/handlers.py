@@ -207,7 +207,9 @@ def _readiness_is_outdated(pod: Pod) -> bool:
         return False
     fresh = ready_condition(pod, pod.status, pod.status.conditions or [])
     known = find(pod.status, "Ready")
-    return known is None or known.status != fresh.status
+    if known is None:
+        return False
+    return (known.status, known.message or "") != (fresh.status, fresh.message or "")
 
 
 def _was_evicted(status: PodStatus | None) -> bool:

@@ -1,0 +1,1 @@
+"""What the kubelet writes into a pod's status, and what it leaves alone (STAT-, LIFE-160..205)."""

@@ -1,0 +1,211 @@
+"""The conditions of a pod: what they say, when they move, and whose they are."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import MISSING_IMAGE, OTHER_IMAGE, ExecProbe, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+
+API, FAULTS, RESTART = Feature.API, Feature.FAULTS, Feature.RESTART
+GATE = "example.com/gate"
+
+
+def status(node: Node, name: str = "web") -> dict[str, Any]:
+    """The pod's status at the API."""
+    return dict((node.api_pod(name) or {}).get("status") or {})
+
+
+def condition(node: Node, kind: str, name: str = "web") -> dict[str, Any]:
+    """The condition of that type at the API; {} when there is none."""
+    found = status(node, name).get("conditions") or []
+    return next((dict(c) for c in found if c["type"] == kind), {})
+
+
+def words(node: Node, kind: str) -> tuple[Any, Any, Any]:
+    """Status, reason and message of a condition."""
+    found = condition(node, kind)
+    return found.get("status"), found.get("reason"), found.get("message")
+
+
+async def until(node: Node, kind: str, wanted: str, within_s: float = limits.START_S) -> None:
+    """Run until the condition has that status at the API."""
+    await node.run_until(
+        lambda: condition(node, kind).get("status") == wanted,
+        within_s=within_s,
+        what=f"condition {kind}={wanted}",
+    )
+
+
+async def set_condition(node: Node, kind: str, value: str) -> None:
+    """Write a condition as some controller does: the others stay as they are."""
+    others = [c for c in status(node).get("conditions") or [] if c["type"] != kind]
+    patch = {"status": {"conditions": [*others, {"type": kind, "status": value}]}}
+    await node.patch_pod("web", patch, status=True)
+
+
+@conformance(id="ready-names-the-unready", rules=["STAT-040", "LIFE-183", "LIFE-182"], needs=[API])
+async def unready_containers_are_named(node: Node) -> None:
+    """Ready and ContainersReady are False as long as a container is not ready, and name it."""
+    probes = {"readiness": ExecProbe(from_s=5)}
+    await node.create_pod(pod("web", container("main"), container("late", probes=probes)))
+    await node.run_until(
+        lambda: "running" in node.api_container("web", "late").get("state", {}),
+        within_s=limits.START_S,
+        what="late runs",
+    )
+    wanted = ("False", "ContainersNotReady", "containers with unready status: [late]")
+    expect_equal(node, words(node, "ContainersReady"), wanted, "ContainersReady")
+    expect_equal(node, words(node, "Ready"), wanted, "Ready")
+    await until(node, "Ready", "True", 5 + limits.NOTICE_S)
+    expect_equal(node, words(node, "ContainersReady"), ("True", None, None), "ContainersReady")
+
+
+@conformance(id="readiness-gate", rules=["LIFE-182", "STAT-041", "LIFE-014"], needs=[API])
+async def a_readiness_gate_is_waited_for(node: Node) -> None:
+    """Ready follows the condition that a readiness gate names, as soon as somebody writes it."""
+    await node.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
+    await until(node, "ContainersReady", "True")
+    missing = f'corresponding condition of pod readiness gate "{GATE}" does not exist.'
+    wanted = ("False", "ReadinessGatesNotReady", missing)
+    expect_equal(node, words(node, "Ready"), wanted, "Ready without the condition")
+    await set_condition(node, GATE, "False")
+    await node.run_until(
+        lambda: "is not" in (condition(node, "Ready").get("message") or ""),
+        within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="another message of Ready",
+    )
+    message = f'the status of pod readiness gate "{GATE}" is not "True", but False'
+    expect_equal(node, condition(node, "Ready")["message"], message, "message of Ready")
+    await set_condition(node, GATE, "True")
+    await until(node, "Ready", "True", limits.NOTICE_S)
+    expect_equal(node, condition(node, GATE).get("status"), "True", "the gate's condition")
+
+
+@conformance(id="initialized-names-the-rest", rules=["LIFE-181", "STAT-042"], needs=[API])
+async def init_containers_that_are_not_done_are_named(node: Node) -> None:
+    """Initialized is False while init containers are not done, names them, and then stays True."""
+    init = [container("i1", exits(0, after_s=1)), container("i2", exits(0, after_s=3))]
+    await node.create_pod(pod("web", init=init))
+    await node.run_until(
+        lambda: "terminated" in node.api_container("web", "i1").get("state", {}),
+        within_s=1 + limits.START_S,
+        what="i1 has ended",
+    )
+    message = "containers with incomplete status: [i2]"
+    wanted = ("False", "ContainersNotInitialized", message)
+    expect_equal(node, words(node, "Initialized"), wanted, "Initialized")
+    await until(node, "Initialized", "True", 3 + limits.START_S)
+    await until(node, "Ready", "True")
+    expect_equal(node, words(node, "Initialized"), ("True", None, None), "Initialized")
+
+
+@conformance(id="sandbox-before-containers", rules=["STAT-043", "LIFE-180"], needs=[API, FAULTS])
+async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
+    """PodReadyToStartContainers turns True when the sandbox is there, before a container is."""
+    rule = node.on("CreateContainer", container="main").hangs()
+    await node.create_pod(pod("web"))
+    await until(node, "PodReadyToStartContainers", "True")
+    state = node.api_container("web", "main").get("state", {})
+    expect(node, "waiting" in state, "main still waits", state)
+    rule.release()
+    await until(node, "Ready", "True")
+
+
+@conformance(id="terminal-is-not-ready", rules=["STAT-028", "LIFE-183", "LIFE-190"], needs=[API])
+async def a_finished_pod_is_not_ready(node: Node) -> None:
+    """No status with a terminal phase is ever written with Ready or ContainersReady True."""
+    await node.create_pod(pod("web", container("main", exits(0, after_s=2)), restartPolicy="Never"))
+    await until(node, "Ready", "True")
+    await node.run_until(
+        lambda: node.api_phase("web") == "Succeeded", within_s=2 + limits.STOP_S, what="Succeeded"
+    )
+    for kind in ("Ready", "ContainersReady"):
+        expect_equal(node, words(node, kind)[:2], ("False", "PodCompleted"), kind)
+    expect_equal(node, words(node, "Initialized")[:2], ("True", "PodCompleted"), "Initialized")
+
+
+@conformance(id="transition-times-stay", rules=["STAT-004", "STAT-003"], needs=[API, RESTART])
+async def times_move_only_with_what_they_are_about(node: Node) -> None:
+    """startTime never changes, lastTransitionTime only with its condition's status: not when a
+    container is replaced, nor when the kubelet is restarted."""
+    await node.create_pod(pod("web", container("main"), container("other", exits(1, after_s=4))))
+    await until(node, "Ready", "True")
+    kinds = ("PodScheduled", "Initialized", "PodReadyToStartContainers")
+
+    def times() -> list[Any]:
+        found = [condition(node, kind).get("lastTransitionTime") for kind in kinds]
+        return [status(node).get("startTime"), *found]
+
+    before = times()
+    await node.run_until(
+        lambda: node.api_container("web", "other").get("restartCount") == 1,
+        within_s=4 + 2 * limits.NOTICE_S,
+        what="other was restarted",
+    )
+    expect_equal(node, times(), before, "times after a restart of a container")
+    await node.restart_kubelet()
+    await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
+    expect_equal(node, times(), before, "times after a restart of the kubelet")
+
+
+@conformance(id="foreign-condition-kept", rules=["STAT-026", "STAT-021", "LIFE-189"], needs=[API])
+async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> None:
+    """A condition that somebody else writes stays; one of the kubelet's own is put right."""
+    await node.create_pod(pod("web", container("main"), container("other", exits(1, after_s=6))))
+    await until(node, "Ready", "True")
+    await set_condition(node, "example.com/seen", "True")
+    await node.run_for(0.5)  # the next patch is made of what the API shows now
+    await set_condition(node, "PodScheduled", "False")
+    await until(node, "PodScheduled", "True", limits.STATUS_PASS_S + limits.NOTICE_S)
+    await node.run_until(
+        lambda: node.api_container("web", "other").get("restartCount") == 1,
+        within_s=6 + 2 * limits.NOTICE_S,
+        what="a later status",
+    )
+    expect_equal(
+        node, condition(node, "example.com/seen").get("status"), "True", "foreign condition"
+    )
+
+
+@conformance(id="observed-generation", rules=["STAT-005", "LIFE-176"], needs=[API])
+async def the_generation_that_was_seen_is_told(node: Node) -> None:
+    """observedGeneration of status and conditions follows metadata.generation."""
+    await node.create_pod(pod("web"))
+    await until(node, "Ready", "True")
+    expect_equal(node, status(node).get("observedGeneration"), 1, "observedGeneration at first")
+    changed = dict((node.api_pod("web") or {})["spec"]["containers"][0])
+    changed["image"] = OTHER_IMAGE
+    await node.patch_pod("web", {"spec": {"containers": [changed]}})
+    await node.run_until(
+        lambda: status(node).get("observedGeneration") == 2,
+        within_s=limits.START_S,
+        what="observedGeneration 2",
+    )
+    await until(node, "Ready", "True", 2 * limits.START_S)
+    seen = {c["type"]: c.get("observedGeneration") for c in status(node)["conditions"]}
+    expect_equal(node, set(seen.values()), {2}, "observedGeneration of the conditions")
+
+
+@conformance(id="default-waiting-reasons", rules=["LIFE-170", "LIFE-161"], needs=[API, FAULTS])
+async def a_container_that_was_never_made_waits(node: Node) -> None:
+    """Without a record a container waits: ContainerCreating, or PodInitializing in a pod that has
+    init containers."""
+    absent = container("i1", image=MISSING_IMAGE, imagePullPolicy="Never")
+    with node.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
+        await node.create_pod(pod("web"))
+        await node.create_pod(pod("init", init=[absent]))
+        await node.run_until(
+            lambda: (
+                status(node).get("containerStatuses")
+                and status(node, "init").get("containerStatuses")
+            ),
+            within_s=limits.START_S,
+            what="container statuses",
+        )
+        for name, reason in (("web", "ContainerCreating"), ("init", "PodInitializing")):
+            state = node.api_container(name, "main")["state"]
+            expect_equal(node, state, {"waiting": {"reason": reason}}, f"state of main in {name}")
+            expect_equal(node, node.api_phase(name), "Pending", f"phase of {name}")

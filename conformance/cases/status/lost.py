@@ -1,0 +1,175 @@
+"""Containers and pods that vanish: what the status says of them, and what it never forgets."""
+
+from typing import Any
+
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits, runs
+from conformance.registry import Feature, conformance
+
+API, FAULTS, RESTART = Feature.API, Feature.FAULTS, Feature.RESTART
+STATUS = Feature.STATUS
+
+
+def newest_id(node: Node, name: str) -> str:
+    """The id of the newest container of that name."""
+    return str(node.calls("StartContainer", container=name)[-1].request.container_id)
+
+
+async def remove(node: Node, container_id: str) -> None:
+    """Remove a container behind the kubelet's back, running or not."""
+    await node.cri.call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
+
+
+async def api_running(node: Node, name: str) -> None:
+    """Run until the API shows the pod as Running."""
+    await node.run_until(
+        lambda: node.api_phase(name) == "Running",
+        within_s=limits.START_S,
+        what=f"pod {name} Running at the API",
+    )
+
+
+@conformance(id="lost-container-restarts", rules=["LIFE-172", "BACK-020"], needs=[STATUS])
+async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> None:
+    """A container removed behind the kubelet's back is replaced; its end is told as unknown."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await remove(node, newest_id(node, "main"))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=2 * limits.NOTICE_S,
+        what="a second start of main",
+    )
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount") == 1,
+        within_s=limits.NOTICE_S,
+        what="restart count 1",
+    )
+    last = node.container("web", "main").get("lastState", {}).get("terminated", {})
+    seen = (last.get("exitCode"), last.get("reason"))
+    expect_equal(node, seen, (137, "ContainerStatusUnknown"), "how the lost one ended")
+
+
+@conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])
+async def an_exit_outlives_its_container(node: Node) -> None:
+    """When the dead container of a finished pod is removed, phase and exit code stay."""
+    job = pod("job", container("main", exits(3)), restartPolicy="Never")
+    await node.apply_static(job)
+    await node.run_until(lambda: node.phase("job") == "Failed", within_s=limits.START_S + 2)
+    await node.run_until(lambda: node.count("StopPodSandbox", pod="job"), within_s=limits.STOP_S)
+    await remove(node, newest_id(node, "main"))
+    await node.run_for(2 * limits.NOTICE_S)
+    ended: dict[str, Any] = node.container("job", "main")["state"].get("terminated", {})
+    expect_equal(node, ended.get("exitCode"), 3, "exit code")
+    expect_equal(node, node.phase("job"), "Failed", "phase")
+    expect_equal(node, node.count("CreateContainer", pod="job"), 1, "containers made")
+
+
+@conformance(id="deleted-before-start", rules=["LIFE-205", "STAT-010"], needs=[API])
+async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
+    """A pod that is deleted before its container ever started ends as Failed, 137, unknown."""
+    absent = container("main", image=MISSING_IMAGE, imagePullPolicy="Never")
+    plan = pod("web", absent, metadata={"finalizers": ["example.com/look"]})
+    await node.create_pod(plan)
+    await node.run_until(
+        lambda: node.events("ErrImageNeverPull", pod="web"), within_s=limits.START_S
+    )
+    await node.delete_pod("web", grace_s=2)
+    await node.run_until(
+        lambda: node.api_phase("web") == "Failed", within_s=2 + limits.STOP_S, what="Failed"
+    )
+    ended = node.api_container("web", "main")["state"].get("terminated", {})
+    seen = (ended.get("exitCode"), ended.get("reason"), ended.get("message"))
+    text = "The container could not be located when the pod was terminated"
+    expect_equal(node, seen, (137, "ContainerStatusUnknown", text), "how main ended")
+    await node.patch_pod("web", {"metadata": {"finalizers": None}})
+
+
+@conformance(id="force-deleted", rules=["LIFE-201", "STAT-024"], needs=[API])
+async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
+    """A force-deleted pod is stopped with the shortest grace; a new pod of that name starts
+    meanwhile, and never gets the status of the old one."""
+    await node.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
+    await api_running(node, "web")
+    old = (node.api_pod("web") or {})["metadata"]["uid"]
+    await node.delete_pod("web", grace_s=0)
+    await node.create_pod(pod("web", container("main"), grace_s=7))
+    await node.run_until(
+        lambda: (
+            node.count("RunPodSandbox", pod="web") == 2 and node.count("StopContainer", pod="web")
+        ),
+        within_s=limits.START_S,
+        what="a sandbox for the new pod, and the old one being stopped",
+    )
+    stop = node.calls("StopContainer", pod="web")[0]
+    expect_equal(node, (stop.uid, stop.request.timeout), (old, 2), "the stop of the old pod")
+    began = node.times_s("RunPodSandbox", pod="web")[1]
+    ended = node.ended_s(stop)
+    expect(node, ended < 0 or began < ended, "the new pod does not wait for the old", began)
+    await api_running(node, "web")
+    await node.run_for(4 + limits.STOP_S)
+    expect_equal(node, node.api_phase("web"), "Running", "phase of the new pod")
+    new = (node.api_pod("web") or {})["metadata"]["uid"]
+    patches = node.api_requests("PATCH", "/pods/web/status")
+    written = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
+    expect_equal(node, written, {old, new}, "UIDs that were written to")
+
+
+@conformance(id="gone-while-down", rules=["LIFE-203", "LIFE-072"], needs=[API, RESTART])
+async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
+    """What runs for a pod that is gone from the API is stopped with 2 s and without its hook."""
+    hooks = {"preStop": hook(takes_s=1)}
+    await node.create_pod(pod("web", container("main", hooks=hooks), grace_s=9))
+    await api_running(node, "web")
+    await node.stop_kubelet()
+    await node.delete_pod("web", grace_s=0)
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=limits.START_S + limits.STOP_S,
+        what="StopPodSandbox",
+    )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [2], "timeouts of StopContainer")
+    expect_equal(node, node.count("ExecSync", pod="web"), 0, "hooks run")
+
+
+@conformance(id="status-write-retried", rules=["STAT-023", "STAT-020", "STAT-001"], needs=[API])
+async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
+    """While the API server refuses statuses pods run on; then it gets the newest within 10 s."""
+    with node.api_fails("PATCH", "/pods/web/status"):
+        await node.create_pod(pod("web", container("main", exits(4, after_s=2))))
+        await node.run_until(
+            lambda: node.count("StartContainer", container="main") == 2,
+            within_s=2 + limits.START_S + limits.NOTICE_S,
+            what="a second start",
+        )
+        await node.run_for(limits.NOTICE_S)
+        expect_equal(node, node.api_phase("web"), "Pending", "phase while it cannot be written")
+    await node.run_until(
+        lambda: node.api_container("web", "main").get("restartCount", 0) >= 1,
+        within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
+        what="the newest status",
+    )
+    last = node.api_container("web", "main")["lastState"]["terminated"]
+    expect_equal(node, last["exitCode"], 4, "exit code of the run that nobody heard of")
+
+
+@conformance(id="termination-messages-share", rules=["STAT-006", "LIFE-145"], needs=[API])
+async def termination_messages_share_their_room(node: Node) -> None:
+    """Four containers with a message of 4000 bytes each: 3072 of each are kept."""
+    loud = [container(f"c{i}", exits(0, message=f"{i}" * 4000)) for i in range(4)]
+    await node.create_pod(pod("job", *loud, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
+    )
+    for i in range(4):
+        ended = node.api_container("job", f"c{i}")["state"]["terminated"]
+        expect_equal(node, len(ended["message"]), 3072, f"length of the message of c{i}")
+    names = [c["name"] for c in (node.api_pod("job") or {})["status"]["containerStatuses"]]
+    expect_equal(node, names, sorted(names), "order of the statuses")

@@ -18,7 +18,9 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from refkubelet.admission.handlers import AdmitHandler, operating_system
+from refkubelet.admission.node_fit import NodeView, fits_node, node_view
 from refkubelet.admission.resources import room_for
+from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.apiclient import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
@@ -308,9 +310,22 @@ class Kubelet:
         facts = self.deps.node_facts
         return (
             lambda pod, active: self.eviction.admit(pod),
+            sysctls_allowed(self.config.allowed_unsafe_sysctls),
             operating_system,
             room_for(facts.allocatable if facts else {"pods": self.config.max_pods * NANO}),
+            fits_node(self._node_view),
         )
+
+    def _node_view(self) -> NodeView:
+        """The node as the API server shows it; before that, as it will be registered."""
+        node = self.informer.node() if self.informer else None
+        facts = self.deps.node_facts
+        if node is not None:
+            return node_view(node)
+        if facts is None:
+            return NodeView(self.deps.node_name)
+        taints = tuple((t["key"], t.get("value") or "", t["effect"]) for t in facts.taints)
+        return NodeView(facts.name, facts.labels, taints)
 
     # Running
 

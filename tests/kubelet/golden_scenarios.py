@@ -179,6 +179,10 @@ def deadlines(node: Node) -> None:
     node.cri.behaves(exits(3, after_s=1), pod="dlcrash")
 
 
+def small_node(node: Node) -> None:
+    node.cri.node.cpus = 2
+
+
 def failing_init(node: Node) -> None:
     node.cri.behaves(exits(4, after_s=1), container="i1")
 
@@ -213,6 +217,7 @@ SCENARIOS: Final = {
     "s22c": Scenario(eviction_of_a_polite_pod, (Step(37.55, "all pods deleted (grace 3)"),)),
     "s23": Scenario(deadlines),
     "s24": Scenario(failing_init),
+    "s26": Scenario(small_node),
 }
 
 

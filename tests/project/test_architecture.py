@@ -29,7 +29,9 @@ ALLOWED = {
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
     "refkubelet.admission.handlers",
+    "refkubelet.admission.node_fit",
     "refkubelet.admission.resources",
+    "refkubelet.admission.sysctls",
     "refkubelet.config.validation",
     "refkubelet.event_correlator",
     "refkubelet.eviction.admission",
@@ -77,6 +79,7 @@ PURE = (
     "refkubelet.runtime.log_files",
     "refkubelet.runtime.pod_actions",
     "refkubelet.runtime.reset_actions",
+    "refkubelet.runtime.resize_actions",
     "refkubelet.runtime.restart_policy",
     "refkubelet.runtime.results",
     "refkubelet.runtime.sandbox_config",

@@ -1,0 +1,157 @@
+"""Whether a pod belongs on this node: selector and affinity, name, host ports, taints (LIFE-226).
+
+The scheduler has asked the same before; pods bound past it, and static pods, are asked here only.
+Pure: the node is given. Upstream: pkg/kubelet/lifecycle/predicate.go and the scheduler's plugins
+NodeAffinity, NodeName, NodePorts, TaintToleration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from refkubelet.admission.handlers import AdmitHandler, Rejection
+from refkubelet.model.objects import Node, Pod, Toleration, is_static
+
+NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
+        "NodeName": "node(s) didn't match the requested node name",
+        "NodePorts": "node(s) didn't have free ports for the requested pod ports",
+        "TaintToleration": "node(s) had taints that the pod didn't tolerate",
+    }
+)
+ANY_ADDRESS: Final = "0.0.0.0"
+HostPort = tuple[str, str, int]  # address, protocol, port
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """What the checks look at. `taints`: (key, value, effect)."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    taints: tuple[tuple[str, str, str], ...] = ()
+
+
+def node_view(node: Node) -> NodeView:
+    """The view of a Node object."""
+    meta, spec = node.metadata, node.spec
+    taints = (spec.taints if spec is not None else None) or ()
+    return NodeView(
+        (meta.name if meta is not None else None) or "",
+        (meta.labels if meta is not None else None) or {},
+        tuple((taint.key, taint.value or "", taint.effect) for taint in taints),
+    )
+
+
+def fits_node(node: Callable[[], NodeView]) -> AdmitHandler:
+    """A handler that asks in this order: affinity, name, ports, NoExecute taints."""
+
+    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
+        view = node()
+        checks = (
+            ("NodeAffinity", matches_affinity(pod, view)),
+            ("NodeName", pod.spec is None or pod.spec.nodeName in (None, "", view.name)),
+            ("NodePorts", ports_are_free(pod, active)),
+            ("TaintToleration", is_static(pod) or tolerates_all(pod, view)),
+        )
+        for name, passed in checks:
+            if not passed:
+                return Rejection(name, f"Predicate {name} failed: {NO_MATCH[name]}")
+        return None
+
+    return handler
+
+
+def matches_affinity(pod: Pod, node: NodeView) -> bool:
+    """nodeSelector, and one term of the required node affinity."""
+    spec = pod.spec
+    if spec is None:
+        return True
+    selector = spec.nodeSelector or {}
+    if any(node.labels.get(key) != value for key, value in selector.items()):
+        return False
+    affinity = spec.affinity.nodeAffinity if spec.affinity is not None else None
+    required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
+    return required is None or any(_term(t, node) for t in required.nodeSelectorTerms)
+
+
+def _term(term: Any, node: NodeView) -> bool:
+    """Every expression and field of a term; an empty one matches nothing."""
+    fields = {"metadata.name": node.name}
+    asked = [(one, node.labels) for one in term.matchExpressions or ()]
+    asked += [(one, fields) for one in term.matchFields or ()]
+    return bool(asked) and all(_requirement(one, values) for one, values in asked)
+
+
+def _requirement(one: Any, values: Mapping[str, str]) -> bool:
+    value, wanted = values.get(one.key), one.values or ()
+    match one.operator:
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return _compares(value, wanted, greater=one.operator == "Gt")
+        case _:
+            return False
+
+
+def _compares(value: str | None, wanted: Iterable[str], *, greater: bool) -> bool:
+    try:
+        (limit,) = (int(text) for text in wanted)
+        number = int(value or "")
+    except ValueError:
+        return False
+    return number > limit if greater else number < limit
+
+
+def ports_are_free(pod: Pod, active: Iterable[Pod]) -> bool:
+    """No other active pod has one of the pod's host ports, on the same address or on all."""
+    taken = [port for other in active for port in host_ports(other)]
+    return not any(_collide(mine, theirs) for mine in host_ports(pod) for theirs in taken)
+
+
+def host_ports(pod: Pod) -> Iterator[HostPort]:
+    """The host ports of the containers that stay: regular ones and sidecars."""
+    spec = pod.spec
+    if spec is None:
+        return
+    sidecars = [c for c in spec.initContainers or () if c.restartPolicy == "Always"]
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports or ():
+            number = port.hostPort or (port.containerPort if spec.hostNetwork else 0)
+            if number:
+                yield port.hostIP or ANY_ADDRESS, port.protocol or "TCP", number
+
+
+def _collide(one: HostPort, other: HostPort) -> bool:
+    same_address = one[0] == other[0] or ANY_ADDRESS in (one[0], other[0])
+    return same_address and one[1:] == other[1:]
+
+
+def tolerates_all(pod: Pod, node: NodeView) -> bool:
+    """Every NoExecute taint of the node is tolerated."""
+    tolerations = (pod.spec.tolerations if pod.spec is not None else None) or ()
+    return all(
+        any(_tolerates(toleration, key, value) for toleration in tolerations)
+        for key, value, effect in node.taints
+        if effect == "NoExecute"
+    )
+
+
+def _tolerates(toleration: Toleration, key: str, value: str) -> bool:
+    if toleration.effect not in (None, "", "NoExecute"):
+        return False
+    if toleration.key not in (None, "", key):
+        return False
+    return toleration.operator == "Exists" or (
+        bool(toleration.key) and (toleration.value or "") == value
+    )

@@ -4,16 +4,19 @@
 kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
 carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
 one (LIFE-111), a pod that keeps its own: ephemeral containers (LIFE-112), init containers
-(LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115). "Record" means the newest container of a
-name. What must never happen here: I/O, time, a look at anything but the arguments.
+(LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
+means the newest container of a name. What must never happen here: I/O, time, a look at anything
+but the arguments.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
@@ -37,6 +40,12 @@ from refkubelet.runtime.records import (
     SandboxState,
 )
 from refkubelet.runtime.reset_actions import containers_to_reset
+from refkubelet.runtime.resize_actions import (
+    ContainerUpdate,
+    GivenResources,
+    in_order,
+    resize_decision,
+)
 from refkubelet.runtime.restart_policy import (
     NEVER,
     ON_FAILURE,
@@ -57,11 +66,19 @@ __all__ = [
     "sandbox_decision",
 ]
 
+NOTHING_GIVEN: Final[Mapping[str, GivenResources]] = MappingProxyType({})
 
-def compute_pod_actions(pod: Pod, status: RuntimePodStatus, probes: ProbeView) -> PodActions:
+
+def compute_pod_actions(
+    pod: Pod,
+    status: RuntimePodStatus,
+    probes: ProbeView,
+    given: Mapping[str, GivenResources] = NOTHING_GIVEN,
+) -> PodActions:
     """What to do next about `pod`, given what the runtime has and what the probes say.
 
-    Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125.
+    `given`: the resources that the containers have now, by name; those of others stay as they are.
+    Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = _spec(pod)
     if resets := containers_to_reset(pod, status):  # LIFE-110
@@ -71,7 +88,7 @@ def compute_pod_actions(pod: Pod, status: RuntimePodStatus, probes: ProbeView) -
         return _actions_for_new_sandbox(pod, spec, status, sandbox)
     keep = PodActions(sandbox_id=sandbox.sandbox_id, attempt=sandbox.attempt)
     ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
-    init = InitPlan(pod, spec, status, probes).decide()
+    init = InitPlan(pod, spec, status, probes, given).decide()
     if init.kill_pod:
         return replace(keep, kill_pod=True)
     if not init.initialized:
@@ -80,16 +97,20 @@ def compute_pod_actions(pod: Pod, status: RuntimePodStatus, probes: ProbeView) -
             kills=tuple(init.kills),
             init_to_start=tuple(init.starts),
             ephemeral_to_start=ephemeral,
+            updates=in_order(init.updates),
         )
-    starts, kills, kept = _regular_containers(pod, spec, status, probes)
-    if not starts and not kept:  # LIFE-117
+    regular = _Regular(pod, status, probes, given)
+    for container in spec.containers:
+        regular.look_at(container)
+    if not regular.starts and not regular.kept:  # LIFE-117
         return replace(keep, kill_pod=True)
     return replace(
         keep,
-        kills=(*init.kills, *kills),
+        kills=(*init.kills, *regular.kills),
         ephemeral_to_start=ephemeral,
         init_to_start=tuple(init.starts),
-        containers_to_start=tuple(starts),
+        containers_to_start=tuple(regular.starts),
+        updates=in_order((*init.updates, *regular.updates)),
     )
 
 
@@ -145,31 +166,56 @@ def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecor
 # -- regular and ephemeral containers ------------------------------------------------------------
 
 
-def _regular_containers(
-    pod: Pod, spec: PodSpec, status: RuntimePodStatus, probes: ProbeView
-) -> tuple[list[Container], list[ContainerKill], int]:
-    """What to start, what to kill, and how many containers stay as they are."""
-    starts: list[Container] = []
-    kills: list[ContainerKill] = []
-    kept = 0
-    for container in spec.containers:
-        record = status.newest(container.name)
-        if record is None or record.state is not ContainerState.RUNNING:
-            if should_start(container, pod, record):
-                starts.append(container)
-                kills += _kill_of_unknown(container, record)
-            continue
-        reason = kill_reason(container, record, probes)
-        if reason is None:
-            kept += 1
-            continue
-        restart = reason is KillReason.DEFINITION_CHANGED or restart_allowed(container, pod)
-        suffix = ", will be restarted" if restart else ""
-        message = f"Container {container.name} {reason.value}{suffix}"
-        kills.append(ContainerKill(record.id, container.name, reason, message))
+@dataclass(slots=True)
+class _Regular:
+    """What to start, kill and resize, and how many containers stay as they are."""
+
+    pod: Pod
+    status: RuntimePodStatus
+    probes: ProbeView
+    given: Mapping[str, GivenResources]
+    starts: list[Container] = field(default_factory=list)
+    kills: list[ContainerKill] = field(default_factory=list)
+    updates: list[ContainerUpdate] = field(default_factory=list)
+    kept: int = 0
+
+    def look_at(self, container: Container) -> None:
+        record = self.status.newest(container.name)
+        if record is not None and record.state is ContainerState.RUNNING:
+            self._running(container, record)
+        elif should_start(container, self.pod, record):
+            self.starts.append(container)
+            self.kills += _kill_of_unknown(container, record)
+
+    def _running(self, container: Container, record: ContainerRecord) -> None:
+        """LIFE-115: the first reason counts; a resize may be one, without saying what follows."""
+        reason = kill_reason(container, record, self.probes)
+        if reason is not None:
+            always = reason is KillReason.DEFINITION_CHANGED
+            restart = always or restart_allowed(container, self.pod)
+            then = ", will be restarted" if restart else ""
+            self._kill(container, record, reason, then, restart=restart)
+            return
+        resize = resize_decision(container, record.id, self.pod, self.given.get(container.name))
+        if resize.restart:
+            self._kill(container, record, KillReason.RESIZE, "", restart=True)
+            return
+        self.updates += resize.updates
+        self.kept += 1
+
+    def _kill(
+        self,
+        container: Container,
+        record: ContainerRecord,
+        reason: KillReason,
+        then: str,
+        *,
+        restart: bool,
+    ) -> None:
+        message = f"Container {container.name} {reason.value}{then}"
+        self.kills.append(ContainerKill(record.id, container.name, reason, message))
         if restart:
-            starts.append(container)
-    return starts, kills, kept
+            self.starts.append(container)
 
 
 def should_start(container: Container, pod: Pod, record: ContainerRecord | None) -> bool:

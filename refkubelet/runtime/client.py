@@ -184,6 +184,11 @@ class CriClient:
         request = cri.StopContainerRequest(container_id=container_id, timeout=timeout_s)
         await self._call_unless_gone("StopContainer", request, timeout_s + self.request_timeout_s)
 
+    async def update_container_resources(self, container_id: str, resources: Message) -> None:
+        """Change the resources of a running container; zero fields stay as they are (CRI-121)."""
+        request = cri.UpdateContainerResourcesRequest(container_id=container_id, linux=resources)
+        await self._call("UpdateContainerResources", request)
+
     async def remove_container(self, container_id: str) -> None:
         await self._call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
 

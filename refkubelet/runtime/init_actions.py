@@ -9,12 +9,14 @@ Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainer
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from refkubelet.model.objects import Container, Pod, PodSpec, is_sidecar
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.pod_actions import ContainerKill, KillReason, ProbeView, definition_changed
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
+from refkubelet.runtime.resize_actions import ContainerUpdate, GivenResources, resize_decision
 from refkubelet.runtime.restart_policy import container_should_restart, restart_allowed
 
 OOM_KILLED = "OOMKilled"
@@ -32,11 +34,13 @@ class InitPlan:
     spec: PodSpec
     status: RuntimePodStatus
     probes: ProbeView
+    given: Mapping[str, GivenResources]
     initialized: bool = False
     kill_pod: bool = False
     past: bool = False
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
+    updates: list[ContainerUpdate] = field(default_factory=list)
 
     def decide(self) -> InitPlan:
         inits = self.spec.initContainers or []
@@ -71,7 +75,7 @@ class InitPlan:
             case ContainerState.CREATED:
                 self.starts.append(container)
             case ContainerState.RUNNING:
-                pass
+                self._resize(container, record)
             case ContainerState.UNKNOWN:
                 self._kill(container, record, KillReason.UNKNOWN_STATE)
                 self._restart_or_kill_pod(container, restart_allowed(container, self.pod))
@@ -119,6 +123,18 @@ class InitPlan:
         elif self.probes.liveness(record.id) is ProbeResult.FAILURE:
             self._kill(container, record, KillReason.LIVENESS)
             self.starts.append(container)
+        else:
+            self._resize(container, record)
+
+    def _resize(self, container: Container, record: ContainerRecord) -> None:
+        given = self.given.get(container.name)
+        resize = resize_decision(container, record.id, self.pod, given)
+        if resize.restart:
+            message = f"Container {container.name} {KillReason.RESIZE.value}"
+            kill = ContainerKill(record.id, container.name, KillReason.RESIZE, message)
+            self.kills.append(kill)
+            self.starts.append(container)
+        self.updates += resize.updates
 
     def _go_on(self, following: Container | None) -> None:
         if following is None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from refkubelet.model.objects import Pod
 from refkubelet.runtime.actions import ProbeView, compute_pod_actions
+from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import ContainerStarter
 from refkubelet.runtime.kill import ContainerKiller
@@ -42,7 +43,10 @@ class RuntimeManager:
         self._reader = PodReader(client, deps.clock)
         self._starter = ContainerStarter(client, deps, options, killer)
         self._pull_secrets = PullSecrets(deps.secrets, deps.events)
-        self._tools = SyncTools(client, deps, options, killer, self._starter, self.reason_cache)
+        self._actuated = ActuatedResources()
+        self._tools = SyncTools(
+            client, deps, options, killer, self._starter, self.reason_cache, self._actuated
+        )
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
         """Pods as the lists show them, grouped by the UID label, oldest first; `all_states` False:
@@ -78,7 +82,7 @@ class RuntimeManager:
         runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
         `on_sandbox_ready` is awaited after a new sandbox is ready (step 5)."""
         secrets = await self._pull_secrets.of(pod)
-        actions = compute_pod_actions(pod, status, probes)
+        actions = compute_pod_actions(pod, status, probes, self._actuated.of(pod, status))
         return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
 
     async def kill_pod(
@@ -88,6 +92,7 @@ class RuntimeManager:
         known from the runtime only (LIFE-072). `running` comes from `get_pods`, or from a status
         through `sync.running_pod`."""
         errors = await kill_pod(self._tools, pod, running, grace_override_s)
+        self._actuated.forget(running.uid)
         return PodSyncResult(tuple(errors), actions=1)
 
     def forget_old_backoffs(self) -> None:

@@ -10,6 +10,7 @@ from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.records import ContainerRecord
+from refkubelet.runtime.resize_actions import ContainerUpdate
 
 
 class ProbeView(Protocol):
@@ -26,6 +27,7 @@ class KillReason(Enum):
     DEFINITION_CHANGED = "definition changed"
     LIVENESS = "failed liveness probe"
     STARTUP = "failed startup probe"
+    RESIZE = "resize requires restart"
     UNKNOWN_STATE = "unknown state"
 
 
@@ -66,6 +68,7 @@ class PodActions:
     ephemeral_to_start: tuple[Container, ...] = ()
     init_to_start: tuple[Container, ...] = ()
     containers_to_start: tuple[Container, ...] = ()
+    updates: tuple[ContainerUpdate, ...] = ()  # in-place resizes, in their order (CG-065)
     resets: tuple[ContainerRecord, ...] = ()  # kill and remove these, and nothing else (LIFE-125)
 
 

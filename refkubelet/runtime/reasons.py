@@ -24,6 +24,7 @@ KILL_CONTAINER_ERROR: Final = "KillContainerError"
 KILL_POD_SANDBOX_ERROR: Final = "KillPodSandboxError"
 CREATE_POD_SANDBOX_ERROR: Final = "CreatePodSandboxError"
 CONFIG_POD_SANDBOX_ERROR: Final = "ConfigPodSandboxError"
+RESIZE_POD_ERROR: Final = "ResizePodInPlaceError"
 
 # Event reasons (LIFE-240..243).
 EVENT_CREATED: Final = "Created"

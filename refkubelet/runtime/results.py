@@ -20,6 +20,7 @@ class SyncAction(Enum):
     CONFIG_SANDBOX = "ConfigPodSandbox"
     START_CONTAINER = "StartContainer"
     REMOVE_CONTAINER = "RemoveContainer"
+    RESIZE_POD = "ResizePodInPlace"
 
 
 @dataclass(frozen=True, slots=True)

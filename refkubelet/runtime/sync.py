@@ -20,11 +20,13 @@ from lightkube.models.core_v1 import Secret
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actions import PodActions
+from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.runtime.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
 from refkubelet.runtime.image_volumes import has_image_volumes, volume_images
 from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.runtime.linux_resources import container_resources
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
@@ -36,6 +38,7 @@ from refkubelet.runtime.records import (
     RuntimePodStatus,
 )
 from refkubelet.runtime.removal import LogRemovalError, remove_container
+from refkubelet.runtime.resize_actions import next_step, wanted_resources, with_resources
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.runtime.sandbox_config import SandboxConfigError, sandbox_config
 
@@ -58,6 +61,7 @@ class SyncTools:
     killer: ContainerKiller
     starter: ContainerStarter
     reason_cache: ReasonCache
+    actuated: ActuatedResources
 
 
 @dataclass(slots=True)
@@ -90,22 +94,34 @@ class PodSync:
         else:
             await self._kill_containers()
             await self._remove_init_records(keep_newest=True)
-        starts = self._starts()
+        starts = actions.ephemeral_to_start or actions.init_to_start or actions.containers_to_start
         if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
+            await self._resize()
             return
         where = await self._with_volume_images(await self._sandbox(on_sandbox_ready))
-        for container in starts:
+        for container in (*actions.ephemeral_to_start, *actions.init_to_start):
             started = await self._start(where, container)
             if not started and self._ends_sync(container):
                 return
+        await self._resize()
+        for container in actions.containers_to_start:
+            await self._start(where, container)
 
-    def _starts(self) -> list[Container]:
-        actions = self.actions
-        return [
-            *actions.ephemeral_to_start,
-            *actions.init_to_start,
-            *actions.containers_to_start,
-        ]
+    async def _resize(self) -> None:
+        """CG-065: an error ends the resizing, not the sync; the next sync goes on with it."""
+        for update in self.actions.updates:
+            self.count += 1
+            current = self.tools.actuated.of(self.pod, self.status)[update.container.name]
+            given = next_step(current, update)
+            asking = with_resources(update.container, given)
+            resources = container_resources(asking, self.pod, self.tools.options)
+            try:
+                await self.tools.client.update_container_resources(update.container_id, resources)
+            except CriCallError as error:
+                name, reason = update.container.name, reasons.RESIZE_POD_ERROR
+                self.errors.append(SyncError(SyncAction.RESIZE_POD, name, reason, error.text))
+                return
+            self.tools.actuated.set(uid(self.pod), update.container.name, given)
 
     def _ends_sync(self, container: Container) -> bool:
         """LIFE-122: only a plain init container holds up the rest."""
@@ -241,6 +257,8 @@ class PodSync:
             )
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
+        given = wanted_resources(container, self.pod)
+        self.tools.actuated.set(uid(self.pod), container.name, given)
         return True
 
     def _event(self, kind: Any, reason: str, message: str) -> None:

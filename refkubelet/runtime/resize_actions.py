@@ -1,0 +1,146 @@
+"""In-place resize: what to change about running containers, or whom to restart. Pure.
+
+A container's wanted resources (its spec) are compared with those that were last given to the
+runtime. A changed resource whose resizePolicy says RestartContainer restarts the container; the
+others are updated while it runs, decreases before increases, memory before CPU.
+Rules: CG-064, CG-065, LIFE-115. Upstream: kuberuntime_manager.go: computePodResizeAction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.model.objects import Container, Pod, is_static
+from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import container_limits, container_requests, pod_level
+
+MEMORY: Final = "memory"
+CPU: Final = "cpu"
+RESTART: Final = "RestartContainer"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenResources:
+    """CPU and memory of a container as the runtime has them; 0: none."""
+
+    cpu_request_millicores: int = 0
+    cpu_limit_millicores: int = 0
+    memory_request_bytes: int = 0
+    memory_limit_bytes: int = 0
+
+    def with_memory_of(self, other: GivenResources) -> GivenResources:
+        return replace(
+            self,
+            memory_request_bytes=other.memory_request_bytes,
+            memory_limit_bytes=other.memory_limit_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUpdate:
+    """One UpdateContainerResources: `resource` of the container becomes what `after` says."""
+
+    container_id: str
+    container: Container
+    resource: str  # MEMORY or CPU
+    before: GivenResources
+    after: GivenResources
+
+    @property
+    def is_decrease(self) -> bool:
+        """Limits count; requests where the limit stays."""
+        if self.resource == MEMORY:
+            old = (self.before.memory_limit_bytes, self.before.memory_request_bytes)
+            new = (self.after.memory_limit_bytes, self.after.memory_request_bytes)
+        else:
+            old = (self.before.cpu_limit_millicores, self.before.cpu_request_millicores)
+            new = (self.after.cpu_limit_millicores, self.after.cpu_request_millicores)
+        return new[0] < old[0] if new[0] != old[0] else new[1] < old[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeDecision:
+    """Restart the container, or update it; neither when nothing changed."""
+
+    restart: bool = False
+    updates: tuple[ContainerUpdate, ...] = ()
+
+
+NOTHING: Final = ResizeDecision()
+
+
+def wanted_resources(container: Container, pod: Pod) -> GivenResources:
+    """What the spec asks for; a limit the container lacks is the pod's own."""
+    requests = container_requests(container)
+    limits = pod_level(pod, "limits") | {k: v for k, v in container_limits(container).items() if v}
+    return GivenResources(
+        cpu_request_millicores=_milli(requests.get(CPU, 0)),
+        cpu_limit_millicores=_milli(limits.get(CPU, 0)),
+        memory_request_bytes=_whole(requests.get(MEMORY, 0)),
+        memory_limit_bytes=_whole(limits.get(MEMORY, 0)),
+    )
+
+
+def resize_decision(
+    container: Container, container_id: str, pod: Pod, given: GivenResources | None
+) -> ResizeDecision:
+    """What to do about a running container that has `given`; None: nobody knows, so nothing.
+    Static pods are never resized: another manifest is another pod."""
+    wanted = wanted_resources(container, pod)
+    if given is None or given == wanted or is_static(pod):
+        return NOTHING
+    changed = []
+    if given.with_memory_of(wanted) != given:
+        changed.append(MEMORY)
+    if wanted.with_memory_of(given) != given:
+        changed.append(CPU)
+    policies = {p.resourceName: p.restartPolicy for p in container.resizePolicy or ()}
+    if any(policies.get(resource) == RESTART for resource in changed):
+        return ResizeDecision(restart=True)
+    return ResizeDecision(
+        updates=tuple(ContainerUpdate(container_id, container, r, given, wanted) for r in changed)
+    )
+
+
+def in_order(updates: Iterable[ContainerUpdate]) -> tuple[ContainerUpdate, ...]:
+    """CG-065: all memory, then all CPU; of each the decreases first, the last decided first."""
+    updates = list(updates)
+    ordered: list[ContainerUpdate] = []
+    for resource in (MEMORY, CPU):
+        these = [u for u in updates if u.resource == resource]
+        ordered += reversed([u for u in these if u.is_decrease])
+        ordered += [u for u in these if not u.is_decrease]
+    return tuple(ordered)
+
+
+def next_step(current: GivenResources, update: ContainerUpdate) -> GivenResources:
+    """What the container has after the update: the other resource stays as it is now."""
+    if update.resource == MEMORY:
+        return current.with_memory_of(update.after)
+    return update.after.with_memory_of(current)
+
+
+def with_resources(container: Container, given: GivenResources) -> Container:
+    """The container, asking for exactly these: the form in which an update is computed."""
+
+    def texts(cpu_millicores: int, memory_bytes: int) -> dict[str, str]:
+        return {CPU: f"{cpu_millicores}m", MEMORY: str(memory_bytes)}
+
+    resources = ResourceRequirements(
+        requests=texts(given.cpu_request_millicores, given.memory_request_bytes),
+        limits=texts(given.cpu_limit_millicores, given.memory_limit_bytes),
+    )
+    return msgspec.structs.replace(container, resources=resources)
+
+
+def _milli(nano_cores: int) -> int:
+    return -(-nano_cores // (NANO // 1000))
+
+
+def _whole(nano_bytes: int) -> int:
+    return -(-nano_bytes // NANO)

@@ -1,0 +1,263 @@
+"""In-place resize: decisions, the order of updates, what the runtime is told (CG-064, CG-065)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
+
+from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.actions import compute_pod_actions
+from refkubelet.runtime.actuated import ActuatedResources
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.manager import RuntimeManager
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.resize_actions import GivenResources, wanted_resources
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+MIB = 1 << 20
+
+
+def asking(
+    name: str, cpu: tuple[int, int], memory_mib: tuple[int, int], **more: Any
+) -> dict[str, Any]:
+    """A container with (request, limit) of CPU in millicores and of memory; 0: none."""
+    resources: dict[str, Any] = {}
+    for kind, index in (("requests", 0), ("limits", 1)):
+        amounts = {"cpu": f"{cpu[index]}m", "memory": f"{memory_mib[index]}Mi"}
+        values = {"cpu": cpu[index], "memory": memory_mib[index]}
+        resources[kind] = {n: text for n, text in amounts.items() if values[n]}
+    return {"name": name, "resources": resources, **more}
+
+
+def given(cpu: tuple[int, int], memory_mib: tuple[int, int]) -> GivenResources:
+    return GivenResources(*cpu, memory_mib[0] * MIB, memory_mib[1] * MIB)
+
+
+BEFORE = given((100, 200), (64, 128))
+
+
+def decide(pod: Pod, known: dict[str, GivenResources], probes: Probes | None = None) -> Any:
+    assert pod.spec is not None
+    everyone = [*pod.spec.containers, *(pod.spec.initContainers or ())]
+    state = status(*(record(pod, c.name) for c in everyone))
+    return compute_pod_actions(pod, state, probes or Probes(), known)
+
+
+def steps(actions: Any) -> list[tuple[str, str]]:
+    return [(u.container.name, u.resource) for u in actions.updates]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "wanted"),
+    [
+        ((100, 200), (64, 128), []),
+        ((150, 200), (64, 128), ["cpu"]),
+        ((100, 300), (64, 128), ["cpu"]),
+        ((100, 200), (96, 128), ["memory"]),
+        ((100, 200), (64, 192), ["memory"]),
+        ((150, 300), (96, 192), ["memory", "cpu"]),
+    ],
+)
+def test_what_changed_is_updated_memory_first_CG_064_CG_065(
+    cpu: tuple[int, int], memory: tuple[int, int], wanted: list[str]
+) -> None:
+    actions = decide(make_pod(asking("main", cpu, memory)), {"main": BEFORE})
+    assert [resource for _, resource in steps(actions)] == wanted
+    assert (actions.kills, actions.containers_to_start) == ((), ())
+    assert not actions.kill_pod
+
+
+POLICY = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "restarts"),
+    [((100, 200), (64, 192), True), ((150, 200), (96, 128), True), ((150, 300), (64, 128), False)],
+)
+def test_a_resource_may_need_a_restart_LIFE_115_CG_064(
+    cpu: tuple[int, int], memory: tuple[int, int], restarts: bool
+) -> None:
+    pod = make_pod(asking("main", cpu, memory, resizePolicy=POLICY), policy="Never")
+    actions = decide(pod, {"main": BEFORE})
+    assert bool(actions.updates) is not restarts
+    kills = [(k.name, k.message) for k in actions.kills]
+    assert kills == ([("main", "Container main resize requires restart")] if restarts else [])
+    assert [c.name for c in actions.containers_to_start] == (["main"] if restarts else [])
+
+
+def test_unknown_and_static_containers_are_left_alone_CG_064() -> None:
+    changed = asking("main", (500, 500), (64, 128))
+    assert decide(make_pod(changed), {}).updates == ()
+    static = make_pod(changed, meta={"annotations": {"kubernetes.io/config.source": "file"}})
+    assert decide(static, {"main": BEFORE}).updates == ()
+
+
+def test_a_failed_probe_comes_before_a_resize_LIFE_115() -> None:
+    pod = make_pod(asking("main", (500, 500), (64, 128)))
+    probes = Probes(liveness={"main-0": ProbeResult.FAILURE})
+    actions = decide(pod, {"main": BEFORE}, probes)
+    assert [k.message for k in actions.kills] == [
+        "Container main failed liveness probe, will be restarted"
+    ]
+    assert actions.updates == ()
+
+
+def test_decreases_come_before_increases_CG_065() -> None:
+    pod = make_pod(
+        asking("up", (100, 200), (64, 256)),
+        asking("down", (50, 100), (64, 64)),
+        asking("also-down", (100, 200), (32, 128)),
+        init=(asking("side", (100, 150), (64, 128), restartPolicy="Always"),),
+    )
+    known = dict.fromkeys(("up", "down", "also-down", "side"), BEFORE)
+    assert steps(decide(pod, known)) == [
+        ("also-down", "memory"),
+        ("down", "memory"),
+        ("up", "memory"),
+        ("down", "cpu"),
+        ("side", "cpu"),
+    ]
+
+
+def test_a_running_init_container_is_resized_and_a_sidecar_restarted_CG_064() -> None:
+    plain = make_pod(init=(asking("setup", (300, 300), (64, 128)),))
+    state = status(record(plain, "setup"))
+    actions = compute_pod_actions(plain, state, Probes(), {"setup": BEFORE})
+    assert steps(actions) == [("setup", "cpu")]
+    side = asking("side", (100, 200), (64, 192), restartPolicy="Always", resizePolicy=POLICY)
+    actions = decide(make_pod(init=(side,)), {"side": BEFORE})
+    assert [k.message for k in actions.kills] == ["Container side resize requires restart"]
+    assert [c.name for c in actions.init_to_start] == ["side"]
+
+
+def test_a_missing_limit_is_the_pods_own_CG_064() -> None:
+    pod = make_pod("main", resources={"limits": {"cpu": "2", "memory": "1Gi"}})
+    assert pod.spec is not None
+    wanted = wanted_resources(pod.spec.containers[0], pod)
+    assert wanted == GivenResources(0, 2000, 0, 1 << 30)
+
+
+# -- what the runtime is told --------------------------------------------------------------------
+
+
+class Bench:
+    def __init__(self, root: Path, **answers: Any) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.target = ScriptedTarget(**answers)
+        deps = RuntimeDeps(loop.clock, Ids(Rng(0)), Events())
+        options = RuntimeOptions(
+            root_dir=root,
+            pod_logs_dir=root / "logs",
+            container_logs_dir=None,
+            memory_capacity_bytes=24_105 * MIB,
+        )
+        self.manager = RuntimeManager(CriClient(self.target), deps, options)
+
+    async def sync(self, pod: Pod) -> Any:
+        return await self.manager.sync_pod(pod, status(record(pod, "main")), Probes())
+
+    def told(self) -> list[tuple[int, int, int, int]]:
+        return [
+            (r.linux.cpu_shares, r.linux.cpu_quota, r.linux.memory_limit_in_bytes // MIB,
+             r.linux.oom_score_adj)
+            for r in self.target.requests("UpdateContainerResources")
+        ]  # fmt: skip
+
+
+SMALL = asking("main", (100, 200), (64, 128))
+BIG = asking("main", (150, 300), (96, 192))
+
+
+def test_each_update_carries_what_is_there_and_what_is_new_CG_065(tmp_path: Path) -> None:
+    """The two calls recorded in s25."""
+
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        assert (await bench.sync(make_pod(SMALL))).ok
+        assert bench.told() == []
+        result = await bench.sync(make_pod(BIG))
+        assert result.ok
+        assert result.actions == 2
+        assert bench.told() == [(102, 20_000, 192, 997), (153, 30_000, 192, 997)]
+        await bench.sync(make_pod(BIG))
+        assert len(bench.told()) == 2
+
+    run_virtual(main)
+
+
+def test_a_failed_update_is_tried_again_from_where_it_stopped_CG_065(tmp_path: Path) -> None:
+    failures = [None, Failure(grpc.StatusCode.UNKNOWN, "busy")]
+
+    def answer(request: Any) -> Any:
+        return failures.pop(0) if failures else None
+
+    async def main() -> None:
+        bench = Bench(tmp_path, UpdateContainerResources=answer)
+        await bench.sync(make_pod(SMALL))
+        result = await bench.sync(make_pod(BIG))
+        assert [(e.action.value, e.target, e.reason, e.message) for e in result.errors] == [
+            (
+                "ResizePodInPlace",
+                "main",
+                "ResizePodInPlaceError",
+                "rpc error: code = Unknown desc = busy",
+            )
+        ]
+        assert (await bench.sync(make_pod(BIG))).ok
+        assert [t[:3] for t in bench.told()] == [
+            (102, 20_000, 192),
+            (153, 30_000, 192),
+            (153, 30_000, 192),
+        ]
+
+    run_virtual(main)
+
+
+def test_a_started_container_has_what_its_spec_asks_for_CG_064(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
+        assert bench.target.requests("StartContainer")
+        await bench.sync(make_pod(BIG))
+        assert len(bench.told()) == 2
+
+    run_virtual(main)
+
+
+def test_a_new_kubelet_goes_by_the_last_status_CG_064() -> None:
+    told = {
+        "containerStatuses": [
+            {
+                "name": "main",
+                "containerID": "containerd://main-0",
+                "resources": SMALL["resources"],
+                "image": "i",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+            }
+        ]
+    }
+    pod = make_pod(BIG)
+    running = status(record(pod, "main"))
+    known = decode_pod({**to_dict(pod), "status": told})
+    assert ActuatedResources().of(known, running) == {"main": BEFORE}
+    other = status(record(pod, "main", attempt=1))
+    assert ActuatedResources().of(known, other) == {"main": given((150, 300), (96, 192))}
+    assert ActuatedResources().of(pod, running) == {"main": given((150, 300), (96, 192))}
+    assert ActuatedResources().of(pod, status(record(pod, "main", "exited"))) == {}
+
+
+def test_a_stopped_pod_is_forgotten() -> None:
+    pod = make_pod(BIG)
+    store = ActuatedResources()
+    store.set("u-1", "main", BEFORE)
+    store.forget("u-1")
+    assert store.of(pod, status()) == {}

@@ -27,14 +27,14 @@ async def becomes_ready(node: Node, *, after_s: float = 0.0) -> None:
 
 
 async def says(node: Node, reason: str, wanted: str) -> None:
-    """An event of that reason with exactly that message, at the container."""
+    """An event of that reason with exactly that message, at the container. It need not be the
+    first: a real container takes a moment until it listens."""
     await node.run_until(
-        lambda: node.events(reason, pod="web"),
-        within_s=limits.START_S + 2 * RUN_S,
-        what=f"an event {reason}",
+        lambda: wanted in [event["message"] for event in node.events(reason, pod="web")],
+        within_s=limits.START_S + 3 * RUN_S,
+        what=f"an event {reason}: {wanted}",
     )
-    event = node.events(reason, pod="web")[0]
-    expect_equal(node, event["message"], wanted, "message")
+    event = next(e for e in node.events(reason, pod="web") if e["message"] == wanted)
     expect_equal(node, event["type"], "Warning", "type")
     path = event["involvedObject"].get("fieldPath")
     expect_equal(node, path, "spec.containers{main}", "fieldPath")

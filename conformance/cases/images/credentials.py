@@ -6,6 +6,7 @@ from conformance.cases.images.seen import (
     error_of,
     pulls,
     wait_event,
+    wait_running,
     wait_waiting,
 )
 from conformance.harness.expect import expect, expect_equal
@@ -42,7 +43,7 @@ async def a_pull_secret_opens_its_registry(node: Node) -> None:
     image, host = await private_image(node)
     await node.create_secret(pull_secret("login", host))
     await node.create_pod(with_secrets("web", image, "login"))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
@@ -52,7 +53,7 @@ async def a_secret_in_the_old_format_does_too(node: Node) -> None:
     image, host = await private_image(node)
     await node.create_secret(pull_secret("login", f"https://{host}/v1/", kind="dockercfg"))
     await node.create_pod(with_secrets("web", image, "login"))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, users(node, image), [USER], "users of the pulls")
 
 
@@ -99,7 +100,7 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     await node.create_secret(pull_secret("again", host))
     await node.create_secret(pull_secret("path", f"{host}/team", user="path"))
     await node.create_pod(with_secrets("web", image, "wide", "host", "again", "path"))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, users(node, image), ["path", "host", USER], "users of the pulls")
 
 
@@ -110,7 +111,7 @@ async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.create_pod(with_secrets("web", image, "gone", "lost"))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     text = (
         "Unable to retrieve some image pull secrets (gone, lost); attempting to pull the image "
         "may not succeed."
@@ -127,7 +128,7 @@ async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
     image, host = await private_image(node)
     await node.create_secret(pull_secret("login", host))
     await node.create_pod(with_secrets("owner", image, "login"))
-    await node.wait_running("owner")
+    await wait_running(node, "owner")
     await node.create_pod(with_secrets("guest", image))
     await wait_waiting(node, "guest", "ErrImagePull")
     expect_equal(node, users(node, image, "guest")[0], "", "user of the guest's pull")
@@ -144,11 +145,11 @@ async def the_same_login_needs_no_second_pull(node: Node) -> None:
     await node.create_secret(pull_secret("login", host))
     await node.create_secret(pull_secret("copy", host))
     await node.create_pod(with_secrets("owner", image, "login"))
-    await node.wait_running("owner")
+    await wait_running(node, "owner")
     await node.create_pod(with_secrets("same", image, "login"))
     await node.create_pod(with_secrets("equal", image, "copy"))
-    await node.wait_running("same")
-    await node.wait_running("equal")
+    await wait_running(node, "same")
+    await wait_running(node, "equal")
     expect_equal(node, len(pulls(node, image)), 1, "pulls for three pods")
 
 
@@ -160,7 +161,7 @@ async def an_image_pulled_anonymously_is_for_everyone(node: Node) -> None:
     image = f"{registry.open_host}/app:1"
     for name in ("owner", "guest"):
         await node.create_pod(with_secrets(name, image))
-        await node.wait_running(name)
+        await wait_running(node, name)
     expect_equal(node, len(pulls(node, image)), 1, "pulls for two pods")
 
 
@@ -170,10 +171,10 @@ async def a_restarted_kubelet_knows_who_pulled(node: Node) -> None:
     image, host = await private_image(node)
     await node.create_secret(pull_secret("login", host))
     await node.create_pod(with_secrets("owner", image, "login"))
-    await node.wait_running("owner")
+    await wait_running(node, "owner")
     await node.restart_kubelet()
     await node.create_pod(with_secrets("guest", image))
     await wait_waiting(node, "guest", "ErrImagePull")
     await node.create_pod(with_secrets("same", image, "login"))
-    await node.wait_running("same")
+    await wait_running(node, "same")
     expect_equal(node, pulls(node, image, "same"), [], "pulls with the same secret")

@@ -6,6 +6,7 @@ from conformance.cases.images.seen import (
     image_calls,
     pulls,
     wait_event,
+    wait_running,
     wait_waiting,
     waiting,
 )
@@ -37,7 +38,7 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.apply_static(pod("web", container("main", image=image)))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     wanted = ["ImageStatus", "PullImage", "ImageStatus", "ImageStatus", "CreateContainer"]
     expect_equal(node, image_calls(node, image), wanted, "calls about the image")
     made = node.calls("CreateContainer", pod="web")[0].request.config.image
@@ -96,7 +97,7 @@ async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     plan = pod("web", container("main", image=image))
     del plan.manifest["spec"]["containers"][0]["imagePullPolicy"]
     await node.apply_static(plan)
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, len(pulls(node, f"{image}:latest")), 1, "pulls of :latest")
     expect_equal(node, image_calls(node, f"{image}:latest")[0], "PullImage", "first call")
     made = node.calls("CreateContainer", pod="web")[0].request.config.image

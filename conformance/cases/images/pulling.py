@@ -8,6 +8,7 @@ from conformance.cases.images.seen import (
     expect_about,
     pulls,
     wait_event,
+    wait_running,
     wait_waiting,
 )
 from conformance.harness import limits
@@ -27,7 +28,7 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.create_pod(pod("web", container("main", image=image)))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     pulling = await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_about(node, pulling, "Normal")
     found = list(node.events("Pulled", pod="web"))
@@ -151,5 +152,5 @@ async def a_pull_has_no_deadline(node: Node) -> None:
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.apply_static(pod("web", container("main", image=image)))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, pulls(node, image)[0].deadline_s, None, "deadline of PullImage")

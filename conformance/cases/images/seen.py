@@ -7,12 +7,20 @@ from conformance.harness.expect import expect_equal
 from conformance.harness.node import Node
 
 PULL_RETRY_S = limits.SYNC_ERROR_S + limits.RELIST_S  # BACK-207
+PULLED_S = limits.START_S + 10.0  # a pod whose image comes from a registry nearby runs
 IMAGE_CALLS = ("ImageStatus", "PullImage", "CreateContainer")
 
 
 def waiting(node: Node, pod: str, container: str = "main") -> dict[str, str]:
     """The waiting state of the container in `/pods`; {} when it does not wait."""
     return dict(node.container(pod, container).get("state", {}).get("waiting") or {})
+
+
+async def wait_running(node: Node, pod: str) -> None:
+    """Run until the container `main` of the pod runs, whose image has to be pulled."""
+    await node.run_until(
+        lambda: node.running(pod), within_s=PULLED_S, what=f"container main of pod {pod} runs"
+    )
 
 
 async def wait_waiting(node: Node, pod: str, reason: str, container: str = "main") -> str:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.cases.images.seen import PULL_RETRY_S, pulls, wait_event
-from conformance.harness import limits
+from conformance.cases.images.seen import PULL_RETRY_S, PULLED_S, pulls, wait_event
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
@@ -26,7 +25,7 @@ async def pull_three(node: Node) -> list[Any]:
             await node.apply_static(pod(name, container("main", image=image)))
         await node.run_until(
             lambda: all(node.running(name) for name in PODS),
-            within_s=len(PODS) * TAKES_S + limits.START_S,
+            within_s=len(PODS) * TAKES_S + PULLED_S,
             what="the three pods run",
         )
     return list(node.calls("PullImage"))
@@ -87,7 +86,7 @@ async def the_event_tells_the_waiting_apart(node: Node) -> None:
             await node.create_pod(pod(name, container("main", image=image)))
         await node.run_until(
             lambda: all(node.events("Pulled", pod=name) for name in PODS[:2]),
-            within_s=2 * TAKES_S + limits.START_S,
+            within_s=2 * TAKES_S + PULLED_S,
             what="both events Pulled",
         )
     texts = [node.events("Pulled", pod=name)[0]["message"] for name in PODS[:2]]

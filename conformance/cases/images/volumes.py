@@ -7,6 +7,7 @@ from conformance.cases.images.seen import (
     expect_about,
     pulls,
     wait_event,
+    wait_running,
     wait_waiting,
 )
 from conformance.harness import limits
@@ -44,7 +45,7 @@ async def an_image_can_be_mounted(node: Node) -> None:
     image = f"{registry.open_host}/data:1"
     look = Exec(("test", "-e", "/data/bin/busybox"))
     await node.create_pod(with_volume(image, hooks={"postStart": look}))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     mount = mount_of(node, "/data")
     pulled = pulls(node, image)[0].response.image_ref
     named = (mount.image.image, mount.image.user_specified_image)

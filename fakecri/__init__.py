@@ -6,7 +6,7 @@
     ...                                                    # let a kubelet or agent use it
     cri.assert_called("StartContainer", pod="db", times=3)
 
-`behavior` has the words for containers, `faults.On` those for calls, `server.serve` puts it on a
+`words` has the words for containers, `on.On` those for calls, `server.serve` puts it on a
 unix socket, and pytest gets the fixture `fakecri`. It never imports a kubelet.
 """
 
@@ -17,10 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakecri.background import ServedFake, serve
-    from fakecri.behavior import (
-        Behavior,
-        ExecContext,
-        Reply,
+    from fakecri.behavior import Behavior, ExecContext, Reply
+    from fakecri.errors import CriError
+    from fakecri.fake import FakeCRI
+    from fakecri.images import RegistryImage, any_image, registry_of
+    from fakecri.node import FakeNode, Filesystem
+    from fakecri.options import Options
+    from fakecri.target import CriTarget
+    from fakecri.words import (
         exits,
         ignores,
         oom_kills_child,
@@ -35,12 +39,6 @@ if TYPE_CHECKING:
         uses,
         writes_termination_message,
     )
-    from fakecri.errors import CriError
-    from fakecri.fake import FakeCRI
-    from fakecri.images import RegistryImage, any_image, registry_of
-    from fakecri.node import FakeNode, Filesystem
-    from fakecri.options import Options
-    from fakecri.target import CriTarget
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
@@ -56,21 +54,21 @@ _HOMES = {
     "Reply": "behavior",
     "ServedFake": "background",
     "any_image": "images",
-    "exits": "behavior",
-    "ignores": "behavior",
-    "oom_kills_child": "behavior",
-    "prints": "behavior",
-    "ready_after": "behavior",
+    "exits": "words",
+    "ignores": "words",
+    "oom_kills_child": "words",
+    "prints": "words",
+    "ready_after": "words",
     "registry_of": "images",
-    "replies": "behavior",
-    "runs": "behavior",
+    "replies": "words",
+    "runs": "words",
     "serve": "background",
-    "serves": "behavior",
-    "start_fails": "behavior",
-    "start_hangs": "behavior",
-    "stops": "behavior",
-    "uses": "behavior",
-    "writes_termination_message": "behavior",
+    "serves": "words",
+    "start_fails": "words",
+    "start_hangs": "words",
+    "stops": "words",
+    "uses": "words",
+    "writes_termination_message": "words",
 }
 
 __all__ = [

@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 
 from fakecri import copies, image_calls, list_streams, runtime_calls, stats_calls
 from fakecri.behavior import Behavior
+from fakecri.behavior_rule import BehaviorRule
 from fakecri.checkpoint import checkpoint
 from fakecri.clockwork import Clockwork
 from fakecri.errors import not_played
@@ -31,7 +32,7 @@ from fakecri.halfway import HALVES
 from fakecri.images import ImageStore
 from fakecri.listening import Listening, is_loopback
 from fakecri.loop_clock import LoopClock
-from fakecri.main_programs import MainPrograms
+from fakecri.main_programs import MainPrograms, Tap
 from fakecri.matching import Match, Subject
 from fakecri.names import name_of_create
 from fakecri.node import FakeNode
@@ -57,30 +58,6 @@ HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "CheckpointContainer": checkpoint,
 }
 """The calls that take no time."""
-
-
-class BehaviorRule(Rule):
-    """A rule on what containers do; it is used up by the starts it decides."""
-
-    def __init__(
-        self,
-        rules: list[Rule],
-        match: Match,
-        behaviors: tuple[Behavior, ...],
-        times: int | None,
-        first_attempts: int | None = None,
-    ) -> None:
-        when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
-        super().__init__(rules, f"containers ({match}) behave{when}", times)
-        self.match = match
-        self.behaviors = behaviors
-        self._before_attempt = first_attempts
-
-    def fits(self, container: Container) -> bool:
-        """Whether it decides this start."""
-        if self._before_attempt is not None and container.attempt >= self._before_attempt:
-            return False
-        return self.match.fits(subject_of(container))
 
 
 class FakeCRI(FakeWorld):
@@ -227,6 +204,10 @@ class FakeCRI(FakeWorld):
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
         """What the main process of a container reads, None if nothing does."""
         return self._main_programs.stdin_of(container)
+
+    def tap(self, container: Container) -> AbstractContextManager[Tap | None]:
+        """What the main process of a container writes from now on, if the fake runs it."""
+        return self._main_programs.tap(container)
 
     # -- answering -----------------------------------------------------------------------------
 

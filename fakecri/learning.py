@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.behavior import Ignores, Reply, Stops, exits, replies, start_fails
+from fakecri.behavior import Ignores, Reply, Stops
 from fakecri.behavior_data import to_dict
 from fakecri.matching import Match, Subject
 from fakecri.recorded import Exchange
+from fakecri.words import exits, replies, start_fails
 
 _NATURAL: Final = frozenset({"NOT_FOUND", "CANCELLED"})
 """Errors that come of what the caller does: an object that is gone, a caller that went away."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from criapi.v1 import api_pb2 as pb
 
@@ -25,6 +26,8 @@ from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
+Tap: TypeAlias = "asyncio.Queue[tuple[str, bytes] | None]"
+"""Pieces of output with the name of their stream; None: the end."""
 
 
 class MainPrograms:
@@ -41,6 +44,7 @@ class MainPrograms:
         self._programs_of = programs_of
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stdins: dict[str, asyncio.StreamReader] = {}
+        self._taps: dict[str, list[Tap]] = {}
         clockwork.heard.append(self._hear)
 
     def check(self, container: Container, plan: Plan) -> Plan:
@@ -61,6 +65,20 @@ class MainPrograms:
         """What its main program reads, None if nothing does."""
         return self._stdins.get(container.id)
 
+    @contextmanager
+    def tap(self, container: Container) -> Iterator[Tap | None]:
+        """What its main program writes from now on, byte for byte; None if it has none."""
+        if container.id not in self._tasks:
+            yield None
+            return
+        tap: Tap = asyncio.Queue()
+        taps = self._taps.setdefault(container.id, [])
+        taps.append(tap)
+        try:
+            yield tap
+        finally:
+            taps.remove(tap)
+
     def _hear(self, news: News) -> None:
         if news.kind == pb.CONTAINER_STARTED_EVENT:
             container = self._core.containers.get(news.object_id)
@@ -68,6 +86,8 @@ class MainPrograms:
                 self._start(container)
         elif news.kind != pb.CONTAINER_CREATED_EVENT:
             self._stdins.pop(news.object_id, None)
+            for tap in self._taps.pop(news.object_id, ()):
+                tap.put_nowait(None)
             task = self._tasks.pop(news.object_id, None)
             if task is not None:
                 task.cancel()
@@ -102,7 +122,8 @@ class MainPrograms:
 
     def _invocation(self, container: Container, command: tuple[str, ...]) -> Invocation:
         def output(stream: str) -> LogOutput:
-            return LogOutput(self._core, self._clockwork, container, stream)
+            taps = self._taps.setdefault(container.id, [])
+            return LogOutput(self._core, self._clockwork, container, stream, taps)
 
         tty = bool(container.config.tty)
         return Invocation(
@@ -119,14 +140,24 @@ class MainPrograms:
 class LogOutput:
     """What a program writes, as lines in its container's log (CRI-103)."""
 
-    def __init__(self, core: Core, clockwork: Clockwork, container: Container, stream: str) -> None:
+    def __init__(
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        container: Container,
+        stream: str,
+        taps: list[Tap],
+    ) -> None:
         self._core = core
         self._clockwork = clockwork
         self._container = container
         self._stream = stream
+        self._taps = taps
         self._begun = b""
 
     async def write(self, data: bytes) -> None:
+        for tap in self._taps:
+            tap.put_nowait((self._stream, data))
         *lines, self._begun = (self._begun + data).split(b"\n")
         for line in lines:
             self._write(line, whole=True)

@@ -13,13 +13,14 @@ from typing import Final
 import grpc
 from google.protobuf.message import Message
 
-from fakecri.behavior import Behavior, exits
+from fakecri.behavior import Behavior
 from fakecri.errors import CriError, status_code
 from fakecri.faults import Proceed, Rule
 from fakecri.halfway import HALVES
 from fakecri.on_answers import AnswerVerbs
 from fakecri.recorder import Call
 from fakecri.stream_faults import CutRule, SilentRule
+from fakecri.words import exits
 
 _CREATES: Final = ("RunPodSandbox", "CreateContainer")
 

@@ -156,6 +156,24 @@ async def _hostname(run: Invocation) -> int:
     return 0
 
 
+async def _id(run: Invocation) -> int:
+    security = run.container.config.linux.security_context
+    uid, gid = security.run_as_user.value, security.run_as_group.value
+    name = security.run_as_username or ("root" if uid == 0 else str(uid))
+    told = {
+        (): f"uid={uid}({name}) gid={gid}",
+        ("-u",): str(uid),
+        ("-g",): str(gid),
+        ("-nu",): name,
+        ("-un",): name,
+    }
+    if run.command[1:] not in told:
+        await run.err("id: the fake knows only: -u, -g, -nu\n")
+        return USAGE
+    await run.out(f"{told[run.command[1:]]}\n")
+    return 0
+
+
 def _true(run: Invocation) -> int:
     return 0
 
@@ -170,6 +188,7 @@ BUILT_IN: Final[Mapping[str, Program]] = {
     "env": _env,
     "false": _false,
     "hostname": _hostname,
+    "id": _id,
     "sleep": _sleep,
     "stty": _stty,
     "tail": _tail,

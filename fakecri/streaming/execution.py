@@ -29,6 +29,8 @@ from fakecri.streaming.status import Outcome
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from fakecri.main_programs import Tap
+
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
 """A terminal's first size comes right after the start; a program waits for it so long."""
@@ -48,6 +50,9 @@ class Runtime(Protocol):
 
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
         """What the main process of a container reads, None if nothing does."""
+
+    def tap(self, container: Container) -> AbstractContextManager[Tap | None]:
+        """What the main process of a container writes from now on, if the fake runs it."""
 
 
 @dataclass(slots=True)
@@ -118,7 +123,7 @@ async def attach(
             invocation = invocation_of(console)
             program = programs.attach_of(subject)
             if program is None:
-                await _follow_log(runtime, container, invocation)
+                await _follow(runtime, container, invocation)
             else:
                 await _while_running(runtime, container, exit_code_of(program, invocation))
         return Outcome()
@@ -209,24 +214,34 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
     return answer
 
 
-async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
+async def _follow(runtime: Runtime, container: Container, run: Invocation) -> None:
     """Print what the container writes from now on; what the caller types goes to its program."""
-    seen = len(container.log)
     typing = asyncio.create_task(_pour(run.stdin, runtime.stdin_of(container), container))
     try:
-        with runtime.changes() as changed:
-            while True:
-                for line in container.log[seen:]:
-                    output = run.stderr if line.stream == "stderr" else run.stdout
-                    await output.write(line.text.encode() + b"\n")
-                    seen += 1
-                if not _lives(runtime, container):
-                    return
-                if seen == len(container.log):
-                    await changed.wait()
-                    changed.clear()
+        with runtime.tap(container) as tap:
+            if tap is None:
+                await _follow_log(runtime, container, run)
+                return
+            while (piece := await tap.get()) is not None:
+                stream, data = piece
+                await (run.stderr if stream == "stderr" else run.stdout).write(data)
     finally:
         await stop(typing)
+
+
+async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
+    seen = len(container.log)
+    with runtime.changes() as changed:
+        while True:
+            for line in container.log[seen:]:
+                output = run.stderr if line.stream == "stderr" else run.stdout
+                await output.write(line.text.encode() + b"\n")
+                seen += 1
+            if not _lives(runtime, container):
+                return
+            if seen == len(container.log):
+                await changed.wait()
+                changed.clear()
 
 
 def _lives(runtime: Runtime, container: Container) -> bool:

@@ -8,9 +8,10 @@ from textwrap import dedent
 import pytest
 
 from fakecri import FakeCRI, RegistryImage
-from fakecri.behavior import Reply, exits, prints, replies, uses
+from fakecri.behavior import Reply
 from fakecri.matching import Subject
 from fakecri.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
+from fakecri.words import exits, prints, replies, uses
 
 GOOD = """\
 images: [localhost/busybox:1, localhost/app:2]

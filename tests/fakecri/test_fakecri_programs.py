@@ -61,6 +61,9 @@ def outcome(answer: Any) -> tuple[int, bytes, bytes]:
         (("echo", "a", "b"), (0, b"a b\n", b"")),
         (("sh", "-c", "echo $GREETING >&2; exit 7"), (7, b"", b"hello\n")),
         (("/bin/false",), (1, b"", b"")),
+        (("id", "-u"), (0, b"1001\n", b"")),
+        (("id",), (0, b"uid=1001(1001) gid=7\n", b"")),
+        (("id", "-Z"), (2, b"", b"id: the fake knows only: -u, -g, -nu\n")),
         (("sleep", "soon"), (1, b"", b"sleep: invalid number 'soon'\n")),
         # What nobody programmed is there and fine: probes pass until a test says otherwise.
         (("cat", "/tmp/ready"), (0, b"", b"")),
@@ -73,7 +76,14 @@ def test_exec_sync_reaches_the_programs_CRI_111(
     command: tuple[str, ...], expected: tuple[int, bytes, bytes]
 ) -> None:
     async def main(fake: FakeCRI) -> Any:
-        web = await started(fake, envs=[cri.KeyValue(key="GREETING", value=b"hello")])
+        user = cri.LinuxContainerSecurityContext(
+            run_as_user=cri.Int64Value(value=1001), run_as_group=cri.Int64Value(value=7)
+        )
+        web = await started(
+            fake,
+            envs=[cri.KeyValue(key="GREETING", value=b"hello")],
+            linux=cri.LinuxContainerConfig(security_context=user),
+        )
         return await run_exec(fake, web, *command)
 
     assert outcome(virtual(main)) == expected

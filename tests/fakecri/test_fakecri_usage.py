@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakecri.behavior import Uses, at, uses
+from fakecri.behavior import Uses, at
 from fakecri.node import Usage
 from fakecri.prefix_table import PrefixTable
 from fakecri.usage import UsageLedger
+from fakecri.words import uses
 
 SECOND_NS = 1_000_000_000
 CURVES = st.lists(

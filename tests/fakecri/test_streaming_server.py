@@ -556,9 +556,9 @@ async def test_attach_talks_to_a_main_process_that_the_fake_runs() -> None:
     await node.start(command=["sh"], stdin=True, stdin_once=True)
     url = await node.attach(stdin=True, stdout=True)
     async with websocket(url, "v5.channel.k8s.io") as socket:
-        await socket.send_bytes(b"\0echo hello; exit 4\n")
+        await socket.send_bytes(b"\0echo -n hello; exit 4\n")
         found = await channels_of(socket)
-    assert found[1] == b"hello\n"
+    assert found[1] == b"hello"  # at once, not when its line ends
     assert node.fake.container().exit_code == 4
     await node.fake.stop_streaming()
 

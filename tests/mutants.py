@@ -1,0 +1,72 @@
+"""Mutation tests of the decision modules: runs mutmut, prints a table, fails below 90 % killed.
+
+`tox -e mutants` runs all of them; names of mutants, also patterns, choose: `tox -e mutants --
+"refkubelet.pleg*"`. Which modules, and which tests must kill them, stands in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+WANTED: Final = 0.9
+RESULT: Final = re.compile(r"^\s*(?P<name>\S+__mutmut_\d+): (?P<verdict>[a-z ]+?)\s*$", re.M)
+KILLED: Final = ("killed", "timeout", "caught by type check")
+UNDECIDED: Final = ("not checked", "skipped")
+
+Verdicts = Mapping[str, Counter[str]]
+"""Module -> how often each verdict was given."""
+
+
+def by_module(results: str) -> Verdicts:
+    """What `mutmut results --all true` says, counted.
+
+    >>> by_module("    a.b.x_f__mutmut_1: killed\\n    a.b.xǁCǁg__mutmut_2: survived\\n")
+    {'a.b': Counter({'killed': 1, 'survived': 1})}
+    """
+    counted: dict[str, Counter[str]] = {}
+    for found in RESULT.finditer(results):
+        if found["verdict"] not in UNDECIDED:
+            module = found["name"].rpartition(".")[0]
+            counted.setdefault(module, Counter())[found["verdict"]] += 1
+    return counted
+
+
+def share(verdicts: Counter[str]) -> float:
+    """Of 1, how much was killed."""
+    return sum(verdicts[word] for word in KILLED) / max(verdicts.total(), 1)
+
+
+def lines(verdicts: Verdicts) -> Iterable[str]:
+    """The table."""
+    for module, counted in sorted(verdicts.items()):
+        killed = sum(counted[word] for word in KILLED)
+        yield f"{module:42} {killed:4} of {counted.total():4} killed  {share(counted):6.1%}"
+    everything = sum(verdicts.values(), Counter())
+    yield f"{'all':42} {'':17} {share(everything):6.1%}"
+
+
+def main(names: Sequence[str]) -> int:
+    """Exit code 0: at least 90 % of the mutants of every module were killed."""
+    done = subprocess.run(["mutmut", "run", *names], check=False)
+    if done.returncode:
+        return done.returncode
+    told = subprocess.run(
+        ["mutmut", "results", "--all", "true"], check=True, capture_output=True, text=True
+    ).stdout
+    verdicts = by_module(told)
+    print("\n".join(lines(verdicts)))
+    weak = sorted(module for module, counted in verdicts.items() if share(counted) < WANTED)
+    for found in RESULT.finditer(told):
+        if found["verdict"] not in (*KILLED, *UNDECIDED):
+            print(f"  {found['name']}: {found['verdict']}")
+    print(f"below {WANTED:.0%}: {', '.join(weak)}" if weak else "", end="\n" if weak else "")
+    return 1 if weak or not verdicts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

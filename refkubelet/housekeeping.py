@@ -93,7 +93,7 @@ class Housekeeping:
         deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
         self._remove_orphan_directories(wanted, running)
         await self._delete_orphan_mirrors()
-        created = self._create_missing(working)
+        created = self._create_missing(wanted, working)
         self._end_deleted(wanted, running, working)
         self._kill_unknown(running, working, created)
         deps.runtime.forget_old_backoffs()
@@ -110,8 +110,12 @@ class Housekeeping:
             except ApiError as error:
                 log.warning("orphan mirror %s not deleted: %s", name, error)
 
-    def _create_missing(self, working: Mapping[str, PodWorkerSync]) -> frozenset[str]:
+    def _create_missing(
+        self, wanted: tuple[Pod, ...], working: Mapping[str, PodWorkerSync]
+    ) -> frozenset[str]:
         """Pods that are wanted and have no worker: their UID came back (MIRR-006)."""
+        if all(uid(pod) in working for pod in wanted):
+            return frozenset()
         missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
         for pod in missing:
             self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)

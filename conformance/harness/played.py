@@ -11,7 +11,8 @@ from typing import Any
 
 from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.workload import Flag, Port, Run
-from fakecri import behavior as b
+from fakecri import words as b
+from fakecri.behavior import FOREVER, Behavior
 
 
 def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
@@ -32,7 +33,7 @@ def _rule(cri: Any, pod: str, container: Container, run: Run, attempt: int | Non
     return cri.behaves(*words, pod=pod, container=container.name, attempt=attempt)
 
 
-def behaviors(run: Run) -> Iterator[b.Behavior]:
+def behaviors(run: Run) -> Iterator[Behavior]:
     """One run as the fake's behaviours."""
     if run.exit_after_s is not None:
         yield b.exits(run.exit_code, after_s=run.exit_after_s)
@@ -50,23 +51,23 @@ def behaviors(run: Run) -> Iterator[b.Behavior]:
         yield from _port(port)
 
 
-def _flags(flags: Sequence[Flag]) -> Iterator[b.Behavior]:
+def _flags(flags: Sequence[Flag]) -> Iterator[Behavior]:
     """Looking at a file: it is there while one of its flags says so."""
     for path in dict.fromkeys(flag.path for flag in flags):
         yield b.replies(["test", "-e", path], exit_code=1)
     for flag in flags:
-        until_s = b.FOREVER if flag.until_s is None else flag.until_s
+        until_s = FOREVER if flag.until_s is None else flag.until_s
         yield b.replies(["test", "-e", flag.path], from_s=flag.from_s, until_s=until_s)
 
 
-def _port(port: Port) -> Iterator[b.Behavior]:
+def _port(port: Port) -> Iterator[Behavior]:
     served = partial(
         b.serves,
         port.port,
         port.protocol,
         health=port.health,
         delay_s=port.delay_s,
-        until_s=b.FOREVER if port.until_s is None else port.until_s,
+        until_s=FOREVER if port.until_s is None else port.until_s,
     )
     yield served(port.status, from_s=port.from_s)
     if port.then_status:
@@ -75,7 +76,7 @@ def _port(port: Port) -> Iterator[b.Behavior]:
         yield served(302, path=path, location=location, from_s=port.from_s)
 
 
-def _execs(container: Container) -> Iterator[b.Behavior]:
+def _execs(container: Container) -> Iterator[Behavior]:
     for run in container.execs:
         yield b.replies(
             list(run.command), run.exit_code, run.stdout, run.stderr, delay_s=run.takes_s

@@ -53,8 +53,8 @@ class FieldRow(Row):
 
 @dataclass(frozen=True, slots=True)
 class CodeRow(Row):
-    """Two codes that count as the same answer of `method`. `real` may be `*`; the patterns say for
-    which texts, and one of the fake's settles that the texts differ too."""
+    """Two codes that count as the same answer of `method`. `*` is any code; the patterns say
+    for which texts, and one of the fake's settles that the texts differ too."""
 
     method: str
     real: str
@@ -66,7 +66,8 @@ class CodeRow(Row):
     def __str__(self) -> str:
         text = next((t for t in (self.pattern, self.fake_text) if t != "*"), "")
         real = "what it would be in a ready one" if self.real == "*" else self.real
-        return f"{real}; the fake: {self.fake}" + (f" (`{text}`)" if text else "")
+        fake = "any answer" if self.fake == "*" else self.fake
+        return f"{real}; the fake: {fake}" + (f" (`{text}`)" if text else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,9 @@ RUNC: Final = "the text of a failed start is runc's; the fake says what its beha
 IDEMPOTENT: Final = "the fake is idempotent like 1.6.36, 1.7.22 and later (CRI-023)"
 
 FIELDS: Final = (
-    FieldRow("ContainerStatus", "status.user", "containerd has it since 2.0 (CRI-084)", before="2"),
+    FieldRow(
+        "ContainerStatus", "status.user", "containerd has it since 2.0 (CRI-084)", before="2.0"
+    ),
     FieldRow(
         "ContainerStatus",
         "status.stop_signal",
@@ -130,11 +133,47 @@ FIELDS: Final = (
     FieldRow("*Stats", "stats.writable_layer", MEASURED),
     FieldRow("ListContainerStats", "stats.cpu", MEASURED),
     FieldRow("ListContainerStats", "stats.memory", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.cpu", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.memory", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.network", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.process", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.containers.cpu", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.containers.memory", MEASURED),
+    FieldRow("*PodSandboxStats", "stats.linux.containers.writable_layer", MEASURED),
+    FieldRow(
+        "Status",
+        "status.conditions",
+        "containerd adds a condition of its own, ContainerdHasNoDeprecationWarnings (CRI-130)",
+        since="1.7",
+    ),
+    FieldRow("Status", "features", "containerd has it since 2.0 (CRI-132)", before="2.0"),
+    FieldRow("Status", "runtime_handlers", "containerd has it since 2.0 (CRI-132)", before="2.0"),
 )
 
 CODES: Final = (
     CodeRow("StopContainer", "NOT_FOUND", "OK", IDEMPOTENT, before="1.7"),
     CodeRow("StopPodSandbox", "NOT_FOUND", "OK", IDEMPOTENT, before="1.7"),
+    CodeRow(
+        "RuntimeConfig",
+        "UNIMPLEMENTED",
+        "OK",
+        "containerd has it since 2.0 (CRI-133)",
+        before="2.0",
+    ),
+    CodeRow(
+        "UpdatePodSandboxResources",
+        "UNIMPLEMENTED",
+        "*",
+        "containerd has it since 2.3 (CRI-122)",
+        before="2.3",
+    ),
+    CodeRow(
+        "ListPodSandboxStats",
+        "UNKNOWN",
+        "OK",
+        "on 1.6 one sandbox that has ended spoils the answer for all (CRI-124)",
+        before="1.7",
+    ),
     CodeRow(
         "*",
         "FAILED_PRECONDITION",
@@ -142,6 +181,14 @@ CODES: Final = (
         "a name that is taken: the fake has the code of 1.x (CRI-025)",
         "failed to reserve *",
         since="2.1",
+    ),
+    CodeRow(
+        "PodSandboxStats",
+        "UNAVAILABLE",
+        "UNKNOWN",
+        "of a sandbox that has ended: the fake has the code of 1.6 (CRI-124)",
+        "* is not in ready state: unavailable",
+        since="1.7",
     ),
     CodeRow(
         "CreateContainer",
@@ -171,6 +218,18 @@ TEXTS: Final = (
         before="2.2",
     ),
     TextRow(
+        "PodSandboxStats",
+        "* is not in ready state: unavailable",
+        "the last word is that of the code",
+        since="1.7",
+    ),
+    TextRow(
+        "ExecSync",
+        "*OCI runtime exec failed: exec failed: args must not be empty",
+        "1.x ends it with the word unknown, and so the fake",
+        since="2.1",
+    ),
+    TextRow(
         "RunPodSandbox",
         "unable to get OCI runtime for sandbox *",
         "2.1 names the sandbox first",
@@ -180,8 +239,8 @@ TEXTS: Final = (
 
 RACES: Final = (
     RaceRow(
-        "StopContainer",
-        'failed to kill container "*": ttrpc: closed*',
+        "*",
+        '*failed to kill container "*": ttrpc: closed*',
         "the first kill ended the task and its connection while the second was on its way",
     ),
     RaceRow(
@@ -193,6 +252,11 @@ RACES: Final = (
         "Remove*",
         "*: container is already in removing state",
         "containerd refuses the second call while the first still works",
+    ),
+    RaceRow(
+        "Remove*",
+        "*: container is still running, to stop first",
+        "the kill of the first call was not yet told to the second",
     ),
     RaceRow(
         "Remove*",

@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
+from results import Results
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 
@@ -180,7 +181,7 @@ def _behaviours() -> Any:
     params=["fake", pytest.param("real", marks=pytest.mark.real)],
 )
 async def runtime(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, results: Results
 ) -> AsyncIterator[Runtime]:
     workdir = tmp_path_factory.mktemp("c")
     if request.param == "fake":
@@ -195,6 +196,8 @@ async def runtime(
     from fakecri.server import GrpcUpstream
 
     async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:
+        results.containerd = node.version
+        results.runc = node.check(["runc", "--version"]).split()[2]
         yield Runtime(upstream, node.log_root, version=node.version)
 
 

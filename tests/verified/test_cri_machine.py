@@ -27,6 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from pairs import UNKNOWN, Pair, Side
+from results import Machine, Results
 
 from fakecri import FakeCRI, exits, ignores, replies, start_fails, stops
 from fakecri.proxy import RecordingProxy
@@ -53,7 +54,7 @@ which = st.integers(0, 19)
 
 def played(version: str = "") -> FakeCRI:
     """A fake whose containers do what those names say, set up like that version of containerd."""
-    fake = FakeCRI(ids=Ids(Rng(os.getpid())), images=IMAGES)
+    fake = FakeCRI(ids=Ids(Rng(os.getpid())), images=IMAGES, runtime_handlers=("runc",))
     if not version.startswith("1.6"):
         fake.core.images.add(PAUSE, pinned=True)  # CRI-093
     fake.behaves(ignores("SIGTERM"), container="runs")
@@ -95,7 +96,7 @@ def container_config(name: str, attempt: int, image: str) -> cri.ContainerConfig
     )
 
 
-class Machine(RuleBasedStateMachine):
+class TwoRuntimes(RuleBasedStateMachine):
     """Operations over a few names, so that collisions, repeats and wrong states are common."""
 
     pair: Pair
@@ -477,6 +478,42 @@ class Machine(RuleBasedStateMachine):
             ),
         )
 
+    # -- the runtime as a whole, pods' statistics --------------------------------------------
+
+    @rule()
+    def runtime_status(self) -> None:
+        self.do("Status", lambda side: cri.StatusRequest())
+
+    @rule()
+    def runtime_config(self) -> None:
+        self.do("RuntimeConfig", lambda side: cri.RuntimeConfigRequest())
+
+    @rule(number=which)
+    def sandbox_stats(self, number: int) -> None:
+        symbol = self.sandbox(number)
+        self.do(
+            "PodSandboxStats",
+            lambda side: cri.PodSandboxStatsRequest(pod_sandbox_id=side.id(symbol)),
+        )
+
+    @rule(number=which)
+    def list_sandbox_stats(self, number: int) -> None:
+        symbol = self.sandbox(number) if number % 2 else ""
+        self.do(
+            "ListPodSandboxStats",
+            lambda side: cri.ListPodSandboxStatsRequest(
+                filter=cri.PodSandboxStatsFilter(id=side.id(symbol))
+            ),
+        )
+
+    @rule(number=which)
+    def update_sandbox_resources(self, number: int) -> None:
+        symbol = self.sandbox(number)
+        self.do(
+            "UpdatePodSandboxResources",
+            lambda side: cri.UpdatePodSandboxResourcesRequest(pod_sandbox_id=side.id(symbol)),
+        )
+
     # -- images --------------------------------------------------------------------------------
 
     @rule(
@@ -518,11 +555,15 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
+def first_seed() -> int:
+    return int(os.environ.get("REFKUBELET_SEED", "0"))
+
+
 def drive(pair: Pair, runner: asyncio.Runner, operations: int) -> None:
     """Run examples until there were so many operations; the first mismatch fails."""
     runner.run(learn_images(pair))
-    machine = type("BoundMachine", (Machine,), {"pair": pair, "runner": runner})
-    number = int(os.environ.get("REFKUBELET_SEED", "0"))
+    machine = type("Bound", (TwoRuntimes,), {"pair": pair, "runner": runner})
+    number = first_seed()
     while pair.operations < operations:
         left = operations - pair.operations
         limits = settings(
@@ -567,7 +608,9 @@ def test_the_fake_behind_the_proxy_answers_like_the_fake(runner: asyncio.Runner)
 
 @pytest.mark.real
 @pytest.mark.timeout(900)
-def test_the_fake_answers_like_containerd(runner: asyncio.Runner, tmp_path: Path) -> None:
+def test_the_fake_answers_like_containerd(
+    runner: asyncio.Runner, tmp_path: Path, results: Results
+) -> None:
     endpoint = os.environ.get("REFKUBELET_CRI_ENDPOINT", "")
     if not endpoint and os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
@@ -589,7 +632,10 @@ def test_the_fake_answers_like_containerd(runner: asyncio.Runner, tmp_path: Path
 
     try:
         pair = runner.run(make())
-        drive(pair, runner, int(os.environ.get("REFKUBELET_OPERATIONS", "2000")))
+        try:
+            drive(pair, runner, int(os.environ.get("REFKUBELET_OPERATIONS", "2000")))
+        finally:
+            results.machine = Machine(pair.operations, first_seed(), pair.used, pair.mismatch)
         print(f"\n{pair.operations} operations, {pair.real.label}; rows used:")
         for row, times in pair.used.items():
             print(f"  {times:5} x {row}")

@@ -1,0 +1,65 @@
+"""Keeps what a run against a real containerd found, where REFKUBELET_VERIFIED_RESULTS says."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+from results import Results, save
+
+from simtime import RealClock
+
+RESULTS: Final = pytest.StashKey[Results]()
+FILE_VARIABLE: Final = "REFKUBELET_VERIFIED_RESULTS"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[RESULTS] = Results()
+
+
+@pytest.fixture(scope="session")
+def results(request: pytest.FixtureRequest) -> Results:
+    return request.config.stash[RESULTS]
+
+
+def _of_contract(item: pytest.Item) -> bool:
+    """A test that runs on both sides, on the real one."""
+    here, real = item.path.parent == Path(__file__).parent, item.get_closest_marker("real")
+    return here and real is not None and item.path.stem != "test_cri_machine"
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    results = session.config.stash[RESULTS]
+    results.expected = sum(map(_of_contract, session.items))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if _of_contract(item):
+        results = item.config.stash[RESULTS]
+        results.passed += report.when == "call" and report.passed
+        results.failed += report.failed
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = os.environ.get(FILE_VARIABLE)
+    if not path:
+        return
+    results = session.config.stash[RESULTS]
+    kernel = ".".join(platform.release().split(".")[:2])
+    unified = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    results.facts = {
+        "date": datetime.fromtimestamp(RealClock().wall_ns() / 1e9, UTC).date().isoformat(),
+        "host": f"Linux {kernel}, cgroup v{2 if unified else 1}",
+    }
+    kept = save(Path(path), results)
+    print(f"\nresults {'kept in' if kept else 'of a part of the tests: not kept in'} {path}")

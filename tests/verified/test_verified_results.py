@@ -1,0 +1,162 @@
+"""The record of verified runs: what is kept, what the page shows, and what counts as a race won."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import differences
+import pytest
+from criapi.v1 import api_pb2 as cri
+from differences import FieldRow
+from google.protobuf.message import Message
+from pairs import Mismatch, Pair, Side
+from results import Machine, Results, save
+
+from fakecri.errors import CriError, status_code
+from simtime import run_virtual
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def whole_run(**changes: Any) -> Results:
+    rows = {differences.FIELDS[0]: 3}
+    run = Results("1.6.20~ds1", "1.1.5", 2, 1, 1, Machine(2000, 0, rows), {"date": "2026-11-21"})
+    for name, value in changes.items():
+        setattr(run, name, value)
+    return run
+
+
+def test_a_whole_run_takes_the_place_of_the_last_one_of_its_version(tmp_path: Path) -> None:
+    path = tmp_path / "v.json"
+    assert save(path, whole_run(containerd="2.1.9"))
+    assert save(path, whole_run())
+    assert save(path, whole_run(passed=2, failed=0))
+    kept = json.loads(path.read_text())
+    assert list(kept) == ["1.6", "2.1"]
+    assert kept["1.6"]["contract"] == {"passed": 2, "failed": 0}
+    assert kept["1.6"]["differences"][0]["times"] == 3
+
+
+@pytest.mark.parametrize(
+    "missing", [{"machine": None}, {"containerd": ""}, {"passed": 0}, {"expected": 0}], ids=str
+)
+def test_a_run_of_parts_is_not_kept(tmp_path: Path, missing: dict[str, Any]) -> None:
+    assert not save(tmp_path / "v.json", whole_run(**missing))
+    assert not (tmp_path / "v.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "has", "has_not"),
+    [
+        ({}, ["1.6.20~ds1", "2.1.9", ""], []),
+        ({"since": "2.1"}, ["2.1.9+unknown", "v2.4.0"], ["1.7.24", "2.0.1"]),
+        ({"before": "2.0"}, ["1.6.20", "1.7.24"], ["2.0.0", "2.1.9"]),
+        ({"since": "1.7", "before": "2.2"}, ["1.7.1", "2.1.9"], ["1.6.36", "2.2.0"]),
+    ],
+)
+def test_a_row_holds_for_the_versions_it_names(
+    bounds: dict[str, str], has: list[str], has_not: list[str]
+) -> None:
+    row = FieldRow("Status", "status", "because of a test", **bounds)
+    assert all(map(row.holds, has))
+    assert not any(map(row.holds, has_not))
+
+
+class Answers:
+    """A call target that gives these errors ("": success), one after another."""
+
+    def __init__(self, *errors: str) -> None:
+        self.errors = list(errors)
+
+    async def call(self, method: str, request: Message, **_: Any) -> Message:
+        code, _, text = self.errors.pop(0).partition(" ")
+        if code:
+            raise CriError(status_code(code), text)
+        return cri.StopContainerResponse()
+
+
+def race(
+    method: str, real: tuple[str, str], fake: tuple[str, str], version: str = "1.6.20"
+) -> Pair:
+    pair = Pair(Side("real", Answers(*real), "/a", version), Side("fake", Answers(*fake), "/b"))
+
+    async def main() -> None:
+        await pair.race(method, lambda side: cri.StopContainerRequest())
+
+    run_virtual(main)
+    return pair
+
+
+def test_who_wins_a_race_does_not_matter() -> None:
+    race("StartContainer", ("", "UNKNOWN late"), ("UNKNOWN is starting", ""))
+
+
+def test_an_accident_of_containerd_counts_as_success_in_a_race() -> None:
+    """Seen on 1.6.20 and 2.1.9: the second kill finds the connection of the first closed."""
+    lost = 'UNKNOWN failed to kill container "c1": ttrpc: closed: unknown'
+    pair = race("StopContainer", ("", lost), ("", ""))
+    assert [row.reason for row in pair.used] == [differences.RACES[0].reason]
+
+
+def test_another_failure_in_a_race_is_a_mismatch_that_shows_every_answer() -> None:
+    with pytest.raises(Mismatch, match=r"real: OK  \| UNKNOWN disk full\n  fake: OK  \| OK"):
+        race("StopContainer", ("", "UNKNOWN disk full"), ("", ""))
+
+
+def test_a_code_of_another_version_counts_only_there() -> None:
+    real = ("", "FAILED_PRECONDITION failed to reserve sandbox name")
+    race("RunPodSandbox", real, ("", "UNKNOWN taken"), version="2.1.9")
+    with pytest.raises(Mismatch):
+        race("RunPodSandbox", real, ("", "UNKNOWN taken"), version="1.7.24")
+
+
+def render(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(DOCS / "render_verified.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_page_shows_what_the_file_of_results_says() -> None:
+    done = render("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_old_page_is_found_and_made_new(tmp_path: Path) -> None:
+    page, file = tmp_path / "verified.md", tmp_path / "verified.json"
+    page.write_text((DOCS / "verified.md").read_text())
+    runs = json.loads((DOCS / "verified.json").read_text())
+    runs["1.6"]["machine"]["operations"] = 7_654_321
+    file.write_text(json.dumps(runs))
+    where = ("--page", str(page), "--results", str(file))
+    assert render("--check", *where).returncode == 1
+    assert render(*where).returncode == 0
+    assert "7,654,321" in page.read_text()
+    assert render("--check", *where).returncode == 0
+
+
+def test_a_page_without_markers_is_an_error_in_words(tmp_path: Path) -> None:
+    (tmp_path / "p.md").write_text("# nothing\n")
+    done = render("--page", str(tmp_path / "p.md"))
+    assert done.returncode == 2
+    assert "wanted the line once: <!-- begin: runs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_kept_runs_found_no_difference_outside_the_table() -> None:
+    """All versions, at least 2,000 operations each, and every row they used is still there."""
+    runs = json.loads((DOCS / "verified.json").read_text())
+    tables = (differences.FIELDS, differences.CODES, differences.TEXTS, differences.RACES)
+    known = {(row.method, str(row), row.reason) for rows in tables for row in rows}
+    assert list(runs) == ["1.6", "1.7", "2.1"]
+    for run in runs.values():
+        assert run["contract"]["failed"] == 0
+        assert run["machine"]["mismatch"] == ""
+        assert run["machine"]["operations"] >= 2000
+        assert {(d["method"], d["what"], d["reason"]) for d in run["differences"]} <= known

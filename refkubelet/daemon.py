@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -33,6 +34,7 @@ from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine
 from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
 from refkubelet.usage import UsageError
@@ -80,6 +82,7 @@ async def run(options: argparse.Namespace) -> int:
                     node_ip=ips[0] if ips else "",
                     runtime_version=runtime.version,
                 ),
+                login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
             )
             return await _serve(config, deps)
     except (ConfigError, EndpointError, MachineError, NodeNameError, ServerError) as e:

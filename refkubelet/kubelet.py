@@ -57,6 +57,7 @@ from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.image_gc import ImageGC
 from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
 from refkubelet.runtime.manager import RuntimeManager
+from refkubelet.runtime.node_credentials import LoginDirs
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pod_events import PodEventReader
 from refkubelet.runtime_state import RuntimeState
@@ -78,7 +79,8 @@ class KubeletDeps:
     name, lower case. `root_dir`: the kubelet's own directory (/var/lib/kubelet). `api` None:
     standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
     first; none standalone. `container_logs_dir` None: no links to container logs are made.
-    `node_facts` None: somebody else keeps the Node object.
+    `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
+    credentials are looked for in `root_dir` alone (BACK-209).
     """
 
     target: CriTarget
@@ -93,6 +95,7 @@ class KubeletDeps:
     host_ips: tuple[str, ...] = ()
     container_logs_dir: Path | None = Path("/var/log/containers")
     node_facts: NodeFacts | None = None
+    login_dirs: LoginDirs | None = None
 
 
 class Kubelet:
@@ -149,6 +152,7 @@ class Kubelet:
             container_logs_dir=deps.container_logs_dir,
             memory_capacity_bytes=deps.machine.memory().total_bytes,
             allocatable=deps.node_facts.allocatable if deps.node_facts else {},
+            login_dirs=deps.login_dirs,
         )
         self.runtime = RuntimeManager(self.client, self._runtime_deps, self._runtime_options)
         by_events = self.config.feature_gates.get("EventedPLEG", False)

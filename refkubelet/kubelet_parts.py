@@ -21,6 +21,7 @@ from refkubelet.runtime.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.image_choice import ImageGcPolicy
 from refkubelet.runtime.image_records import VerificationPolicy
+from refkubelet.runtime.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
 from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
@@ -176,6 +177,7 @@ def runtime_options(
     container_logs_dir: Path | None,
     memory_capacity_bytes: int,
     allocatable: Mapping[str, int],
+    login_dirs: LoginDirs | None = None,
 ) -> RuntimeOptions:
     """What of the configuration concerns the runtime manager."""
     return RuntimeOptions(
@@ -200,6 +202,6 @@ def runtime_options(
             pull_qps=float(config.registry_pull_qps),
             pull_burst=config.registry_burst,
             verification=verification_policy(config),
-            docker_config_dirs=(root_dir,),
+            docker_config_files=docker_config_files(root_dir, login_dirs),
         ),
     )

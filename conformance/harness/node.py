@@ -80,6 +80,10 @@ class Node:
         """Put any text into the manifest directory; `file` may name a sub-directory."""
         self._parts.write_text(file, text)
 
+    def write_root_file(self, file: str, text: str) -> None:
+        """Put a text into the kubelet's root directory."""
+        (self._parts.paths.root / file).write_text(text)
+
     async def create_pod(self, plan: PodPlan) -> None:
         """Create the pod at the API, bound to this node."""
         self._api_pods.add(plan.name)
@@ -94,6 +98,10 @@ class Node:
     async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
         """Create another object at the API, for example of `configmaps` or `services`."""
         await self._parts.the_api().create_object(plural, manifest)
+
+    async def resize_pod(self, name: str, container: str, resources: Mapping[str, Any]) -> None:
+        """Change the resources of a container at the API, in place."""
+        await self._parts.the_api().resize(name, [{"name": container, "resources": resources}])
 
     async def debug(self, plan: PodPlan, *containers: Container, target: str = "") -> None:
         """Add ephemeral containers to a pod at the API, in the process namespace of `target`."""

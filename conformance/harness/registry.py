@@ -55,9 +55,9 @@ def pull_secret(
 ) -> dict[str, Any]:
     """A Secret with a login for these places, in the new format (`dockerconfigjson`) or the old
     one (`dockercfg`)."""
-    auth = base64.b64encode(f"{user}:{password}".encode()).decode()
-    auths: dict[str, Any] = {host: {"auth": auth} for host in hosts}
-    text = json.dumps({"auths": auths} if kind == "dockerconfigjson" else auths)
+    text = docker_config(*hosts, user=user, password=password)
+    if kind == "dockercfg":
+        text = json.dumps(json.loads(text)["auths"])
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -65,6 +65,12 @@ def pull_secret(
         "type": f"kubernetes.io/{kind}",
         "data": {f".{kind}": base64.b64encode(text.encode()).decode()},
     }
+
+
+def docker_config(*hosts: str, user: str = USER, password: str = PASSWORD) -> str:
+    """A Docker config.json with a login for these places."""
+    auth = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return json.dumps({"auths": {host: {"auth": auth} for host in hosts}})
 
 
 class FakeRegistry:

@@ -80,7 +80,7 @@ class ImageManager:
         self._clock = deps.clock
         self._events = deps.events
         self._puller = ImagePuller(client, deps.clock, options.images)
-        self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_dirs)
+        self._node_credentials = NodeCredentials(deps.clock, options.images.docker_config_files)
         policy = options.images.verification
         self.access = (
             ImageAccess(client, deps.clock, options.root_dir, policy) if policy else EveryoneMay()

@@ -37,15 +37,15 @@ class ImageOptions:
     """How images are pulled (BACK-208). `max_parallel_pulls` None: no limit if not serial.
 
     `verification`: whether a pod may use what is there; None: always, and nothing is recorded
-    (BACK-210). `docker_config_dirs`: where the node's own registry credentials are looked for
-    (BACK-209)."""
+    (BACK-210). `docker_config_files`: where the node's own registry credentials are looked
+    for, in order (BACK-209)."""
 
     serialize_pulls: bool = True
     max_parallel_pulls: int | None = None
     pull_qps: float = 5.0
     pull_burst: int = 10
     verification: VerificationPolicy | None = field(default_factory=VerificationPolicy)
-    docker_config_dirs: tuple[Path, ...] = ()
+    docker_config_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

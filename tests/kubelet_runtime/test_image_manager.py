@@ -23,6 +23,7 @@ from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.image_pulls import TokenBucket
 from refkubelet.runtime.image_records import ALWAYS_VERIFY, VerificationPolicy
 from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest, whole_milliseconds
+from refkubelet.runtime.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.options import ImageOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.pull_secrets import PullSecrets
 from simtime import Ids, Rng, VirtualLoop, run_virtual
@@ -159,7 +160,8 @@ def test_credentials_of_the_node_come_last_BACK_209(virtual: Run, tmp_path: Path
         await bench.ensure(policy="Always")
         assert bench.users() == ["ann", "old", "old", "new", "old"]
 
-    options = ImageOptions(docker_config_dirs=(tmp_path / "none", tmp_path))
+    elsewhere = LoginDirs(tmp_path / "none", tmp_path / "nobody")
+    options = ImageOptions(docker_config_files=docker_config_files(tmp_path, elsewhere))
     virtual(main, options, ImageStatus=ABSENT, PullImage=only("old", "new"))
 
 

@@ -12,7 +12,7 @@ from conformance.cases.images.seen import (
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
-from conformance.harness.registry import USER, pull_secret
+from conformance.harness.registry import USER, docker_config, pull_secret
 from conformance.registry import Feature, conformance
 
 API, STATUS, REGISTRY = Feature.API, Feature.STATUS, Feature.REGISTRY
@@ -102,6 +102,23 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     await node.create_pod(with_secrets("web", image, "wide", "host", "again", "path"))
     await wait_running(node, "web")
     expect_equal(node, users(node, image), ["path", "host", USER], "users of the pulls")
+
+
+@conformance(id="pull-with-node-login", rules=["BACK-209"], needs=[*NEEDS, Feature.RESTART])
+async def a_login_of_the_node_is_for_every_pod(node: Node) -> None:
+    """A Docker configuration in the kubelet's root directory opens a registry for all pods, after
+    their own secrets; what it brought may be used by every pod."""
+    image, host = await private_image(node)
+    await node.stop_kubelet()
+    node.write_root_file("config.json", docker_config(host))
+    await node.start_kubelet()
+    await node.create_secret(pull_secret("login", host, user="own"))
+    await node.create_pod(with_secrets("web", image, "login"))
+    await wait_running(node, "web")
+    expect_equal(node, users(node, image), ["own", USER], "users of the pulls")
+    await node.create_pod(with_secrets("guest", image))
+    await wait_running(node, "guest")
+    expect_equal(node, pulls(node, image, "guest"), [], "pulls of another pod")
 
 
 @conformance(id="pull-secret-missing", rules=["BACK-209", "LIFE-070"], needs=NEEDS)

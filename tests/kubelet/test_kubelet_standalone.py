@@ -311,7 +311,7 @@ def _without_uid(line: str) -> str:
     return line.split("uid=")[0]
 
 
-def test_health_is_the_loop_coming_round_NODE_053(tmp_path: Path) -> None:
+def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         assert node.kubelet.healthy() is None
         await node.clock.sleep(10)

@@ -15,13 +15,16 @@ refused, because the loop cannot see whether the other side still works.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import math
 import random
 import selectors
 from asyncio import events, tasks
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from simtime.clock import VirtualClock
@@ -80,6 +83,29 @@ class _JumpingSelector(selectors.BaseSelector):
         return ready
 
 
+class _Timer(asyncio.TimerHandle):
+    """A timer with its number: of two that are due at the same time, the older one runs first.
+
+    asyncio leaves that to its heap. Under a clock that jumps, equal times are the rule."""
+
+    __slots__ = ("key",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: VirtualLoop,
+        context: Context | None,
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.key = (when, next(loop.timer_numbers))
+        self._scheduled = True  # what asyncio's call_at sets: the loop counts it if cancelled
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(self.key < other.key)
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """The virtual-time loop. `seed` None keeps asyncio's own order of runnable callbacks; a number
     permutes the steps of different tasks that are runnable at the same time, in an order that
@@ -94,6 +120,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         limit_s: float | None = None,
     ) -> None:
         self._virtual_s = 0.0
+        self.timer_numbers = count()
         super().__init__(_JumpingSelector(self))
         self.shuffle = None if seed is None else random.Random(seed)
         self.clock = VirtualClock(self, start)
@@ -105,6 +132,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._virtual_s
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        timer = _Timer(when, callback, args, self, context)
+        heapq.heappush(getattr(self, "_scheduled"), timer)
+        return timer
 
     def jump(self) -> None:
         """Move the clock to the next timer; only the selector calls this."""

@@ -9,6 +9,7 @@ from conformance.harness.environment import Choice
 from conformance.harness.results import Outcome
 from conformance.harness.run import run_virtual_case
 from conformance.registry import load_cases
+from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.runtime.image_records import Verdict
 
 CASES = {case.id: case for case in load_cases()}

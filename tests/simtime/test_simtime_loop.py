@@ -466,3 +466,22 @@ def test_callbacks_keep_their_place_among_shuffled_steps() -> None:
     for seed in range(5):
         seen = run_virtual(main, seed=seed)
         assert seen[1::2] == ["call0", "call1", "call2", "call3"]
+
+
+@given(st.lists(st.sampled_from([1.0, 2.0]), min_size=1, max_size=40), st.data())
+def test_timers_of_the_same_instant_run_in_the_order_they_were_set(
+    times: list[float], data: st.DataObject
+) -> None:
+    dropped = data.draw(st.sets(st.integers(0, len(times) - 1)))
+    ran: list[int] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_at(when, ran.append, number) for number, when in enumerate(times)]
+        for number in sorted(dropped):
+            timers[number].cancel()
+        await asyncio.sleep(3)
+
+    run_virtual(main)
+    kept = [number for number in range(len(times)) if number not in dropped]
+    assert ran == sorted(kept, key=lambda number: times[number])

@@ -15,7 +15,7 @@ import pytest
 from crash_runs import Point, Run, Script, points_of, run_script
 from node_world import CONTAINER, PODS, Node, manifest
 
-from fakecri import exits, ignores, stops, uses
+from fakecri import exits, ignores, replies, stops, uses
 
 MIB = 1024**2
 IMAGE = {"image": "localhost/busybox:1"}
@@ -38,6 +38,14 @@ def edit_image(node: Node) -> Any:
     body = {"spec": {"containers": [{"name": "main", "image": "localhost/busybox:2"}]}}
     kind = "application/strategic-merge-patch+json"
     return node.api.request("PATCH", f"{PODS}/web", body=body, content_type=kind)
+
+
+def write(pod: dict[str, Any]) -> Any:
+    return lambda node: node.apply(pod)
+
+
+def unlink(node: Node) -> None:
+    node.remove()
 
 
 def polite(node: Node) -> None:
@@ -65,11 +73,21 @@ def greedy(node: Node) -> None:
     node.cri.behaves(stops(143), uses(memory_bytes=((4, 4096 * MIB),)), container="main")
 
 
+def with_hooks(node: Node) -> None:
+    node.cri.behaves(
+        stops(0, after_s=0.3), replies(["start"], delay_s=0.5), replies(["stop"], delay_s=1.0)
+    )
+
+
 def stubborn(node: Node) -> None:
     node.cri.behaves(ignores("SIGTERM"), container="main")
     node.cri.behaves(stops(7, after_s=0.5), container="side")
 
 
+HOOKS = {
+    "postStart": {"exec": {"command": ["start"]}},
+    "preStop": {"exec": {"command": ["stop"]}},
+}
 SIDECARS = manifest(
     "web",
     restartPolicy="Never",
@@ -143,6 +161,43 @@ SCRIPTS = (
         ((0.2, create(manifest("web", containers=containers("main", "other")))), (4.0, edit_image)),
         12.0,
         runs_once=("other",),
+    ),
+    Script(
+        "pull",
+        polite,
+        ((0.2, create(manifest("web", containers=containers("a", image="far.example/a:1")))),),
+        8.0,
+        runs_once=("a",),
+    ),
+    Script(
+        "hooks",
+        with_hooks,
+        (
+            (0.2, create(manifest("web", containers=containers("a", lifecycle=HOOKS)))),
+            (5.0, delete("web")),
+        ),
+        15.0,
+        runs_once=("a",),
+    ),
+    Script(
+        "lost sandbox",
+        polite,
+        (
+            (0.2, create(manifest("web", containers=containers("a", "b")))),
+            (4.0, lambda node: node.cri.kill_sandbox()),
+        ),
+        40.0,
+    ),
+    Script(
+        "static pod",
+        polite,
+        (
+            (0.2, write(manifest("web", containers=containers("a")))),
+            (5.0, write(manifest("web", containers=containers("a", command=["/bin/other"])))),
+            (40.0, unlink),
+        ),
+        50.0,
+        tells_exits=False,
     ),
 )
 

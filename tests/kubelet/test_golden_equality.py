@@ -1,7 +1,7 @@
 """refkubelet does what the recorded kubelet did: calls, statuses and events of every recording.
 
-Each recording but that of in-place resize (s25) is done again on the fake runtime in virtual time. What
-differs stands in `golden_differences.py`, with rule and reason; everything else must be equal.
+Each recording but that of in-place resize (s25) is done again on the fake runtime in virtual time.
+What differs stands in `golden_differences.py`, with rule and reason; everything else must be equal.
 """
 
 from __future__ import annotations
@@ -51,6 +51,19 @@ def test_the_calls_do_not_depend_on_which_of_two_things_at_one_instant_comes_fir
     seen = replay(recording, tmp_path, loop_seed=1)
     calls = calls_by_pod(row for row in recording.rows("cri.jsonl") if "method" in row)
     assert differing_calls(calls, calls_by_pod(seen.calls)) == []
+
+
+@pytest.mark.parametrize("name", ["s06", "s15/api", "s22"])
+def test_a_replay_repeats_itself(name: str, tmp_path: Path) -> None:
+    runs = []
+    for number in ("1", "2"):
+        (tmp_path / number).mkdir()
+        runs.append(replay(Recording(name), tmp_path / number))
+    first, second = runs
+    assert [(c["t_start"], c["method"]) for c in first.calls] == [
+        (c["t_start"], c["method"]) for c in second.calls
+    ]
+    assert (first.pods, first.events) == (second.pods, second.events)
 
 
 def test_every_scenario_is_replayed_with_and_without_an_api_server() -> None:

@@ -95,6 +95,34 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     expect_equal(node, set(ready) - {True}, set(), "ready in every status since the restart")
 
 
+@conformance(
+    id="restart-static-unready", rules=["PROBE-052"], level=Level.DETAIL, needs=[STATUS, RESTART]
+)
+async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(node: Node) -> None:
+    """A static pod has no Ready condition of its own: its containers wait for their next success."""
+    main = container("main", probes={"readiness": ExecProbe(period_s=5)})
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 6
+    )
+    await node.run_for(OLD_S)
+    await node.stop_kubelet()
+    before = len(node.statuses("web"))
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True,
+        within_s=5 + limits.START_S + 2,
+        what="ready again",
+    )
+    seen = [
+        entry["ready"]
+        for status in node.statuses("web")[before:]
+        for entry in status.get("containerStatuses") or []
+        if "running" in entry["state"]
+    ]
+    expect(node, False in seen, "not ready at first", seen)
+
+
 @conformance(id="restart-forgets-failures", rules=["PROBE-053"], needs=[STATUS, RESTART])
 async def a_restarted_kubelet_counts_failures_from_zero(node: Node) -> None:
     """Results and counters do not outlive the kubelet."""

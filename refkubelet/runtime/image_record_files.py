@@ -57,11 +57,11 @@ class PullRecordFiles:
         path = _path(self._pulled, image_ref)
         if not path.exists():
             return None
-        record = _record(json.loads(path.read_bytes()))
+        record = record_of(json.loads(path.read_bytes()))
         return record if record.image_ref == image_ref else None
 
     def write(self, record: PulledRecord) -> None:
-        self._write(self._pulled, record.image_ref, "ImagePulledRecord", _fields(record))
+        self._write(self._pulled, record.image_ref, "ImagePulledRecord", record_fields(record))
 
     def delete(self, image_ref: str) -> None:
         _path(self._pulled, image_ref).unlink(missing_ok=True)
@@ -71,14 +71,15 @@ class PullRecordFiles:
         found = []
         for value in _objects(self._pulled):
             try:
-                found.append(_record(value))
+                found.append(record_of(value))
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 log.error("an image pull record cannot be understood: %s", error)
         return found
 
     def _write(self, directory: Path, key: str, kind: str, fields: dict[str, Any]) -> None:
         if not directory.is_dir():
-            directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            directory.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
         target = _path(directory, key)
         temporary = target.with_name(target.name + TEMPORARY)
         text = json.dumps({"kind": kind, "apiVersion": API_VERSION, **fields}) + "\n"
@@ -104,7 +105,8 @@ def _objects(directory: Path) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def _fields(record: PulledRecord) -> dict[str, Any]:
+def record_fields(record: PulledRecord) -> dict[str, Any]:
+    """The record as it is written, without kind and version."""
     return {
         "lastUpdatedTime": format_rfc3339(record.updated_ns),
         "imageRef": record.image_ref,
@@ -123,7 +125,9 @@ def _access_fields(access: Access) -> dict[str, Any]:
     }
 
 
-def _record(value: dict[str, Any]) -> PulledRecord:
+def record_of(value: dict[str, Any]) -> PulledRecord:
+    """The record in that object. Raises KeyError, TypeError, ValueError or AttributeError for what
+    is none."""
     mapping = value.get("credentialMapping") or {}
     updated_s = datetime.fromisoformat(value["lastUpdatedTime"]).timestamp()
     updated_ns = round(updated_s * NANOSECONDS)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.runtime.image_record_files import PullRecordFiles
+from refkubelet.runtime.image_keyring import Credential
+from refkubelet.runtime.image_record_files import PullRecordFiles, record_fields, record_of
 from refkubelet.runtime.image_records import (
     ALWAYS_VERIFY,
     NEVER_VERIFY,
@@ -150,7 +151,8 @@ def test_the_format_on_disk_BACK_211(tmp_path: Path) -> None:
     files.write_intent(IMAGE)
     (pulled,) = (tmp_path / "image_manager" / "pulled").iterdir()
     (pulling,) = (tmp_path / "image_manager" / "pulling").iterdir()
-    assert stat.S_IMODE(pulled.parent.stat().st_mode) == 0o700
+    for directory in (pulled.parent, pulling.parent, pulled.parent.parent):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert stat.S_IMODE(pulled.stat().st_mode) == 0o600
     assert (pulled.name[:7], len(pulled.name)) == ("sha256-", 71)
     assert json.loads(pulling.read_text()) == {
@@ -171,6 +173,22 @@ def test_the_format_on_disk_BACK_211(tmp_path: Path) -> None:
             }
         },
     }
+
+
+def test_a_record_of_another_kubelet_is_read_and_written_the_same() -> None:
+    """As kubelet 1.36.2 wrote it after pulls with two secrets that hold one login."""
+    login = Credential("kubelet", "let-me-in").hash
+    secrets = [
+        {"uid": f"u-{name}", "namespace": "default", "name": name, "credentialHash": login}
+        for name in ("copy", "login")
+    ]
+    file = {
+        "lastUpdatedTime": "2026-11-21T17:25:32Z",
+        "imageRef": "sha256:50a1651b6516cabaeea93d3fcb6a1b8b486334f44b75c38cc8d173402f60db90",
+        "credentialMapping": {"closed.registry.test/team/app": {"kubernetesSecrets": secrets}},
+    }
+    assert login == "48dea59eb41735411b35b0329f1df8317525da0b075f1696a1d1fec9b6d4a406"
+    assert record_fields(record_of(file)) == file
 
 
 def test_notes_of_pulls(tmp_path: Path) -> None:

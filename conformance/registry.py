@@ -49,6 +49,9 @@ class Feature(Enum):
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
+    RESIZE = (
+        "a kubelet that resizes containers in place (kubelet 1.36.2 needs cgroups of pods for it)"
+    )
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

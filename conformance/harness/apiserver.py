@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 NAMESPACE: Final = "default"
+STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 
 
@@ -47,6 +48,12 @@ class ApiServer:
         """Create another object of the core group in the default namespace, for example of
         `configmaps`. Raises RuntimeError when it is refused."""
         await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body=dict(manifest))
+
+    async def resize(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
+        """Give containers of a pod other resources: `name` and `resources` of each."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/resize"
+        body = {"spec": {"containers": [dict(c) for c in containers]}}
+        await self._must("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
 
     async def debug(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
         """Give a pod these ephemeral containers."""

@@ -44,7 +44,7 @@ POD: Pod = decode_pod(
 async def serving(
     config: KubeletConfiguration, problem: str | None = None
 ) -> AsyncIterator[KubeletConfiguration]:
-    callbacks = ServerCallbacks(lambda: [POD], lambda: problem, lambda: "x 1\n")
+    callbacks = ServerCallbacks(lambda: [POD], lambda: problem, lambda: "x 1\n", lambda: "p 1\n")
     servers = KubeletServers(config, callbacks)
     await servers.start()
     try:
@@ -85,6 +85,12 @@ async def test_the_main_port_tells_about_a_stuck_sync_loop_SRV_002() -> None:
         assert (status, "sync loop is stuck" in text) == (500, True)
         assert (await get(config.port, "/healthz/ping"))[0] == 200
         assert await get(config.port, "/metrics") == (200, "x 1\n")
+
+
+async def test_probes_have_metrics_of_their_own_SRV_032() -> None:
+    async with serving(configuration(read_only_port=free_port())) as config:
+        for port in (config.port, config.read_only_port):
+            assert await get(port, "/metrics/probes") == (200, "p 1\n")
 
 
 async def test_the_read_only_port_shows_pods_but_no_debug_SRV_010() -> None:

@@ -26,7 +26,12 @@ from refkubelet.model.objects import (
     is_sidecar,
     is_static,
 )
-from refkubelet.runtime.restart_policy import ALWAYS, container_should_restart, pod_policy
+from refkubelet.runtime.restart_policy import (
+    ALWAYS,
+    ON_FAILURE,
+    container_should_restart,
+    pod_policy,
+)
 from refkubelet.status.restart_all import ALL_RESTARTING, may_restart_all
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
@@ -42,6 +47,8 @@ OWNED_CONDITIONS: Final = (
     ALL_RESTARTING,
 )
 DISRUPTION_TARGET: Final = "DisruptionTarget"  # shared with the API server's own writers
+
+READINESS: Final = ("Ready", "ContainersReady")
 
 LOST_AT_TERMINATION: Final = (
     "The container could not be located when the pod was terminated"  # STAT-010
@@ -66,8 +73,14 @@ def merge_pod_status(
         if condition.type in OWNED_CONDITIONS:
             conditions.append(condition)
         elif condition.type == DISRUPTION_TARGET and ending and not could_run:
-            conditions = with_condition(conditions, condition)
-    merged = replace(new, conditions=conditions, resourceClaimStatuses=live.resourceClaimStatuses)
+            conditions = with_condition(conditions, _since(condition, live.conditions or (), now))
+    merged = replace(
+        new,
+        conditions=conditions,
+        resourceClaimStatuses=live.resourceClaimStatuses,
+        extendedResourceClaimStatus=live.extendedResourceClaimStatus,
+        nodeAllocatableResourceClaimStatuses=live.nodeAllocatableResourceClaimStatuses,
+    )
     if ending and could_run:
         merged = replace(merged, phase=live.phase, reason=live.reason, message=live.message)
     return _never_ready_at_the_end(merged, now)
@@ -83,16 +96,25 @@ def with_condition(
     return [condition if c.type == condition.type else c for c in before]
 
 
+def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime) -> PodCondition:
+    """The condition holds since now, unless the API server knows it already."""
+    known = next((c for c in live if c.type == condition.type), None)
+    same = known is not None and known.status == condition.status
+    return replace(
+        condition, lastTransitionTime=known.lastTransitionTime if known and same else now
+    )
+
+
 def _never_ready_at_the_end(status: PodStatus, now: datetime) -> PodStatus:
-    if not is_terminal(status):
+    """If one of the two is True, both tell of the end; when that is new, since now (STAT-028)."""
+    conditions = status.conditions or []
+    ready = [c for c in conditions if c.type in READINESS]
+    if not is_terminal(status) or all(c.status != "True" for c in ready):
         return status
     reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
-    conditions = [
-        replace(c, status="False", reason=reason, message=None, lastTransitionTime=now)
-        if c.type in ("Ready", "ContainersReady") and c.status == "True"
-        else c
-        for c in status.conditions or ()
-    ]
+    for before in ready:
+        after = replace(before, status="False", reason=reason, message=None)
+        conditions = with_condition(conditions, _since(after, [before], now))
     return replace(status, conditions=conditions)
 
 
@@ -120,7 +142,8 @@ def _revived(
         spec = specs.get(status.name)
         if ended is None or spec is None or status.name not in alive:
             continue
-        if not container_should_restart(spec, pod, ended.exitCode):
+        failed_anyway = ended.exitCode != 0 and pod_policy(pod) == ON_FAILURE
+        if not failed_anyway and not container_should_restart(spec, pod, ended.exitCode):
             return status.name
     return None
 
@@ -163,7 +186,7 @@ def _has_initialized(pod: Pod, status: PodStatus) -> bool:
         return False
     last, spec = statuses[-1], inits[len(statuses) - 1]
     if is_sidecar(spec):
-        return bool(last.started)
+        return bool(last.started and last.state is not None and last.state.running)
     ends = [s.terminated for s in (last.lastState, last.state) if s is not None]
     return any(end is not None and end.exitCode == 0 for end in ends)
 

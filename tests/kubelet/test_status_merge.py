@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from lightkube.models.core_v1 import PodExtendedResourceClaimStatus
 from msgspec.structs import replace
 
 from refkubelet.model.objects import (
@@ -97,6 +98,40 @@ def test_a_terminal_phase_is_never_ready_STAT_028(phase: str, reason: str) -> No
     ]
 
 
+def test_both_conditions_tell_of_the_end_if_one_was_true_STAT_028() -> None:
+    earlier = datetime(2025, 1, 1, tzinfo=UTC)
+    unready = condition("ContainersReady", "False", reason="ContainersNotReady", message="x")
+    new = PodStatus(
+        phase="Failed",
+        conditions=[
+            condition("Ready", lastTransitionTime=earlier),
+            replace(unready, lastTransitionTime=earlier),
+        ],
+    )
+    merged = merge_pod_status(PodStatus(phase="Running"), new, could_run=False, now=NOW)
+    ready, containers = merged.conditions or []
+    assert (ready.reason, ready.lastTransitionTime) == ("PodFailed", NOW)
+    assert (containers.reason, containers.message) == ("PodFailed", None)
+    assert containers.lastTransitionTime == earlier
+
+
+def test_a_disruption_holds_since_it_is_told_STAT_027_LIFE_187() -> None:
+    known = condition("DisruptionTarget", lastTransitionTime=datetime(2025, 1, 1, tzinfo=UTC))
+    new = PodStatus(phase="Failed", conditions=[known])
+    fresh = merge_pod_status(PodStatus(phase="Running"), new, could_run=False, now=NOW)
+    assert [c.lastTransitionTime for c in fresh.conditions or ()] == [NOW]
+    live = PodStatus(phase="Running", conditions=[known])
+    again = merge_pod_status(live, new, could_run=False, now=NOW)
+    assert again.conditions == [known]
+
+
+def test_what_claims_were_made_is_left_to_others_STAT_026() -> None:
+    claim = PodExtendedResourceClaimStatus(requestMappings=[], resourceClaimName="claim")
+    live = PodStatus(phase="Running", extendedResourceClaimStatus=claim)
+    merged = merge_pod_status(live, PodStatus(phase="Running"), could_run=True, now=NOW)
+    assert merged.extendedResourceClaimStatus == claim
+
+
 @pytest.mark.parametrize(
     ("policy", "old", "new", "expected"),
     [
@@ -114,6 +149,19 @@ def test_exited_containers_do_not_come_back_STAT_008_LIFE_191(
     before = PodStatus(containerStatuses=[container_status("main", old)])
     after = PodStatus(containerStatuses=[container_status("main", new)])
     assert illegal_transition(before, after, pod(policy)) == expected
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("OnFailure", None), ("Never", "main")])
+def test_a_failure_under_on_failure_may_come_back_whatever_the_container_says_STAT_008(
+    policy: str, expected: str | None
+) -> None:
+    before = PodStatus(containerStatuses=[container_status("main", ended(1))])
+    after = PodStatus(containerStatuses=[container_status("main", RUNNING)])
+    target = pod(policy)
+    assert target.spec is not None
+    never = Container(name="main", restartPolicy="Never")
+    target = replace(target, spec=replace(target.spec, containers=[never]))
+    assert illegal_transition(before, after, target) == expected
 
 
 @pytest.mark.parametrize(("restart", "expected"), [(None, "init"), ("Always", None)])

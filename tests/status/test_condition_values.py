@@ -180,6 +180,13 @@ def test_a_sidecar_that_has_not_started_holds_the_pod_back_LIFE_161(
     assert found == wanted
 
 
+def test_one_sidecar_of_two_that_has_not_started_is_enough_LIFE_161() -> None:
+    for first, second in ((RUNNING, UNSTARTED), (UNSTARTED, RUNNING)):
+        told = statuses(s1=first, s2=second, b=BAD)
+        assert pod_phase(pod("s1", "s2", "b"), told, has_regular_record=False) == "Pending"
+        assert pod_phase(pod("s1", "s2", "b"), told) == "Running"
+
+
 @pytest.mark.parametrize(
     ("policy", "state", "wanted"),
     [

@@ -35,8 +35,8 @@ def container_should_restart(container: Container, pod: Pod, exit_code: int) -> 
     With an own restartPolicy the first matching rule decides, else that policy; without one the
     pod's policy. Upstream: pkg/api/v1/pod/util.go: ContainerShouldRestart.
     """
-    if container.restartPolicy and (action := matching_action(container, exit_code)):
-        return action in RESTARTING_ACTIONS
+    if container.restartPolicy and matching_action(container, exit_code) in RESTARTING_ACTIONS:
+        return True
     policy = effective_policy(container, pod)
     return policy == ALWAYS or (policy == ON_FAILURE and exit_code != 0)
 

@@ -11,7 +11,9 @@ from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
 
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.actions import PodActions, compute_pod_actions
+from refkubelet.runtime.pod_actions import KillReason
 from refkubelet.runtime.records import NetworkMode, RuntimePodStatus
+from refkubelet.runtime.restart_policy import container_should_restart
 
 FAILURE, SUCCESS = ProbeResult.FAILURE, ProbeResult.SUCCESS
 NOTHING = Probes()
@@ -144,6 +146,37 @@ def test_restart_rules_by_exit_code_LIFE_124_BACK_102(
     assert bool(actions.containers_to_start) is started
 
 
+@pytest.mark.parametrize(
+    ("rules", "started"),
+    [
+        ([("Restart", [1]), ("Restart", [2])], True),
+        ([("Restart", None), ("Restart", [2])], True),
+        ([("RestartAllContainers", [2])], True),
+        ([("SomethingNew", [2]), ("Restart", [2])], False),
+        ([("Restart", [])], False),
+    ],
+)
+def test_the_first_rule_that_matches_decides_LIFE_124(
+    rules: list[tuple[str, list[int] | None]], started: bool
+) -> None:
+    made = [
+        {"action": action}
+        | ({"exitCodes": {"operator": "In", "values": values}} if values is not None else {})
+        for action, values in rules
+    ]
+    main = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": made}
+    pod = make_pod(main, "other")
+    assert pod.spec is not None
+    assert container_should_restart(pod.spec.containers[0], pod, 2) is started
+
+
+def test_rules_count_only_beside_an_own_policy_LIFE_124() -> None:
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [2]}}
+    pod = make_pod({"name": "main", "restartPolicyRules": [rule]}, policy="Never")
+    assert pod.spec is not None
+    assert not container_should_restart(pod.spec.containers[0], pod, 2)
+
+
 def test_deleted_pod_starts_nothing_LIFE_114_BACK_101() -> None:
     pod = make_pod("a", "b", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     assert starts(decide(pod, status(record(pod, "b")))) == ([], [], [])
@@ -239,9 +272,26 @@ def test_unknown_init_is_killed_first_LIFE_120() -> None:
     actions = decide(pod, status(record(pod, "i1", "unknown")))
     assert [k.name for k in actions.kills] == ["i1"]
     assert starts(actions)[1] == ["i1"]
-    assert decide(
-        make_pod(init=(I1,), policy="Never"), status(record(pod, "i1", "unknown"))
-    ).kill_pod
+    text = 'Init container is in "unknown" state, try killing it before restart'
+    assert [k.message for k in actions.kills] == [text]
+    once = make_pod(init=(I1,), policy="Never")
+    assert decide(once, status(record(pod, "i1", "unknown"))).kill_pod
+    again = make_pod(init=({**I1, "restartPolicy": "OnFailure"},), policy="Never")
+    assert not decide(again, status(record(pod, "i1", "unknown"))).kill_pod
+
+
+def test_unknown_sidecar_is_killed_and_started_LIFE_120() -> None:
+    pod = make_pod(init=(S1, I1), policy="Never")
+    actions = decide(pod, status(record(pod, "s1", "unknown"), record(pod, "main")))
+    assert [(k.name, k.reason) for k in actions.kills] == [("s1", KillReason.UNKNOWN_STATE)]
+    assert starts(actions) == ([], ["s1"], [])
+
+
+def test_of_three_init_containers_the_very_next_starts_LIFE_120() -> None:
+    last = {"name": "i3"}
+    pod = make_pod(init=(I1, I2, last))
+    for done, wanted in (("i1", ["i2"]), ("i2", ["i3"])):
+        assert starts(decide(pod, status(record(pod, done, "exited")))) == ([], wanted, [])
 
 
 @pytest.mark.parametrize(
@@ -313,6 +363,18 @@ def test_reset_takes_every_record_and_the_trigger_last_LIFE_125_BACK_110() -> No
     assert [r.id for r in actions.resets] == ["a-0", "b-0", "c-0", "i1-0", "s1-0", "b-1"]
     assert starts(actions) == ([], [], [])
     assert not actions.kill_pod
+
+
+def test_a_deleted_pod_is_not_reset_LIFE_125() -> None:
+    pod = make_pod({"name": "b", **ALL}, "c", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    state = status(record(pod, "b", "exited", 42), record(pod, "c"))
+    assert decide(pod, state).resets == ()
+
+
+def test_an_init_container_may_reset_the_pod_LIFE_125() -> None:
+    pod = make_pod("a", init=({"name": "i1", **ALL}, S1))
+    state = status(record(pod, "i1", "exited", 42), record(pod, "s1"))
+    assert [r.id for r in decide(pod, state).resets] == ["s1-0", "i1-0"]
 
 
 @pytest.mark.parametrize(("code", "state"), [(1, "exited"), (42, "running")])

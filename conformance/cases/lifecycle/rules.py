@@ -119,6 +119,22 @@ ALL: dict[str, Any] = {
 }
 
 
+async def all_restarted(node: Node) -> None:
+    """The statuses tell of the restart once it is over."""
+    await node.run_until(
+        lambda: node.api_container("web", "main").get("restartCount") == 1,
+        within_s=limits.NOTICE_S,
+        what="restartCount 1 of main",
+    )
+    for name in ("setup", "main"):
+        reason = last_exit(node, "web", name).get("reason")
+        expect_equal(node, reason, "RestartingAllContainers", f"last state of {name}")
+    condition = {
+        c["type"]: c["status"] for c in (node.api_pod("web") or {})["status"]["conditions"]
+    }
+    expect_equal(node, condition.get("AllContainersRestarting"), "False", "the condition at last")
+
+
 @conformance(
     id="restart-all",
     rules=["LIFE-125", "LIFE-110", "LIFE-185", "BACK-110", "BACK-111"],
@@ -153,18 +169,7 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
     (stop,) = node.calls("StopContainer", container="main")
     expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
-    await node.run_until(
-        lambda: node.api_container("web", "main").get("restartCount") == 1,
-        within_s=limits.NOTICE_S,
-        what="restartCount 1 of main",
-    )
-    for name in ("setup", "main"):
-        reason = last_exit(node, "web", name).get("reason")
-        expect_equal(node, reason, "RestartingAllContainers", f"last state of {name}")
-    condition = {
-        c["type"]: c["status"] for c in (node.api_pod("web") or {})["status"]["conditions"]
-    }
-    expect_equal(node, condition.get("AllContainersRestarting"), "False", "the condition at last")
+    await all_restarted(node)
 
 
 @conformance(id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API])

@@ -10,7 +10,6 @@ Upstream: pkg/kubelet/images/image_manager.go: EnsureImageExists.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -91,6 +90,7 @@ class ImageManager:
     async def ensure_image(self, request: ImageRequest) -> str:
         """The reference to create the container from. Raises `ImageError`; all events but the
         final `Error: <reason>` are recorded here."""
+        await self.access.recover()
         try:
             image = with_default_tag(request.name)
         except InvalidImageNameError as error:
@@ -100,7 +100,7 @@ class ImageManager:
         policy = request.policy or default_policy(image)
         credentials = cache(lambda: self._credentials(request, image))
         present = await self._present(request, image) if policy != ALWAYS else None
-        if present is not None and await self._may_use(request, present, credentials):
+        if present is not None and not self.access.must_pull(request.name, present.id, credentials):
             message = reasons.already_present(request.name, verified=self.access.verifies)
             self._tell(request, reasons.EVENT_PULLED, message)
             return present.id
@@ -127,15 +127,6 @@ class ImageManager:
             self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.IMAGE_INSPECT_ERROR, message) from None
 
-    async def _may_use(
-        self,
-        request: ImageRequest,
-        present: ImageRecord,
-        credentials: Callable[[], tuple[Credential, ...]],
-    ) -> bool:
-        await self.access.recover()
-        return not self.access.must_pull(request.name, present.id, credentials)
-
     def _credentials(self, request: ImageRequest, image: str) -> tuple[Credential, ...]:
         """Those of the pull secrets that fit, then those of the node (BACK-209)."""
         name = repository(image)
@@ -154,12 +145,11 @@ class ImageManager:
         except OSError as error:
             message = reasons.intent_not_recorded(request.name, str(error))
             raise ImageError(f"failed to record image pull intent: {error}", message) from None
-        pulled: Pulled | None = None
         try:
             pulled = await self._pull_unless_backing_off(request, image, credentials)
-        finally:
-            if pulled is None:
-                self.access.failed(request.name)
+        except Exception:  # not a kubelet that ends: the next one needs the note
+            self.access.failed(request.name)
+            raise
         self.access.succeeded(request.name, pulled.ref, pulled.credential)
         return pulled.ref
 

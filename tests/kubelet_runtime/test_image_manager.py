@@ -415,6 +415,21 @@ def test_a_pull_cut_off_by_a_crash_must_be_verified_BACK_211(virtual: Run) -> No
     virtual(main, **registry.answers())
 
 
+def test_a_kubelet_that_ends_leaves_its_notes_BACK_211(virtual: Run, tmp_path: Path) -> None:
+    async def hang(request: Any) -> Any:
+        await asyncio.sleep(3600)
+
+    async def main(bench: Bench) -> None:
+        task = asyncio.ensure_future(bench.ensure())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        (note,) = (tmp_path / "image_manager" / "pulling").iterdir()
+        assert json.loads(note.read_text())["image"] == IMAGE
+
+    virtual(main, ImageStatus=ABSENT, PullImage=hang)
+
+
 def test_a_preloaded_image_is_for_every_pod_unless_always_verified_BACK_210(virtual: Run) -> None:
     async def allowed(bench: Bench) -> None:
         await bench.ensure()

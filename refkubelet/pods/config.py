@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from refkubelet.events import EventRecorder
+from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod, full_name, pod_ref
 from refkubelet.pods.merge import merge_pod_sources
 from refkubelet.pods.updates import PodSource, PodUpdate
@@ -22,6 +24,7 @@ log = logging.getLogger(__name__)
 
 Deliver = Callable[[Sequence[Pod]], Awaitable[None]]
 QUEUE_SIZE = 50
+NO_GATES: Final[Mapping[str, bool]] = MappingProxyType({})  # all as Kubernetes has them
 
 
 class Source(Protocol):
@@ -35,13 +38,20 @@ class Source(Protocol):
 class PodConfig:
     """Runs `sources`, merges what they deliver, queues operations in `updates`."""
 
-    def __init__(self, sources: Sequence[Source], recorder: EventRecorder, clock: Clock) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        recorder: EventRecorder,
+        clock: Clock,
+        feature_gates: Mapping[str, bool] = NO_GATES,
+    ) -> None:
         self.updates: asyncio.Queue[PodUpdate] = asyncio.Queue(maxsize=QUEUE_SIZE)
         self._sources = tuple(sources)
         self.sources = frozenset(s.source for s in sources)
         """The configured sources: those that `seen_all_sources` waits for."""
         self._recorder = recorder
         self._clock = clock
+        self._gated = gated_fields(feature_gates)
         self._pods: dict[PodSource, Mapping[str, Pod]] = {}
 
     def seen_all_sources(self, seen: frozenset[PodSource]) -> bool:
@@ -69,7 +79,7 @@ class PodConfig:
         """Merge one complete set of `source`; waits while the queue is full."""
         result = merge_pod_sources(
             self._pods.get(source, {}),
-            pods,
+            [self._gated(pod) for pod in pods],
             source,
             first=source not in self._pods,
             seen_at=format_rfc3339(self._clock.wall_ns(), digits=9),

@@ -44,4 +44,4 @@ def build_pod_config(
         )
     if api is not None:
         sources.append(ApiSource(api.client, node_name, api.informer, clock, rng))
-    return PodConfig(sources, recorder, clock)
+    return PodConfig(sources, recorder, clock, config.feature_gates)

@@ -44,6 +44,7 @@ PURE = (
     "refkubelet.eviction.thresholds",
     "refkubelet.eviction.usage",
     "refkubelet.model.defaults",
+    "refkubelet.model.gates",
     "refkubelet.model.duration",
     "refkubelet.model.hashes",
     "refkubelet.model.qos",

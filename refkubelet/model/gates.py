@@ -1,0 +1,63 @@
+"""Feature gates that a user has switched off, as they show in pods. Pure.
+
+Fields behind a gate that is off are taken out when a pod comes in, so that no decision behind has
+to know of gates. Rules: LIFE-124, LIFE-125 (both gates are on unless said otherwise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import Container, Pod, is_sidecar
+
+CONTAINER_RESTART_RULES: Final = "ContainerRestartRules"
+RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+RESTART_ALL: Final = "RestartAllContainers"
+NO_ACTION: Final = ""  # such a rule matches and decides nothing
+
+replace: Final = msgspec.structs.replace
+
+
+def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
+    """What to do with every pod that comes in; it gives the same pod where no gate is off."""
+    rules = gates.get(CONTAINER_RESTART_RULES, True)
+    restart_all = rules and gates.get(RESTART_ALL_CONTAINERS, True)
+    if restart_all:
+        return lambda pod: pod
+    return _without_restart_all if rules else _without_rules
+
+
+def _without_rules(pod: Pod) -> Pod:
+    """Only sidecars keep a restart policy of their own."""
+
+    def plain(container: Container) -> Container:
+        return replace(container, restartPolicy=None, restartPolicyRules=None)
+
+    return _changed(
+        pod, plain, lambda c: replace(c, restartPolicyRules=None) if is_sidecar(c) else plain(c)
+    )
+
+
+def _without_restart_all(pod: Pod) -> Pod:
+    def disarmed(container: Container) -> Container:
+        rules = [
+            replace(rule, action=NO_ACTION) if rule.action == RESTART_ALL else rule
+            for rule in container.restartPolicyRules or ()
+        ]
+        return replace(container, restartPolicyRules=rules) if rules else container
+
+    return _changed(pod, disarmed, disarmed)
+
+
+def _changed(
+    pod: Pod, regular: Callable[[Container], Container], init: Callable[[Container], Container]
+) -> Pod:
+    spec = pod.spec
+    if spec is None:
+        return pod
+    inits = [init(c) for c in spec.initContainers] if spec.initContainers else spec.initContainers
+    spec = replace(spec, containers=[regular(c) for c in spec.containers], initContainers=inits)
+    return replace(pod, spec=spec)

@@ -1,13 +1,17 @@
 """The pull secrets of a pod, read from the API server at each sync that may need them (BACK-209).
 
-What must never happen: a secret that cannot be had keeps the pod from being synced.
+While the server does not answer, a secret is what it last was, as it would be in a cache that
+follows it (NODE-207). What must never happen: a secret that cannot be had keeps the pod from being
+synced.
 Upstream: pkg/kubelet/kubelet_pods.go: getPullSecretsForPod.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import Protocol
+from collections import OrderedDict
+from typing import Final, Protocol
 
 from lightkube.models.core_v1 import Secret
 
@@ -17,6 +21,9 @@ from refkubelet.model.objects import Pod, pod_ref
 from refkubelet.runtime import reasons
 
 log = logging.getLogger(__name__)
+
+MAX_KEPT: Final = 1000
+READ_TIMEOUT_S: Final = 1.0  # NODE-207
 
 
 class SecretReader(Protocol):
@@ -28,21 +35,22 @@ class SecretReader(Protocol):
 
 
 class PullSecrets:
-    """Reads them, and tells in one event of the pod which ones cannot be read."""
+    """Reads them, and tells in one event of the pod which ones cannot be had."""
 
     def __init__(self, api: SecretReader | None, events: EventRecorder) -> None:
         self._api = api
         self._events = events
+        self._known: OrderedDict[tuple[str, str], Secret] = OrderedDict()
 
     async def of(self, pod: Pod) -> tuple[Secret, ...]:
-        """Those of spec.imagePullSecrets that can be read, in their order."""
+        """Those of spec.imagePullSecrets that can be had, in their order."""
         references = (pod.spec.imagePullSecrets if pod.spec else None) or []
         namespace = (pod.metadata.namespace if pod.metadata else None) or ""
         found, missing = [], []
         for name in [r.name for r in references if r.name]:
             try:
                 found.append(await self._get(namespace, name))
-            except ApiError as error:
+            except (ApiError, TimeoutError) as error:
                 log.info("pull secret %s of pod %s: %s", name, pod_ref(pod), error)
                 missing.append(name)
         if missing:
@@ -51,6 +59,21 @@ class PullSecrets:
         return tuple(found)
 
     async def _get(self, namespace: str, name: str) -> Secret:
+        """Raises `ApiError`, TimeoutError."""
         if self._api is None:
             raise ApiError(0, "NoApiServer", "a kubelet without API server reads no secrets")
-        return await self._api.get_secret(namespace, name)
+        key = (namespace, name)
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                secret = await self._api.get_secret(namespace, name)
+        except (ApiError, TimeoutError) as error:
+            if isinstance(error, ApiError) and error.not_found:
+                self._known.pop(key, None)
+            if key in self._known:
+                return self._known[key]
+            raise
+        self._known[key] = secret
+        self._known.move_to_end(key)
+        while len(self._known) > MAX_KEPT:
+            self._known.popitem(last=False)
+        return secret

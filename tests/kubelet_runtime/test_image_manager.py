@@ -200,6 +200,36 @@ async def test_missing_secrets_are_one_event_BACK_209(api: Api | None) -> None:
     assert events.seen == [("Warning", "FailedToRetrieveImagePullSecret", text, "")]
 
 
+def test_a_secret_is_what_it_last_was_while_the_server_is_away_BACK_209() -> None:
+    class Answers:
+        secret: Secret | Exception | None = login("ann")
+
+        async def get_secret(self, namespace: str, name: str) -> Secret:
+            if self.secret is None:
+                await asyncio.sleep(3600)
+            if not isinstance(self.secret, Secret):
+                raise self.secret or TimeoutError
+            return self.secret
+
+    async def main() -> None:
+        api, events = Answers(), Events()
+        secrets = PullSecrets(api, events)
+        pod = make_pod(imagePullSecrets=[{"name": "ann"}])
+        first = await secrets.of(pod)
+        for away in (ApiError(0, "ConnectError", "refused"), ApiError(500, "", ""), None):
+            api.secret = away
+            assert await secrets.of(pod) == first
+        assert asyncio.get_running_loop().time() <= 2
+        assert events.seen == []
+        api.secret = ApiError(404, "NotFound", "gone")
+        assert await secrets.of(pod) == ()
+        api.secret = ApiError(500, "", "")
+        assert await secrets.of(pod) == ()
+        assert len(events.seen) == 2
+
+    run_virtual(main)
+
+
 async def test_a_pod_without_references_asks_for_nothing() -> None:
     events = Events()
     assert await PullSecrets(None, events).of(make_pod()) == ()

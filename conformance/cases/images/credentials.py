@@ -3,6 +3,7 @@
 from typing import Any
 
 from conformance.cases.images.seen import (
+    PULLED_S,
     error_of,
     pulls,
     wait_event,
@@ -13,10 +14,12 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.registry import USER, docker_config, pull_secret
+from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, STATUS, REGISTRY = Feature.API, Feature.STATUS, Feature.REGISTRY
 NEEDS = [API, STATUS, REGISTRY]
+NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 
 def with_secrets(name: str, image: str, *secrets: str, **fields: Any) -> PodPlan:
@@ -136,6 +139,29 @@ async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
     event = await wait_event(node, "web", "FailedToRetrieveImagePullSecret", text)
     expect_equal(node, event["type"], "Warning", "type of the event")
     expect_equal(node, users(node, image), [""], "users of the pulls")
+
+
+@conformance(id="pull-secret-without-api", rules=["BACK-209", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
+async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
+    """While the API server is away a restarted container of a pod with a pull secret still pulls
+    with it."""
+    image, host = await private_image(node)
+    await node.create_secret(pull_secret("login", host))
+    work = in_turn(exits(1, after_s=5), runs())
+    plan = pod(
+        "web",
+        container("main", work, image=image, imagePullPolicy="Always"),
+        imagePullSecrets=[{"name": "login"}],
+    )
+    await node.create_pod(plan)
+    await wait_running(node, "web")
+    with node.api_down():
+        await node.run_until(
+            lambda: node.count("StartContainer", pod="web") == 2,
+            within_s=5 + 2 * PULLED_S,
+            what="a second start",
+        )
+    expect_equal(node, users(node, image), [USER, USER], "users of the pulls")
 
 
 @conformance(id="image-not-for-everyone", rules=["BACK-210"], needs=NEEDS)

@@ -10,6 +10,9 @@ from conformance.harness.results import Outcome
 from conformance.harness.run import run_virtual_case
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
+from refkubelet.probes.manager import ProbeManager
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.grace import container_grace_s
 from refkubelet.runtime.image_records import Verdict
 
 CASES = {case.id: case for case in load_cases()}
@@ -17,6 +20,10 @@ CASES = {case.id: case for case in load_cases()}
 
 def always(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
+
+
+def grace_s(pod: Any) -> int:
+    return container_grace_s(pod, None, None)
 
 
 MUTANTS: dict[str, tuple[str, Any, str]] = {
@@ -85,6 +92,40 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
     ),
     "housekeeping once a minute": (
         "refkubelet.sync_loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",
+    ),
+    "all redirects are final": (
+        "refkubelet.probes.http.FOLLOWED", frozenset(), "http-redirect",
+    ),
+    "redirects never end": ("refkubelet.probes.http.MAX_REQUESTS", 50, "http-redirect-loop"),
+    "headers as they are given": (
+        "refkubelet.probes.http.http_headers", lambda given, agent: tuple(given), "http-request",
+    ),
+    "probes are tried once": ("refkubelet.probes.handlers.TRIES", 1, "exec-error"),
+    "variables are left alone": (
+        "refkubelet.probes.handlers.expanded", lambda word, _: word, "exec-variables",
+    ),
+    "one failure is enough": (
+        "refkubelet.probes.decide.ProbeTarget.threshold",
+        {ProbeResult.SUCCESS: 1, ProbeResult.FAILURE: 1}, "probe-below-threshold",
+    ),
+    "liveness is on while a pod ends": (
+        "refkubelet.probes.manager.ProbeManager.stop_liveness_and_startup", always(None),
+        "termination-liveness",
+    ),
+    "readiness is off while a pod ends": (
+        "refkubelet.probes.manager.ProbeManager.stop_liveness_and_startup",
+        ProbeManager.remove_pod, "termination-readiness",
+    ),
+    "every container is new to the kubelet": (
+        "refkubelet.probes.manager.ProbeManager.predates_kubelet", always(False),
+        "restart-stays-ready",
+    ),
+    "nothing triggers readiness": (
+        "refkubelet.probes.manager.ProbeManager.trigger_readiness", always(None),
+        "readiness-at-once",
+    ),
+    "the pod's grace for all kills": (
+        "refkubelet.runtime.kill.container_grace_s", lambda pod, *_: grace_s(pod), "probe-grace",
     ),
 }  # fmt: skip
 

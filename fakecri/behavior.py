@@ -8,11 +8,13 @@ CPU.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fakecri import stop_signals
+from fakecri.curves import Curve
 
 if TYPE_CHECKING:
     from fakecri.streaming.commands import Program
@@ -20,16 +22,52 @@ if TYPE_CHECKING:
 FOREVER: Final = float("inf")
 PROTOCOLS: Final = ("http", "https", "grpc", "tcp")
 HEALTH: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
-Curve: TypeAlias = tuple[tuple[float, int], ...]
-"""A step function: (seconds after start, value), in rising order of time."""
 
 
 class BehaviorError(ValueError):
     """A behaviour is not one the fake knows; the text names the field and what was wanted."""
 
 
+MAX_EXIT_CODE: Final = 255
+_TIMES: Final = frozenset({"after_s", "for_s", "at_s", "from_s", "until_s", "delay_s"})
+_CODES: Final = frozenset({"code", "exit_code"})
+_TEXTS: Final = frozenset({"text", "reason", "message", "stdout", "stderr"})
+
+
+class Checked:
+    """Refuses impossible codes, times and texts where they are written."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        word = re.sub(r"(?<=.)([A-Z])", r"_\1", type(self).__name__).lower()
+        for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            problem = ""
+            if name in _TIMES:
+                problem = _not_a_time(value)
+            elif name in _CODES and value is not None:
+                problem = _not_a_code(value)
+            elif name in _TEXTS and not isinstance(value, str):
+                problem = "a text"
+            if problem:
+                raise BehaviorError(f"{word}.{name}: wanted {problem}, got {value!r}")
+
+
+def _not_a_time(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "a number"
+    return "" if value >= 0 else "0 or more"
+
+
+def _not_a_code(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "a number"
+    return "" if value in range(MAX_EXIT_CODE + 1) else f"0 to {MAX_EXIT_CODE}"
+
+
 @dataclass(frozen=True, slots=True)
-class Exits:
+class Exits(Checked):
     """Ends by itself."""
 
     code: int = 0
@@ -39,7 +77,7 @@ class Exits:
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
+class Stops(Checked):
     """How it answers the stop signal: ends with `code`, `after_s` seconds after the signal.
 
     `code` None: as killed by the signal, 143 for SIGTERM.
@@ -52,13 +90,14 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignores:
+class Ignores(Checked):
     """Does not react to the stop signal, for `for_s` seconds after its start (default: ever)."""
 
     signal: str = "SIGTERM"
     for_s: float = FOREVER
 
     def __post_init__(self) -> None:
+        Checked.__post_init__(self)
         try:
             stop_signals.normal(self.signal)
         except ValueError as error:
@@ -66,7 +105,7 @@ class Ignores:
 
 
 @dataclass(frozen=True, slots=True)
-class Prints:
+class Prints(Checked):
     """Writes one line to its log."""
 
     text: str
@@ -74,12 +113,13 @@ class Prints:
     stream: str = "stdout"
 
     def __post_init__(self) -> None:
+        Checked.__post_init__(self)
         if self.stream not in ("stdout", "stderr"):
             raise BehaviorError(f"prints.stream: wanted stdout or stderr, got {self.stream!r}")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Checked):
     """One answer of ExecSync."""
 
     exit_code: int = 0
@@ -110,7 +150,7 @@ ReplyHandler: TypeAlias = Callable[[ExecContext], "Answer | Awaitable[Answer]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Replies:
+class Replies(Checked):
     """Answers exec of `command` (None: of every command) while `from_s` <= age < `until_s`.
 
     `answers` are given in turn, the last one repeats. `handler(context)` decides instead, where
@@ -125,7 +165,7 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True)
-class Serves:
+class Serves(Checked):
     """Listens on a TCP port of its pod while `from_s` <= age < `until_s`.
 
     `protocol`: `http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends
@@ -148,6 +188,7 @@ class Serves:
     until_s: float = FOREVER
 
     def __post_init__(self) -> None:
+        Checked.__post_init__(self)
         wanted = {
             "port": (1 <= self.port <= 65535, "1 to 65535"),
             "status": (100 <= self.status <= 599, "100 to 599"),
@@ -166,18 +207,18 @@ class Uses:
     memory: Curve = ()
     cpu: Curve = ()
     disk: Curve = ()
-    pids: int | Curve = 1
+    pids: Curve = ((0.0, 1),)
 
 
 @dataclass(frozen=True, slots=True)
-class StartFails:
+class StartFails(Checked):
     """StartContainer fails: exit code 128, reason StartError (CRI-056)."""
 
     message: str = "failed to create containerd task: exec: not found"
 
 
 @dataclass(frozen=True, slots=True)
-class StartHangs:
+class StartHangs(Checked):
     """StartContainer takes `for_s` seconds; for ever: until its caller gives up, and then it has
     failed."""
 
@@ -185,7 +226,7 @@ class StartHangs:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyAfter:
+class ReadyAfter(Checked):
     """Exec of `command` (None: of every one) fails with 1 for the first `after_s` seconds."""
 
     after_s: float = 0.0
@@ -205,7 +246,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class OomKillsChild:
+class OomKillsChild(Checked):
     """The kernel kills a child process for memory: the container runs on, with reason OOMKilled
     from then on, whatever it ends with (CRI-071)."""
 
@@ -213,7 +254,7 @@ class OomKillsChild:
 
 
 @dataclass(frozen=True, slots=True)
-class WritesTerminationMessage:
+class WritesTerminationMessage(Checked):
     """Writes its termination message file just before it ends."""
 
     text: str
@@ -250,24 +291,3 @@ KINDS: Final[Mapping[str, type[Any]]] = {
     "runs": Runs,
     "writes_termination_message": WritesTerminationMessage,
 }
-
-
-def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
-    """A constant, or points in any order, as a curve."""
-    if isinstance(value, int):
-        return ((0.0, value),)
-    return tuple(sorted((float(at_s), int(amount)) for at_s, amount in value))
-
-
-def at(curve: Curve, age_s: float) -> int:
-    """The value of a curve `age_s` seconds after the start.
-
-    >>> at(((0.0, 1), (5.0, 7)), 4.9), at(((0.0, 1), (5.0, 7)), 5.0)
-    (1, 7)
-    """
-    value = 0
-    for at_s, amount in curve:
-        if at_s > age_s:
-            break
-        value = amount
-    return value

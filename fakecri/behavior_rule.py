@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakecri.behavior import Behavior
+from fakecri.behavior import KINDS, Behavior, BehaviorError
 from fakecri.faults import Rule
 from fakecri.matching import Match
 from fakecri.objects import Container
@@ -20,6 +20,12 @@ class BehaviorRule(Rule):
         times: int | None,
         first_attempts: int | None = None,
     ) -> None:
+        kinds = tuple(KINDS.values())
+        for given in behaviors:
+            if not isinstance(given, kinds):
+                raise BehaviorError(f"wanted behaviours such as exits(1), got {given!r}")
+        if first_attempts is not None and not first_attempts >= 1:
+            raise ValueError(f"first_attempts: wanted 1 or more, got {first_attempts!r}")
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
         super().__init__(rules, f"containers ({match}) behave{when}", times)
         self.match = match

@@ -25,15 +25,6 @@ def unknown(details: str) -> CriError:
     return CriError(grpc.StatusCode.UNKNOWN, details)
 
 
-def not_played(method: str) -> CriError:
-    """UNIMPLEMENTED for a method that the fake does not play, with what to do about it."""
-    return CriError(
-        grpc.StatusCode.UNIMPLEMENTED,
-        f"fakecri does not play {method} by itself; program an answer with "
-        f'cri.on("{method}").answers(...) or an error with cri.on("{method}").fails(...)',
-    )
-
-
 def deadline_exceeded(details: str = "context deadline exceeded") -> CriError:
     return CriError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
 

@@ -23,13 +23,13 @@ from fakecri.behavior import Behavior
 from fakecri.behavior_rule import BehaviorRule
 from fakecri.checkpoint import checkpoint
 from fakecri.clockwork import Clockwork
-from fakecri.errors import not_played
 from fakecri.events import EventStreams
 from fakecri.exec_sync import ExecSync
 from fakecri.faults import Rule, RuleBook
 from fakecri.files import HostFiles
 from fakecri.halfway import HALVES
 from fakecri.images import ImageStore
+from fakecri.instrument import require_method
 from fakecri.listening import Listening, is_loopback
 from fakecri.loop_clock import LoopClock
 from fakecri.main_programs import MainPrograms, Tap
@@ -42,6 +42,7 @@ from fakecri.options import OptionFields, Options
 from fakecri.plan import Plan, plan_for
 from fakecri.ports import Ports
 from fakecri.runtime import Core, Identity
+from fakecri.services import METHODS
 from fakecri.slow_calls import SlowCalls
 from fakecri.streaming.shell import PROGRAMS
 from fakecri.world import FakeWorld, subject_of
@@ -76,6 +77,10 @@ class FakeCRI(FakeWorld):
         options: Options | None = None,
         **fields: Unpack[OptionFields],
     ) -> None:
+        unknown = sorted(fields.keys() - Options.__dataclass_fields__.keys())
+        if unknown:
+            known = ", ".join(Options.__dataclass_fields__)
+            raise TypeError(f"FakeCRI has no option {unknown[0]!r}, wanted one of: {known}")
         chosen = replace(options or Options(), **fields)
         clock = clock or LoopClock()
         files = HostFiles(write_logs=chosen.write_logs)
@@ -232,7 +237,7 @@ class FakeCRI(FakeWorld):
         if self._down is not None:
             raise self._down
         if method not in self._slow:
-            raise not_played(method)
+            raise _not_here(method)
         self._clockwork.pump()
         try:
             return await self._slow[method](request)
@@ -249,7 +254,7 @@ class FakeCRI(FakeWorld):
                 yield event
             return
         if method not in list_streams.STREAMS:
-            raise not_played(method)
+            raise _not_here(method)
         self._clockwork.pump()
         stream = list_streams.STREAMS[method]
         for batch in list_streams.batches(stream, request, self._listed, self.list_batch_items):
@@ -268,6 +273,13 @@ class FakeCRI(FakeWorld):
 
 
 @cache
+def _not_here(method: str) -> ValueError:
+    """For a method that CRI does not have, or that answers in the other way."""
+    require_method(method)
+    way = "a stream: use `stream`" if METHODS[method].streams else "one message: use `call`"
+    return ValueError(f"{method} answers with {way}")
+
+
 def _own_version() -> str:
     """The version of this distribution."""
     from importlib.metadata import PackageNotFoundError, version

@@ -33,6 +33,10 @@ class Condition:
     where: Callable[[Call], bool] | None = None
     seen: int = 0
 
+    def __post_init__(self) -> None:
+        if self.nth is not None and not self.nth >= 1:
+            raise ValueError(f"nth: wanted 1 or more, got {self.nth!r}")
+
     def fits(self, call: Call) -> bool:
         if call.method != self.method or not self.match.fits(call.subject):
             return False
@@ -58,6 +62,8 @@ class Rule:
     """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
 
     def __init__(self, rules: list[Rule], what: str, times: int | None = None) -> None:
+        if times is not None and not times >= 1:
+            raise ValueError(f"times: wanted 1 or more, got {times!r}")
         self._rules = rules
         self.what = what
         self.left = times

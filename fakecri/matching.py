@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from types import NoneType
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,12 @@ class Match:
     container: str | None = None
     image: str | None = None
     attempt: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("pod", "container", "image"):
+            value = getattr(self, name)
+            if not isinstance(value, str | NoneType):
+                raise TypeError(f"{name}: wanted a name or a pattern, got {value!r}")
 
     def fits(self, subject: Subject) -> bool:
         return not self.differences(subject)

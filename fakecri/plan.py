@@ -29,8 +29,8 @@ from fakecri.behavior import (
     Stops,
     Uses,
     WritesTerminationMessage,
-    at,
 )
+from fakecri.curves import at
 
 _DEFAULT_STOP: Final = Stops()
 _NO_USE: Final = Uses()
@@ -90,7 +90,7 @@ class Plan:
         return at(self.uses.disk, age_s)
 
     def pids(self, age_s: float) -> int:
-        return self.uses.pids if isinstance(self.uses.pids, int) else at(self.uses.pids, age_s)
+        return at(self.uses.pids, age_s)
 
     def cpu_millicores(self, age_s: float) -> int:
         return at(self.uses.cpu, age_s)

@@ -11,7 +11,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Final
 
-from fakecri.behavior import Uses, at
+from fakecri.behavior import Uses
+from fakecri.curves import at
 from fakecri.node import Usage
 
 _SPARE_STEPS: Final = 1000

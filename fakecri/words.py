@@ -7,10 +7,12 @@ thousandths of a CPU.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from fakecri.behavior import (
     FOREVER,
+    BehaviorError,
     Exits,
     Ignores,
     OomKillsChild,
@@ -26,8 +28,8 @@ from fakecri.behavior import (
     Stops,
     Uses,
     WritesTerminationMessage,
-    curve,
 )
+from fakecri.curves import curve
 
 if TYPE_CHECKING:
     from fakecri.streaming.commands import Program
@@ -117,8 +119,8 @@ def uses(
 
     A container whose memory exceeds its limit is killed for it (OOMKilled, 137).
     """
-    processes = pids if isinstance(pids, int) else curve(pids)
-    return Uses(curve(memory_bytes), curve(cpu_millicores), curve(disk_bytes), processes)
+    curves = (curve(amount) for amount in (memory_bytes, cpu_millicores, disk_bytes, pids))
+    return Uses(*curves)
 
 
 def start_fails(message: str = StartFails().message) -> StartFails:
@@ -155,4 +157,8 @@ def writes_termination_message(text: str) -> WritesTerminationMessage:
 
 
 def _words(command: Sequence[str] | str | None) -> tuple[str, ...] | None:
-    return tuple(command.split() if isinstance(command, str) else command or ()) or None
+    if isinstance(command, str):
+        return tuple(command.split()) or None
+    if not isinstance(command, Sequence | NoneType):
+        raise BehaviorError(f"command: wanted words in a text or a list, got {command!r}")
+    return tuple(command or ()) or None

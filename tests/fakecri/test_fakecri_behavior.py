@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import re
+from typing import Any, get_type_hints
 
 import pytest
+from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fakecri
 from fakecri import (
     Behavior,
+    FakeCRI,
     RegistryImage,
     exits,
     ignores,
@@ -22,8 +26,10 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.behavior import BehaviorError, ExecContext, Reply, at
+from fakecri.behavior import BehaviorError, ExecContext, Reply
 from fakecri.behavior_data import from_dict, to_dict
+from fakecri.curves import at
+from fakecri.options import OptionFields, Options
 from fakecri.plan import next_reply, plan_for
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
@@ -148,3 +154,72 @@ async def test_a_handler_decides_from_its_context_and_may_await() -> None:
 def test_oom_comes_when_the_curve_passes_the_limit(limit: int, when: float | None) -> None:
     plan = plan_for([(uses(memory_bytes=[(0, 100), (4, 200)]),)])
     assert plan.oom_after_s(limit) == when
+
+
+loose: Any = fakecri  # what a type checker would refuse
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (lambda: loose.exits("1"), "exits.code: wanted a number, got '1'"),
+        (lambda: loose.exits(256), "exits.code: wanted 0 to 255, got 256"),
+        (lambda: loose.exits(1, after_s=-3), "exits.after_s: wanted 0 or more, got -3"),
+        (lambda: loose.stops(-1), "stops.code: wanted 0 to 255, got -1"),
+        (lambda: loose.prints(7), "prints.text: wanted a text, got 7"),
+        (
+            lambda: loose.prints("x", stream="log"),
+            "prints.stream: wanted stdout or stderr, got 'log'",
+        ),
+        (
+            lambda: loose.oom_kills_child(at_s=None),
+            "oom_kills_child.at_s: wanted a number, got None",
+        ),
+        (lambda: loose.Reply(exit_code=1.5), "reply.exit_code: wanted 0 to 255, got 1.5"),
+        (lambda: loose.replies(3), "command: wanted words in a text or a list, got 3"),
+        (
+            lambda: loose.uses(memory_bytes="1Mi"),
+            "wanted a whole number or a list of [seconds, number]",
+        ),
+        (
+            lambda: loose.FakeCRI().behaves("exits"),
+            "wanted behaviours such as exits(1), got 'exits'",
+        ),
+        (lambda: loose.FakeCRI().behaves(loose.exits(), times=0), "times: wanted 1 or more, got 0"),
+        (
+            lambda: loose.FakeCRI().behaves(loose.exits(), first_attempts=0),
+            "first_attempts: wanted 1 or more",
+        ),
+        (
+            lambda: loose.FakeCRI().behaves(loose.exits(), pod=3),
+            "pod: wanted a name or a pattern, got 3",
+        ),
+        (lambda: loose.FakeCRI().on("Version", nth=0), "nth: wanted 1 or more, got 0"),
+        (
+            lambda: loose.FakeCRI(image=["x"]),
+            "FakeCRI has no option 'image', wanted one of: images,",
+        ),
+    ],
+)
+def test_impossible_words_are_refused_where_they_are_written(word: Any, text: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=re.escape(text)):
+        word()
+
+
+def test_options_are_the_same_as_fields_and_by_name() -> None:
+    named, typed = get_type_hints(OptionFields), get_type_hints(Options)
+    assert named == typed
+    fake = FakeCRI(options=Options(images=("a:1",), runtime_name="mine"), images=("b:1",))
+    assert [image.tags for image in fake.images.images.values()] == [("docker.io/library/b:1",)]
+    assert fake.core.identity.name == "mine"
+
+
+async def test_a_method_that_cri_does_not_have_is_a_mistake_of_the_caller() -> None:
+    fake = FakeCRI()
+    with pytest.raises(ValueError, match="no method 'Versionn'; did you mean Version"):
+        await fake.call("Versionn", cri.VersionRequest())
+    with pytest.raises(ValueError, match="GetContainerEvents answers with a stream: use `stream`"):
+        await fake.call("GetContainerEvents", cri.GetEventsRequest())
+    with pytest.raises(ValueError, match="Version answers with one message: use `call`"):
+        async for _ in fake.stream("Version", cri.VersionRequest()):
+            pass

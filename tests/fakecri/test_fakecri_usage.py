@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakecri.behavior import Uses, at
+from fakecri.behavior import Uses
+from fakecri.curves import at
 from fakecri.node import Usage
 from fakecri.prefix_table import PrefixTable
 from fakecri.usage import UsageLedger

@@ -93,7 +93,10 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
     """The kubelet with its servers around it, until a signal or a failure of a part."""
     kubelet = Kubelet(config, deps)
     callbacks = ServerCallbacks(
-        kubelet.pods_with_status, kubelet.healthy, probe_metrics=kubelet.probes.metrics.text
+        kubelet.pods_with_status,
+        kubelet.healthy,
+        metrics=kubelet.metrics.text,
+        probe_metrics=kubelet.probes.metrics.text,
     )
     servers = KubeletServers(config, callbacks)
     await servers.start()

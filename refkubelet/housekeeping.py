@@ -19,7 +19,8 @@ from typing import Protocol
 from refkubelet.apiclient import ApiError
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
-from refkubelet.model.objects import Pod, full_name, uid
+from refkubelet.metrics import HousekeepingMetrics
+from refkubelet.model.objects import Pod, full_name, is_static, uid
 from refkubelet.pod_workers.records import (
     KillPodOptions,
     PodWorkerSync,
@@ -77,6 +78,7 @@ class Housekeeping:
         self._deps = deps
         self._pods_dir = str(deps.root_dir / "pods")
         self._complaints = Complaints(log, deps.clock)
+        self.metrics = HousekeepingMetrics()
 
     async def run(self) -> None:
         """One round of LIFE-015; an error of the runtime's list ends it early."""
@@ -119,6 +121,7 @@ class Housekeeping:
         missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
         for pod in missing:
             self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)
+            self.metrics.restarted["true" if is_static(pod) else ""] += 1
         return frozenset(uid(p) for p in missing)
 
     def _end_deleted(
@@ -146,6 +149,7 @@ class Housekeeping:
             if pod.uid in working or pod.uid in created:
                 continue
             log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
+            self.metrics.orphaned += 1
             kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)
             self._deps.workers.update_pod(
                 UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)

@@ -28,6 +28,7 @@ from refkubelet.eviction.files import PodFilesReader
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager, KillRequest
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping
+from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
 from refkubelet.kubelet_parts import (
     GarbageCollection,
     RuntimeWatch,
@@ -241,6 +242,16 @@ class Kubelet:
                 self.runtime,
                 self.mirrors,
                 deps.root_dir,
+            )
+        )
+        self.metrics = metrics_page(
+            MeasuredParts(
+                self.pods,
+                self.workers,
+                self.handlers,
+                self.housekeeping,
+                self.pleg,
+                self.evented,
             )
         )
         queues = LoopQueues(

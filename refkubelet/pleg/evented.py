@@ -47,7 +47,8 @@ EVENTS: Final[dict[PodEventKind, tuple[PodLifecycleEventType, ...]]] = {
 
 class EventedPLEG:
     """`run` it instead of the generic PLEG, which it drives. `stream` opens a stream of events.
-    `errors` counts broken streams; `in_use` turns False when the events have been given up."""
+    `streams` counts opened ones, `errors` broken ones; `in_use` turns False when the events have
+    been given up."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class EventedPLEG:
         self._cache = cache
         self._clock = clock
         self.errors = 0
+        self.streams = 0
         self.in_use = True
 
     async def run(self) -> None:
@@ -90,6 +92,7 @@ class EventedPLEG:
 
     async def _read_until_it_breaks(self) -> str:
         try:
+            self.streams += 1
             async with aclosing(self._stream()) as events:
                 async for event in events:
                     try:
@@ -102,6 +105,8 @@ class EventedPLEG:
 
     def _take(self, event: PodEvent) -> None:
         """Cache first, then tell (PLEG-005, PLEG-302)."""
+        latency_s = (self._clock.wall_ns() - event.created_at_ns) / NANOSECONDS
+        self._generic.metrics.event_latency.add(max(latency_s, 0.0))
         pod_uid = event.status.uid
         if self._is_outlived(event):
             self._generic.request_relist(pod_uid)

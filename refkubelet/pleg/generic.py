@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from refkubelet.failures import Complaints
+from refkubelet.metrics import PlegMetrics
 from refkubelet.model.duration import format_duration
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
@@ -28,6 +29,7 @@ from refkubelet.pleg.compute import (
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from simtime import Clock
+from simtime.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class GenericPLEG:
         self._options = options or PlegOptions()
         self.events: asyncio.Queue[PodLifecycleEvent] = asyncio.Queue(self._options.events_capacity)
         self.dropped = 0
+        self.metrics = PlegMetrics()
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
         self._requests: deque[tuple[str, float]] = deque()
@@ -122,6 +125,17 @@ class GenericPLEG:
         age = format_duration(age_s)
         return f"pleg was last seen active {age} ago; threshold is {threshold}"
 
+    def last_seen_s(self) -> float:
+        """Wall clock of the last successful relist, in seconds since 1970; 0 before the first."""
+        if self._relist_s is None:
+            return 0.0
+        ago_s = self._clock.monotonic_s() - self._relist_s
+        return self._clock.wall_ns() / NANOSECONDS - ago_s
+
+    def pods(self) -> tuple[RuntimePod, ...]:
+        """The pods of the runtime as they were last listed."""
+        return tuple(self._records.values())
+
     def request_relist(self, uid: str) -> None:
         """Ask for a relist of one pod, as a worker does after a sync that acted (PLEG-011)."""
         if len(self._requests) >= ON_DEMAND_SLOTS:
@@ -137,22 +151,25 @@ class GenericPLEG:
         """One global relist (PLEG-001..009). Raises `CriCallError` if the lists fail."""
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         listed = await self._runtime.get_pods(all_states=True)
+        if self._relist_s is not None:
+            self.metrics.relist_interval.add(now_s - self._relist_s)
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
         pods = {pod.uid: pod for pod in listed}
         # Who failed at first sight has no record, and may be gone: its error must go, too.
         for uid in dict.fromkeys([*self._records, *pods, *self._reinspect]):
             await self._handle(uid, pods.get(uid), stamp_s)
         self._cache.update_time(stamp_s)
+        self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
 
     async def relist_pod(self, uid: str) -> None:
         """Relist one pod; a pod that is not there is left to the next global relist (PLEG-011).
         Raises `CriCallError` if the lists fail."""
-        stamp_s = self._cache.stamp_s()
+        stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         pod = await self._runtime.get_pod(uid)
-        if pod is None:
-            return
-        await self._handle(uid, pod, stamp_s)
-        self._cache.observed(uid, stamp_s)
+        if pod is not None:
+            await self._handle(uid, pod, stamp_s)
+            self._cache.observed(uid, stamp_s)
+        self.metrics.pod_relist_duration.add(self._clock.monotonic_s() - now_s)
 
     async def _handle(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> None:
         events = compute_events(self._records.get(uid), pod)

@@ -54,6 +54,10 @@ class WorkerQuestions:
         """The record of a UID, for reading only."""
         return self._records.get(pod_uid)
 
+    def records(self) -> tuple[PodSyncStatus, ...]:
+        """All records, for reading only."""
+        return tuple(self._records.values())
+
     def is_pod_known_terminated(self, pod_uid: str) -> bool:
         return known_terminated(self.record(pod_uid))
 

@@ -158,6 +158,12 @@ class PodSyncStatus:
         return self.state is WorkState.FINISHED
 
     @property
+    def has_config(self) -> bool:
+        """A pod of some source, not one known to the runtime only."""
+        known = self.active or self.pending
+        return known is not None and known.pod is not None
+
+    @property
     def static(self) -> bool:
         known = self.active or self.pending
         return known is not None and known.pod is not None and is_static(known.pod)

@@ -124,9 +124,9 @@ class PodWorkers(WorkerQuestions):
             orphan = record.uid not in wanted
             if (orphan or record.restart_requested) and self._forget_or_end(record, orphan):
                 continue
-            known = record.active or record.pending
-            has_config = known is not None and known.pod is not None
-            remaining[record.uid] = PodWorkerSync(record.state, orphan, has_config, record.static)
+            remaining[record.uid] = PodWorkerSync(
+                record.state, orphan, record.has_config, record.static
+            )
         return remaining
 
     def _forget_or_end(self, record: PodSyncStatus, orphan: bool) -> bool:

@@ -6,18 +6,17 @@ asked only when somebody scrapes. Runs that ended in an error count nowhere.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from refkubelet.metrics import Durations
 from refkubelet.model.objects import uid
 from refkubelet.probes.results import ProbeResult
 
 if TYPE_CHECKING:
     from refkubelet.probes.decide import ProbeTarget
 
-BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 WORDS: Final = {
     ProbeResult.SUCCESS: "successful",
     ProbeResult.FAILURE: "failed",
@@ -32,8 +31,7 @@ class _Runs:
     """The runs of one probe."""
 
     results: dict[ProbeResult, int] = field(default_factory=dict)
-    in_bucket: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
-    sum_s: float = 0.0
+    durations: Durations = field(default_factory=Durations)
 
 
 class ProbeMetrics:
@@ -47,8 +45,7 @@ class ProbeMetrics:
         runs = self._runs.setdefault(labels_of(target), _Runs())
         runs.results[result] = runs.results.get(result, 0) + 1
         if result is not ProbeResult.FAILURE:
-            runs.in_bucket[bisect_left(BUCKETS_S, took_s)] += 1
-            runs.sum_s += took_s
+            runs.durations.add(took_s)
 
     def forget(self, target: ProbeTarget) -> None:
         """Its worker has ended."""
@@ -79,8 +76,9 @@ class ProbeMetrics:
         for labels, runs in self._runs.items():
             for result, count in runs.results.items():
                 total.add_metric((labels[0], WORDS[result], *labels[1:]), count)
-            if any(runs.in_bucket):
-                duration.add_metric(labels[:4], _cumulative(runs.in_bucket), runs.sum_s)
+            if any(runs.durations.in_bucket):
+                found = runs.durations
+                duration.add_metric(labels[:4], found.cumulative(), found.sum_s)
         yield total
         yield duration
 
@@ -90,11 +88,3 @@ def labels_of(target: ProbeTarget) -> Labels:
     meta = target.pod.metadata
     pod, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
     return target.probe_type.value, target.container.name, pod, namespace, uid(target.pod)
-
-
-def _cumulative(in_bucket: list[int]) -> list[tuple[str, float]]:
-    found, total = [], 0
-    for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), in_bucket, strict=True):
-        total += count
-        found.append((bound, float(total)))
-    return found

@@ -1,0 +1,125 @@
+"""The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from refkubelet.handlers import PodHandlers
+from refkubelet.housekeeping import Housekeeping
+from refkubelet.metrics import Durations, MetricsPage, Numbers, Values, one
+from refkubelet.model.objects import is_mirror, is_static, uid
+from refkubelet.pleg.evented import EventedPLEG
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pod_workers.transitions import WorkState
+from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.pods.manager import PodManager
+from refkubelet.runtime.records import SandboxState
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredParts:
+    """What the page is about. `evented` None: the gate EventedPLEG is off."""
+
+    pods: PodManager
+    workers: PodWorkers
+    handlers: PodHandlers
+    housekeeping: Housekeeping
+    pleg: GenericPLEG
+    evented: EventedPLEG | None = None
+
+
+def metrics_page(parts: MeasuredParts) -> MetricsPage:
+    """The page; it is read anew at each scrape."""
+    counted = parts.pleg.metrics
+    durations = {
+        "pleg_relist_duration_seconds": counted.relist_duration,
+        "pleg_relist_interval_seconds": counted.relist_interval,
+        "pleg_pod_relist_duration_seconds": counted.pod_relist_duration,
+    }
+    numbers = [*_of_the_runtime(parts.pleg), *_of_pods(parts)]
+    if parts.evented is not None:
+        numbers += _of_events(parts.evented)
+        durations["evented_pleg_connection_latency_seconds"] = counted.event_latency
+    return MetricsPage(numbers, dict[str, Durations](durations))
+
+
+def _of_the_runtime(pleg: GenericPLEG) -> list[Numbers]:
+    def running_pods() -> float:
+        ready = SandboxState.READY
+        return sum(any(s.state is ready for s in pod.sandboxes) for pod in pleg.pods())
+
+    def containers() -> Values:
+        return Counter((c.state.value,) for pod in pleg.pods() for c in pod.containers)
+
+    return [
+        Numbers("running_pods", "Pods with a ready sandbox.", one(running_pods)),
+        Numbers("running_containers", "Containers by state.", containers, ("container_state",)),
+        Numbers("pleg_last_seen_seconds", "Last successful relist.", one(pleg.last_seen_s)),
+        Numbers(
+            "pleg_discard_events", "Events without room.", one(lambda: pleg.dropped), kind="unknown"
+        ),
+    ]
+
+
+def _of_events(evented: EventedPLEG) -> list[Numbers]:
+    broken, opened = one(lambda: evented.errors), one(lambda: evented.streams)
+    return [
+        Numbers("evented_pleg_connection_error_count", "Broken streams.", broken, kind="unknown"),
+        Numbers("evented_pleg_connection_success_count", "Opened streams.", opened, kind="unknown"),
+    ]
+
+
+def _of_pods(parts: MeasuredParts) -> list[Numbers]:
+    def desired() -> Values:
+        return Counter((_true(is_static(pod)),) for pod in parts.pods.pods())
+
+    def active() -> Values:
+        return Counter((_true(is_static(pod)),) for pod in parts.handlers.active_pods())
+
+    def mirrors() -> float:
+        return sum(is_mirror(pod) for pod in parts.pods.pods_and_mirrors())
+
+    counted = parts.housekeeping.metrics
+    return [
+        Numbers("desired_pods", "Pods of all sources.", desired, ("static",)),
+        Numbers("active_pods", "Pods that count at admission.", active, ("static",)),
+        Numbers("mirror_pods", "Mirror pods.", one(mirrors)),
+        Numbers(
+            "working_pods",
+            "Pod workers by state and by what is known of their pods.",
+            lambda: _working(parts),
+            ("lifecycle", "config", "static"),
+        ),
+        Numbers(
+            "restarted_pods_total",
+            "Pods that came back with the same UID.",
+            lambda: {(static,): n for static, n in counted.restarted.items()},
+            ("static",),
+            kind="counter",
+        ),
+        Numbers(
+            "orphaned_runtime_pods_total",
+            "Pods that only the runtime knew.",
+            one(lambda: counted.orphaned),
+            kind="counter",
+        ),
+    ]
+
+
+def _working(parts: MeasuredParts) -> Values:
+    wanted = {uid(pod) for pod in parts.pods.pods()}
+    found: Counter[tuple[str, ...]] = Counter()
+    for record in parts.workers.records():
+        state = WorkState.TERMINATED if record.finished else record.state
+        orphan = record.uid not in wanted
+        if record.has_config:
+            config, static = "orphan" if orphan else "desired", _true(record.static)
+        else:
+            config, static = "runtime_only", "unknown"
+        found[state.value, config, static] += 1
+    return found
+
+
+def _true(yes: bool) -> str:
+    return "true" if yes else ""

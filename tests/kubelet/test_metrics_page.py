@@ -1,0 +1,94 @@
+"""What /metrics shows of the PLEG, the pods and their workers (PLEG-013, PLEG-303, MIRR-036)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from node_world import Node, manifest, on_node
+
+from fakecri import exits
+
+
+def numbers(node: Node) -> dict[str, float]:
+    """`name{labels}` -> value of everything that is not a part of a histogram."""
+    text = node.kubelet.metrics.text()
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    found = dict(line.rsplit(" ", 1) for line in lines if "_bucket" not in line)
+    return {name.removeprefix("kubelet_"): float(value) for name, value in found.items()}
+
+
+def test_pods_and_containers_are_counted_PLEG_013_MIRR_036(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(0), pod="job")
+        node.apply(manifest())
+        await node.create(manifest("job", restartPolicy="Never"))
+        await node.clock.sleep(10)
+        seen = numbers(node)
+        assert seen["running_pods"] == 1
+        assert seen['running_containers{container_state="running"}'] == 1
+        assert seen['running_containers{container_state="exited"}'] == 1
+        assert seen['desired_pods{static="true"}'] == seen['desired_pods{static=""}'] == 1
+        assert seen['active_pods{static="true"}'] == 1
+        assert 'active_pods{static=""}' not in seen
+        assert seen["mirror_pods"] == 1
+        assert seen['working_pods{config="desired",lifecycle="sync",static="true"}'] == 1
+        assert seen['working_pods{config="desired",lifecycle="terminated",static=""}'] == 1
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_relists_are_timed_PLEG_013(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.clock.sleep(10.5)
+        seen = numbers(node)
+        assert seen["pleg_relist_duration_seconds_count"] == 11
+        assert seen["pleg_relist_interval_seconds_count"] == 10
+        assert seen["pleg_relist_interval_seconds_sum"] == 10
+        assert seen["pleg_discard_events"] == 0
+        now_s = node.clock.wall_ns() / 1e9
+        assert seen["pleg_last_seen_seconds"] == now_s - 0.5
+        assert "evented_pleg_connection_error_count" not in seen
+
+    on_node(body, tmp_path)
+
+
+def test_streams_of_events_are_counted_PLEG_303(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.clock.sleep(5)
+        seen = numbers(node)
+        assert seen["evented_pleg_connection_success_count"] == 1
+        assert seen["evented_pleg_connection_error_count"] == 0
+        assert seen["evented_pleg_connection_latency_seconds_count"] >= 4  # sandbox and container
+
+    on_node(body, tmp_path, feature_gates={"EventedPLEG": True})
+
+
+def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest())
+        await node.clock.sleep(5)
+        node.remove()
+        await node.clock.sleep(0.5)
+        node.apply(manifest())
+        await node.until(lambda: bool(node.kubelet.housekeeping.metrics.restarted), 60)
+        assert numbers(node)['restarted_pods_total{static="true"}'] == 1
+        node.remove()
+        await node.stop()
+        await node.start()
+        await node.clock.sleep(10)
+        assert numbers(node)["orphaned_runtime_pods_total"] == 1
+
+    on_node(body, tmp_path)
+
+
+def test_the_text_is_what_prometheus_reads(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.clock.sleep(3)
+        text = node.kubelet.metrics.text()
+        assert "# TYPE kubelet_running_pods gauge" in text
+        assert "# TYPE kubelet_pleg_relist_duration_seconds histogram" in text
+        assert re.search(r'kubelet_pleg_relist_duration_seconds_bucket\{le="\+Inf"\} 3\.0', text)
+
+    on_node(body, tmp_path)

@@ -169,35 +169,35 @@ loose: Any = fakecri  # what a type checker would refuse
         (lambda: loose.prints(7), "prints.text: wanted a text, got 7"),
         (
             lambda: loose.prints("x", stream="log"),
-            "prints.stream: wanted stdout or stderr, got 'log'",
+            "prints.stream: wanted stdout or stderr",
         ),
         (
             lambda: loose.oom_kills_child(at_s=None),
-            "oom_kills_child.at_s: wanted a number, got None",
+            "oom_kills_child.at_s: wanted a number",
         ),
         (lambda: loose.Reply(exit_code=1.5), "reply.exit_code: wanted 0 to 255, got 1.5"),
         (lambda: loose.replies(3), "command: wanted words in a text or a list, got 3"),
         (
             lambda: loose.uses(memory_bytes="1Mi"),
-            "wanted a whole number or a list of [seconds, number]",
+            "wanted a whole number or a list of",
         ),
         (
             lambda: loose.FakeCRI().behaves("exits"),
-            "wanted behaviours such as exits(1), got 'exits'",
+            "wanted behaviours such as exits(1)",
         ),
-        (lambda: loose.FakeCRI().behaves(loose.exits(), times=0), "times: wanted 1 or more, got 0"),
+        (lambda: loose.FakeCRI().behaves(exits(), times=0), "times: wanted 1 or more, got 0"),
         (
-            lambda: loose.FakeCRI().behaves(loose.exits(), first_attempts=0),
-            "first_attempts: wanted 1 or more",
+            lambda: loose.FakeCRI().behaves(exits(), first_attempts=0),
+            "first_attempts: wanted 1",
         ),
         (
-            lambda: loose.FakeCRI().behaves(loose.exits(), pod=3),
-            "pod: wanted a name or a pattern, got 3",
+            lambda: loose.FakeCRI().behaves(exits(), pod=3),
+            "pod: wanted a name or a pattern",
         ),
         (lambda: loose.FakeCRI().on("Version", nth=0), "nth: wanted 1 or more, got 0"),
         (
             lambda: loose.FakeCRI(image=["x"]),
-            "FakeCRI has no option 'image', wanted one of: images,",
+            "FakeCRI has no option 'image', wanted one of",
         ),
     ],
 )

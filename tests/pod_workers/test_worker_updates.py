@@ -231,6 +231,26 @@ def test_why_a_pod_ends_LIFE_031_row_6_LIFE_057(
     assert kept.cancelled.is_set()
 
 
+def test_the_kill_of_a_runtime_pod_ends_the_pod_it_turns_out_to_be_LIFE_031_row_3() -> None:
+    known = UpdatePodOptions(SYNC, pod())
+    ghost = UpdatePodOptions(KILL, running_pod=GHOST)
+    kept = record(active=known)
+    assert apply_update(kept, ghost, False) is Action.RUN
+    assert (kept.state, kept.deleted, kept.evicted) == (WorkState.TERMINATING, True, False)
+    assert kept.pending == UpdatePodOptions(
+        KILL, known.pod, kill=KillPodOptions(grace_override_s=30)
+    )
+    over = record(WorkState.TERMINATED, active=known)
+    assert apply_update(over, ghost, False) is Action.IGNORE  # row 7
+    assert over.pending is None
+
+
+@pytest.mark.parametrize(("first", "action"), [(True, Action.RUN), (False, Action.RESTART_LATER)])
+def test_a_pod_found_over_takes_its_last_step_LIFE_031_row_2(first: bool, action: Action) -> None:
+    kept = record(WorkState.TERMINATED)
+    assert apply_update(kept, UpdatePodOptions(CREATE, pod("Failed")), first) is action
+
+
 def test_a_healthy_pods_update_replaces_the_pending_one_LIFE_030() -> None:
     kept, waiter = record(), asyncio.Event()
     newer = UpdatePodOptions(UPDATE, pod(), kill=KillPodOptions(waiter, grace_override_s=1))

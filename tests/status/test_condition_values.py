@@ -10,7 +10,7 @@ import pytest
 
 from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus, decode_pod
 from refkubelet.status.conditions import ready_condition, with_readiness
-from refkubelet.status.phase import pod_phase
+from refkubelet.status.phase import is_terminal, pod_phase
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -142,6 +142,11 @@ def expected(policy: str, first: str, second: str, *, sidecar: bool, terminal: b
 def _again(policy: str, state: str) -> bool:
     failed = state in ("bad", "backoff")
     return policy == "Always" or (policy == "OnFailure" and failed)
+
+
+def test_which_phases_are_terminal_LIFE_166() -> None:
+    phases = ("Pending", "Running", "Succeeded", "Failed", "Unknown", None)
+    assert [phase for phase in phases if is_terminal(phase)] == ["Succeeded", "Failed"]
 
 
 @pytest.mark.parametrize("sidecar", [False, True])

@@ -90,6 +90,13 @@ def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
     assert (len(script.behaviors), len(script.faults), len(script.forwards)) == (3, 2, 1)
 
 
+def test_the_example_scripts_are_scripts() -> None:
+    from fakecri.script import load_script
+
+    scripts = [load_script(path) for path in EXAMPLES.glob("*.yaml")]
+    assert [len(script.registry or {}) for script in scripts] == [8]
+
+
 def test_the_page_has_every_behaviour_fault_and_route() -> None:
     from fakecri.behavior import KINDS
     from fakecri.control.api import ROUTES

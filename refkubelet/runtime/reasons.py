@@ -21,6 +21,7 @@ POST_START_HOOK_ERROR: Final = "PostStartHookError"
 
 # Errors of whole-pod steps.
 KILL_CONTAINER_ERROR: Final = "KillContainerError"
+REMOVE_CONTAINER_ERROR: Final = "RemoveContainerError"
 KILL_POD_SANDBOX_ERROR: Final = "KillPodSandboxError"
 CREATE_POD_SANDBOX_ERROR: Final = "CreatePodSandboxError"
 CONFIG_POD_SANDBOX_ERROR: Final = "ConfigPodSandboxError"

@@ -15,17 +15,18 @@ class LogRemovalError(Exception):
 async def remove_container(
     client: CriClient, container_id: str, links_dir: Path | None, *, keep_logs: bool = False
 ) -> None:
-    """Delete the log and its rotated files, then the link, then the container.
+    """Delete the log and its rotated files, then the link, then the container; with `keep_logs` the
+    container alone.
 
     A container that is gone already counts as removed. Raises `CriCallError`, `LogRemovalError`.
     """
-    try:
-        record = await client.container_status(container_id)
-    except CriCallError as error:
-        if error.not_found:
-            return
-        raise
     if not keep_logs:
+        try:
+            record = await client.container_status(container_id)
+        except CriCallError as error:
+            if error.not_found:
+                return
+            raise
         _remove_logs(record.log_path, container_id, links_dir)
     await client.remove_container(container_id)
 

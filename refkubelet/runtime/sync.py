@@ -153,14 +153,17 @@ class PodSync:
         """LIFE-125, BACK-110: no grace, no hooks; the logs stay, and count the restarts."""
         for record in self.actions.resets:
             self.count += 1
+            reason = reasons.KILL_CONTAINER_ERROR
             try:
                 if record.state is not ContainerState.EXITED:
                     kill = Kill(record.id, record.name, message=reasons.KILLING_FOR_RESET)
                     await self.tools.killer.kill(self.pod, kill, grace_override_s=0)
+                reason = reasons.REMOVE_CONTAINER_ERROR
                 links = self.tools.options.container_logs_dir
                 await remove_container(self.tools.client, record.id, links, keep_logs=True)
             except CriCallError as error:
-                self.errors.append(kill_error(record.name, error))
+                action = SyncAction.REMOVE_CONTAINER
+                self.errors.append(SyncError(action, record.name, reason, error.text))
                 raise _Stop from None
 
     async def _remove_init_records(self, *, keep_newest: bool) -> None:

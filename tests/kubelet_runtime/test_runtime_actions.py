@@ -129,7 +129,9 @@ def test_not_running_LIFE_114_LIFE_124(
     state_now = status(record(pod, "main", state, code), record(pod, "other"))
     actions = decide(pod, state_now)
     assert ("main" in starts(actions)[2]) is started
-    assert [k.name for k in actions.kills] == (["main"] if state == "unknown" else [])
+    text = 'Container is in "unknown" state, try killing it before restart'
+    kills = [(k.name, k.message) for k in actions.kills]
+    assert kills == ([("main", text)] if state == "unknown" else [])
 
 
 @pytest.mark.parametrize(

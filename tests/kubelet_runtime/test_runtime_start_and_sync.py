@@ -301,6 +301,32 @@ def test_post_start_failure_kills_the_container_LIFE_142(virtual: Run) -> None:
     virtual(main, ExecSync=cri.ExecSyncResponse(exit_code=7, stdout=b"broken\n"))
 
 
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [("StopContainer", "KillContainerError"), ("RemoveContainer", "RemoveContainerError")],
+)
+def test_a_reset_that_fails_is_no_reset_LIFE_125(tmp_path: Path, method: str, reason: str) -> None:
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    trigger = {"name": "b", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    pod = make_pod("a", trigger)
+    state = status(record(pod, "a"), record(pod, "b", "exited", 42))
+
+    async def main() -> None:
+        bench = Bench(tmp_path, **{method: Failure(UNKNOWN, "busy")})
+        result = await bench.sync(pod, state)
+        assert not result.containers_reset
+        assert [(e.action.value, e.target, e.reason) for e in result.errors] == [
+            ("RemoveContainer", "a", reason)
+        ]
+        good = Bench(tmp_path)
+        assert (await good.sync(pod, state)).containers_reset
+        removed = [r.container_id for r in good.target.requests("RemoveContainer")]
+        assert removed == ["a-0", "b-0"]
+        assert [r.timeout for r in good.target.requests("StopContainer")] == [2]
+
+    run_virtual(main)
+
+
 def test_a_failed_sandbox_is_no_news_of_a_pod_that_is_to_end_LIFE_130(tmp_path: Path) -> None:
     async def main() -> None:
         failure = Failure(UNKNOWN, "no network")

@@ -179,12 +179,20 @@ def _fault_entry(value: Value) -> FaultEntry:
 
 def _selectors(keys: dict[str, Value], *counts: str) -> dict[str, Any]:
     found: dict[str, Any] = {k: keys[k].text() for k in ("pod", "container", "image") if k in keys}
-    found |= {k: keys[k].integer() for k in ("attempt", *counts) if k in keys}
+    found |= {k: _count(keys[k]) for k in counts if k in keys}
+    found |= {"attempt": keys["attempt"].integer()} if "attempt" in keys else {}
     return found
 
 
+def _count(value: Value) -> int:
+    number = value.integer()
+    if number < 1:
+        raise value.wanted("a whole number from 1")
+    return number
+
+
 def _arguments(action: str, value: Value) -> dict[str, Any]:
-    readers = {**FAULTS[action], "times": Value.integer}
+    readers = {**FAULTS[action], "times": _count}
     given = value.mapping(readers)
     required = _REQUIRED.get(action)
     if required is not None and required not in given:

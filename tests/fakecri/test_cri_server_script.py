@@ -97,6 +97,16 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("faults:\n- {on: Version, fails: {code: OOPS}}", "'OOPS' is no gRPC status code"),
         ("faults:\n- {on: Version, delays: {}}", "key 'delay_s' is missing, wanted seconds"),
         ("faults:\n- {on: Version, delays: {delay_s: soon}}", "wanted a number, got 'soon'"),
+        (
+            "behaviors:\n- exits: {}\n  times: 0",
+            ":3: behaviors[0].times: wanted a whole number from 1",
+        ),
+        ("behaviors:\n- {exits: {}, first_attempts: -1}", "whole number from 1, got '-1'"),
+        ("faults:\n- {on: Version, nth: 0, hangs: {}}", "nth: wanted a whole number from 1"),
+        (
+            "faults:\n- {on: Version, hangs: {times: 0}}",
+            "hangs.times: wanted a whole number from 1",
+        ),
         ("registry: [a]", ":1: registry: wanted a mapping, got a list"),
         ("registry:\n  a:1: {pulls_s: 1}", ":2: registry.a:1: unknown key 'pulls_s', wanted one"),
         ("registry:\n  a:1: {credentials: [me]}", "wanted [user, password], got 1 texts"),

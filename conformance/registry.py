@@ -52,6 +52,7 @@ class Feature(Enum):
     RESIZE = (
         "a kubelet that resizes containers in place (kubelet 1.36.2 needs cgroups of pods for it)"
     )
+    EVENTS = "a runtime that is known to stream its events"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

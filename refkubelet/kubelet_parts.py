@@ -102,7 +102,8 @@ class GarbageCollection:
             log.exception("container garbage collection failed")
             errors = [str(error)]
         if errors:
-            self._recorder.node_event("Warning", "ContainerGCFailed", "; ".join(errors))
+            text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+            self._recorder.node_event("Warning", "ContainerGCFailed", text)
 
     async def reclaim(self) -> None:
         """Under disk pressure: everything of terminated pods too (GC-004)."""

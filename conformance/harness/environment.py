@@ -58,7 +58,7 @@ class Choice:
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):
-            pods.add(Feature.POD_SERVERS)
+            pods |= {Feature.POD_SERVERS, Feature.EVENTS}
         return kubelet | RUNTIME_FEATURES | own_machine | patience | pods | self._image_features
 
     @property

@@ -8,6 +8,7 @@ from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, FAULTS, KILL = Feature.STATUS, Feature.FAULTS, Feature.OUTSIDE_KILL
+EVENTS = Feature.EVENTS
 GATE = {"featureGates": {"EventedPLEG": True}}
 STREAM = "GetContainerEvents"
 CACHE_TIME_S = 6.0  # 5 s, and what may still be on its way
@@ -22,7 +23,7 @@ def plain_lists(node: Node, since_s: float) -> int:
 
 @conformance(
     id="evented-listens", rules=["PLEG-301", "PLEG-302"], level=Level.DETAIL,
-    needs=[STATUS, KILL], node_config=GATE,
+    needs=[STATUS, KILL, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_death_is_heard_of(node: Node) -> None:
     """With the gate on the runtime is not listed every second, and a container that dies is still
@@ -50,8 +51,8 @@ async def a_death_is_heard_of(node: Node) -> None:
 
 
 @conformance(
-    id="evented-back-off", rules=["PLEG-302", "BACK-001"], level=Level.DETAIL, needs=[STATUS],
-    node_config=GATE,
+    id="evented-back-off", rules=["PLEG-302", "BACK-001"], level=Level.DETAIL,
+    needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
     """With the gate on a container that crashes is restarted, with its back-off."""
@@ -70,8 +71,8 @@ async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
 
 
 @conformance(
-    id="evented-stop", rules=["PLEG-302", "LIFE-071"], level=Level.DETAIL, needs=[STATUS],
-    node_config=GATE,
+    id="evented-stop", rules=["PLEG-302", "LIFE-071"], level=Level.DETAIL,
+    needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_removed_pod_ends_without_lists(node: Node) -> None:
     """With the gate on a pod that is removed is stopped once, and its name is free again."""

@@ -20,8 +20,11 @@ from fakecri import (
     ignores,
     oom_kills_child,
     prints,
+    ready_after,
     replies,
+    runs,
     start_fails,
+    start_hangs,
     stops,
     uses,
     writes_termination_message,
@@ -37,11 +40,14 @@ BYTES = st.integers(0, 1 << 40)
 CURVES = st.one_of(BYTES, st.lists(st.tuples(SECONDS, BYTES), max_size=4))
 BEHAVIORS: st.SearchStrategy[Behavior] = st.one_of(
     st.builds(exits, st.integers(0, 255), after_s=SECONDS, reason=st.text(), message=st.text()),
-    st.builds(stops, st.none() | st.integers(1, 255), after_s=SECONDS),
+    st.builds(stops, st.none() | st.integers(1, 255), after_s=SECONDS, message=st.text()),
     st.builds(ignores, st.sampled_from(["SIGTERM", "SIGINT"]), for_s=SECONDS),
     st.builds(prints, st.text(), at_s=SECONDS, stream=st.sampled_from(["stdout", "stderr"])),
     st.builds(replies, st.lists(st.text(min_size=1), max_size=3), st.integers(0, 255), st.text()),
-    st.builds(uses, memory_bytes=CURVES, cpu_millicores=CURVES, disk_bytes=CURVES),
+    st.builds(uses, memory_bytes=CURVES, cpu_millicores=CURVES, disk_bytes=CURVES, pids=CURVES),
+    st.builds(start_hangs, SECONDS),
+    st.builds(ready_after, SECONDS, st.none() | st.lists(st.text(min_size=1), max_size=3)),
+    st.builds(runs, st.none() | st.lists(st.text(min_size=1), max_size=3)),
     st.builds(start_fails, st.text()),
     st.builds(oom_kills_child, at_s=SECONDS),
     st.builds(writes_termination_message, st.text()),
@@ -92,6 +98,8 @@ def test_wrong_data_says_what_was_wanted(data: dict[str, Any], text: str) -> Non
 
 
 def test_python_handlers_have_no_plain_data() -> None:
+    with pytest.raises(BehaviorError, match=r"runs\(program=\.\.\.\) is Python code"):
+        to_dict(runs(lambda run: 0))
     with pytest.raises(BehaviorError, match="no plain-data form"):
         to_dict(replies(handler=lambda command: Reply()))
 

@@ -15,6 +15,7 @@ from refkubelet.pod_workers.transitions import WorkState
 
 ORDER = list(WorkState)
 STEPS = ["sync", "terminating", "terminated"]
+RELIST_S = 1.0
 UIDS = ["a", "b", "c"]  # b and c are two versions of one static pod
 
 
@@ -86,6 +87,37 @@ def test_workers_only_go_forward_and_everybody_who_waits_is_told(
             assert [ORDER.index(s) for s in states] == sorted(ORDER.index(s) for s in states)
         assert all(waiter.is_set() for waiter in watch.waiters)
         _check_graces(w)
+
+    in_world(body)
+
+
+NEIGHBOURS = st.lists(st.tuples(st.sampled_from([0.0, 0.3, 1e6]), st.booleans()), max_size=6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(NEIGHBOURS, st.lists(st.integers(0, 30), min_size=1, max_size=4))
+def test_no_pod_waits_for_another_that_is_slow_or_fails(
+    neighbours: list[tuple[float, bool]], pauses: list[int]
+) -> None:
+    """Whatever the others do, a pod is synced within one relist of each update."""
+
+    async def body(w: World) -> None:
+        for number, (takes_s, fails) in enumerate(neighbours):
+            w.syncer.slow[f"n{number}"] = takes_s
+            if fails:
+                w.syncer.broken.add(f"n{number}")
+            w.create(make_pod(f"n{number}", name=f"n{number}"))
+        for number, pause in enumerate(pauses):
+            await w.clock.sleep(pause / 10)
+            told_s = w.clock.monotonic_s()
+            w.tell(SyncPodType.UPDATE, make_pod("free", name="free", version=str(number)))
+
+            def synced(number: int = number) -> bool:
+                mine = [s for s in w.syncer.steps if s.uid == "free"]
+                return any(s.version == str(number) and s.ended_s is not None for s in mine)
+
+            await w.until(synced, 10)
+            assert w.clock.monotonic_s() - told_s <= 0.1 + RELIST_S + 0.02
 
     in_world(body)
 

@@ -64,13 +64,16 @@ class Step:
 
 @dataclass
 class FakeSyncer:
-    """Records steps; `hold[kind]` keeps steps of a kind waiting, `fail[kind]` makes them fail."""
+    """Records steps; `hold[kind]` keeps steps of a kind waiting, `fail[kind]` makes them fail;
+    `slow[uid]` is how long all steps of a pod take, `broken` holds pods whose steps all fail."""
 
     clock: Clock
     steps: list[Step] = field(default_factory=list)
     hold: dict[str, asyncio.Event] = field(default_factory=dict)
     fail: dict[str, list[Exception]] = field(default_factory=dict)
     takes_s: dict[str, float] = field(default_factory=dict)
+    slow: dict[str, float] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
     terminal: bool = False
     running: set[str] = field(default_factory=set)
 
@@ -82,7 +85,9 @@ class FakeSyncer:
         try:
             if kind in self.hold:
                 await self.hold[kind].wait()
-            await self.clock.sleep(self.takes_s.get(kind, 0.1))
+            await self.clock.sleep(self.slow.get(pod_uid, self.takes_s.get(kind, 0.1)))
+            if pod_uid in self.broken:
+                raise StepError("broken")
             if self.fail.get(kind):
                 raise self.fail[kind].pop(0)
         finally:

@@ -87,6 +87,13 @@ class Clockwork:
             if not future.done():
                 future.set_result(None)
 
+    def vanished(self, container: Container) -> None:
+        """The container is not there any more, and no event told so."""
+        self.wake(container.id)
+        kind, now_ns = pb.CONTAINER_DELETED_EVENT, self._core.now_ns()
+        for hear in self.heard:
+            hear(News(kind, container.id, container.sandbox, now_ns))
+
     def fail_waiting(self, error: CriError) -> None:
         """All calls that wait for a container end with `error`."""
         for future in (f for waiting in self._exits.values() for f in waiting if not f.done()):

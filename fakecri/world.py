@@ -91,7 +91,7 @@ class FakeWorld(Instrumented):
         """The newest container that fits vanishes from the runtime without a trace."""
         container = self.container(name, pod=pod)
         drop_container(self.core, container)
-        self._clockwork.wake(container.id)
+        self._clockwork.vanished(container)
         self._clockwork.pump()
         return container
 
@@ -144,11 +144,14 @@ class FakeWorld(Instrumented):
         """
         self._clockwork.pump()
         self._down_since_ns = self.clock.wall_ns()
-        if loses_state:
-            copies.forget(self.core)
         text = "connection error: the fake runtime is down"
         self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
         self._clockwork.fail_waiting(self._down)
+        if loses_state:
+            lost = list(self.core.containers.values())
+            copies.forget(self.core)
+            for container in lost:
+                self._clockwork.vanished(container)
         self._events.end(self._down)
         self._cut_streams()
 

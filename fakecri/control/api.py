@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fakecri.control.bodies import read_actions, read_assertion, read_node, read_seconds
 from fakecri.control.http import HttpError, Request, Response, serve_http
+from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.faults import Rule
 from fakecri.objects import Container, Sandbox
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 ASSERTION_FAILED: Final = 412
 _ROUNDING_S: Final = 0.00005  # calls show their times with four digits
-_SELECTORS: Final = ("pod", "container", "image")
 
 
 class Control:
@@ -119,7 +119,7 @@ class Control:
     # -- calls ---------------------------------------------------------------------------------
 
     def list_calls(self, request: Request) -> Response:
-        wanted, limit = _call_query(request.query)
+        wanted, limit = call_query(request.query)
         found = self.target.calls(**self._on_clock(wanted))
         t0_s = self.target.recorder.t0_s
         found = found[max(0, len(found) - limit) :] if limit is not None else found
@@ -129,7 +129,7 @@ class Control:
         return Response(lines=lines)
 
     def count_calls(self, request: Request) -> Response:
-        wanted, _ = _call_query(request.query)
+        wanted, _ = call_query(request.query)
         return Response({"count": self.target.count(**self._on_clock(wanted))})
 
     def clear_calls(self, request: Request) -> Response:
@@ -177,11 +177,11 @@ class Control:
         )
 
     def containers(self, request: Request) -> Response:
-        found = self._cri.containers(**_names(request.query, {"container": "name", "pod": "pod"}))
+        found = self._cri.containers(**names(request.query, {"container": "name", "pod": "pod"}))
         return Response([container_row(container) for container in found])
 
     def sandboxes(self, request: Request) -> Response:
-        found = self._cri.sandboxes(**_names(request.query, {"pod": "pod"}))
+        found = self._cri.sandboxes(**names(request.query, {"pod": "pod"}))
         return Response([sandbox_row(sandbox) for sandbox in found])
 
     def act(self, request: Request, verb: str) -> Response:
@@ -295,33 +295,3 @@ def _find(request: Request) -> tuple[Route, dict[str, str]]:
 
 def _body(request: Request, *, empty: str = "") -> Value:
     return parse_yaml(request.body or empty, "request body")
-
-
-def _call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
-    """Arguments of `calls`, and the limit. Raises ValueError for unknown or wrong parameters."""
-    readers: dict[str, Callable[[str], Any]] = {
-        **dict.fromkeys(("method", *_SELECTORS), str),
-        **dict.fromkeys(("attempt", "limit"), int),
-        "since_s": float,
-    }
-    found: dict[str, Any] = {}
-    for name, text in query.items():
-        if name not in readers:
-            raise ValueError(f"unknown parameter {name!r}, wanted one of: {', '.join(readers)}")
-        try:
-            found[name] = readers[name](text)
-        except ValueError:
-            raise ValueError(f"parameter {name}: wanted a number, got {text!r}") from None
-    if "method" in found:
-        from fakecri.instrument import require_method
-
-        require_method(found["method"])
-    limit = found.pop("limit", None)
-    return found, limit
-
-
-def _names(query: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    for name in query:
-        if name not in known:
-            raise ValueError(f"unknown parameter {name!r}, wanted one of: {', '.join(known)}")
-    return {known[name]: value for name, value in query.items()}

@@ -209,7 +209,16 @@ def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:
     virtual(main)
 
 
-def test_a_killed_container_takes_its_program_along() -> None:
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda fake: fake.kill("web"),
+        lambda fake: fake.drop("web"),
+        lambda fake: fake.crash(loses_state=True),
+        lambda fake: fake.reboot(),
+    ],
+)
+def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], object]) -> None:
     ended: list[str] = []
 
     async def stubborn(run: Invocation) -> int:
@@ -223,12 +232,11 @@ def test_a_killed_container_takes_its_program_along() -> None:
         fake.behaves(runs(stubborn))
         await started(fake)
         await asyncio.sleep(1)
-        fake.kill("web")
+        end(fake)
         await asyncio.sleep(1)
-        assert fake.container().exit_code == 137
+        assert ended == ["web"]
 
     virtual(main)
-    assert ended == ["web"]
 
 
 def test_a_mistake_in_a_program_is_the_containers_end(caplog: pytest.LogCaptureFixture) -> None:

@@ -135,17 +135,25 @@ class Ports:
         return rule.health
 
     def _find(self, host: str, port: int) -> tuple[Container, tuple[Serves, ...]]:
-        for container, rules in self.listening():
-            fitting = tuple(rule for rule in rules if rule.port == port)
-            if fitting and self._is_address_of(host, container):
-                return container, fitting
+        now_ns = self.core.now_ns()
+        for container in self.core.containers.values():
+            plan = container.plan
+            if not plan.serves or container.state is not State.RUNNING:
+                continue
+            if self._is_address_of(host, container):
+                active = plan.listening(container.age_s(now_ns))
+                fitting = tuple(rule for rule in active if rule.port == port)
+                if fitting:
+                    return container, fitting
         raise NotServed(f"nobody listens on {host}:{port}")
 
     def _is_address_of(self, host: str, container: Container) -> bool:
         sandbox = container.sandbox
+        if sandbox.ip:
+            return host == sandbox.ip
         if sandbox.on_host_network:
-            return host in NODE_NAMES or host == self.core.node.address
-        return bool(host) and host == sandbox.ip
+            return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
+        return False
 
     async def _wait(self, container: Container, rule: Serves) -> None:
         if rule.delay_s > 0 and await self.clockwork.exit_of(container, within_s=rule.delay_s):

@@ -39,14 +39,8 @@ class ProbeTarget:
     pod: Pod
     container: Container
     probe_type: ProbeType
+    probe: Probe
     init: bool = False  # a sidecar
-
-    @property
-    def probe(self) -> Probe:
-        probe = probe_of(self.container, self.probe_type)
-        if probe is None:
-            raise ValueError(f"container {self.container.name} has no such probe")
-        return probe
 
     @property
     def period_s(self) -> int:
@@ -86,10 +80,10 @@ def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
     sidecars = [c for c in pod.spec.initContainers or () if is_sidecar(c)]
     owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars]
     return tuple(
-        ProbeTarget(pod, container, probe_type, init)
+        ProbeTarget(pod, container, probe_type, probe, init)
         for container, init in owners
         for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
-        if probe_of(container, probe_type) is not None
+        if (probe := probe_of(container, probe_type)) is not None
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import string
 from typing import Any
@@ -69,6 +70,8 @@ def secret(
         ("reg.*", "reg.io/app", True),
         ("REG.io", "reg.io/app", False),
         ("[::1]:5000", "[::1]:5000/app", True),
+        ("[::1]", "[::1]/app", True),
+        ("[::1]", "[::1]:80/app", False),
         ("two words", "two words/app", False),
         ("reg.io:port", "reg.io:port/app", False),
     ],
@@ -161,10 +164,20 @@ def test_unreadable_secrets_say_why(data: object, text: str) -> None:
     assert str(raised.value) == text
 
 
-def test_auth_may_lack_its_padding() -> None:
-    auth = base64.b64encode(b"joe:secret").decode().rstrip("=")
-    ((_, credential),) = credentials_of([secret({"auths": {"a.io": {"auth": auth}}})])
-    assert (credential.username, credential.password) == ("joe", "secret")
+@pytest.mark.parametrize(
+    ("auth", "user"),
+    [
+        (base64.b64encode(b"joe:secret").decode(), "joe"),
+        (base64.b64encode(b"joe:secret").decode().rstrip("="), "joe"),  # padding may lack
+        ("am9l\r\nOnNlY3Jl\ndA==\n", "joe"),  # line ends do not count
+        (base64.b64encode(b"j\xff:secret").decode(), "j\ufffd"),
+    ],
+)
+def test_auth_is_base64_of_user_and_password(auth: str, user: str) -> None:
+    entry = {"auth": auth, "email": "joe@a.io"}
+    ((_, credential),) = credentials_of([secret({"auths": {"a.io": entry}})])
+    wanted = (user, "secret", "joe@a.io")
+    assert (credential.username, credential.password, credential.email) == wanted
 
 
 def test_files_of_the_node() -> None:
@@ -178,7 +191,9 @@ def test_the_hash_is_that_of_the_fields_that_are_set_BACK_210() -> None:
     known = "a55436fc140d516560d072c5fe8700385ce9f41629abf65c1edcbcb39fac691d"
     assert Credential("user", "password").hash == known
     assert Credential("user", "password", "e@x").hash != known
-    assert Credential("u<", "p").hash == Credential("u<", "p").hash != Credential("u>", "p").hash
+    text = rb'{"username":"u\u003c\u003e\u0026\xc3\xa9","password":"p","email":"e@x"}'
+    marshalled = text.replace(rb"\xc3\xa9", "é".encode())  # as Go writes it
+    assert Credential("u<>&é", "p", "e@x").hash == hashlib.sha256(marshalled).hexdigest()
 
 
 def test_a_password_is_not_shown() -> None:

@@ -16,12 +16,13 @@ from refkubelet.runtime.image_records import (
     ALWAYS_VERIFY,
     NEVER_VERIFY,
     NEVER_VERIFY_ALLOWLISTED,
-    SECRETS_KEPT,
+    POLICIES,
     Access,
     PulledRecord,
     SecretUse,
     Verdict,
     VerificationPolicy,
+    is_allowlist_entry,
     merged,
     verify,
 )
@@ -30,6 +31,7 @@ MINE = SecretUse("ns", "mine", "u1", "h1")
 CHANGED = SecretUse("ns", "mine", "u1", "h2")
 REMADE = SecretUse("ns", "mine", "u2", "h2")
 COPY = SecretUse("other", "copy", "u3", "h1")
+COPY_OF_7 = SecretUse("b", "o", "u", "h7")
 UNHASHED = SecretUse("ns", "mine", "u1")
 IMAGE = "reg.io/app:1"
 NAME = "reg.io/app"
@@ -64,8 +66,9 @@ def test_verdicts_BACK_210(
 
 
 def test_a_full_record_learns_nothing_more() -> None:
-    full = known(*(SecretUse("ns", f"s{i}", f"u{i}", f"h{i}") for i in range(SECRETS_KEPT)))
-    assert verify(full, IMAGE, [SecretUse("b", "o", "u", "h7")]) == Verdict(must_pull=False)
+    full = known(*(SecretUse("ns", f"s{i}", f"u{i}", f"h{i}") for i in range(100)))
+    assert verify(known(*full.access[NAME].secrets[:99]), IMAGE, [COPY_OF_7]).learned
+    assert verify(full, IMAGE, [COPY_OF_7]) == Verdict(must_pull=False)
     assert verify(full, IMAGE, [SecretUse("ns", "s7", "u7", "new")]) == Verdict(must_pull=True)
 
 
@@ -92,6 +95,39 @@ def test_policies_BACK_210(
     policy: VerificationPolicy, image: str, pulled: bool, verifies: bool
 ) -> None:
     assert policy.verifies(image, pulled_by_kubelet=pulled) is verifies
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("reg.io/app", True),
+        ("app", True),
+        ("reg.io/*", True),
+        ("reg.io/team/*", True),
+        ("a/*", True),
+        ("reg.io/app:1", False),
+        ("reg.io/app@sha256:" + "0" * 64, False),
+        ("/*", False),
+        ("*", False),
+        ("reg.*/*", False),
+        ("reg.io/a*", False),
+        (" reg.io/*", False),
+        ("reg.io/* ", False),
+        ("reg.io/App", False),
+        ("", False),
+    ],
+)
+def test_entries_of_the_allowlist_BACK_210(text: str, good: bool) -> None:
+    assert is_allowlist_entry(text) is good
+
+
+def test_the_names_of_the_policies_BACK_210() -> None:
+    assert POLICIES == (
+        "NeverVerify",
+        "NeverVerifyPreloadedImages",
+        "NeverVerifyAllowlistedImages",
+        "AlwaysVerify",
+    )
 
 
 def test_a_record_of_unknown_circumstances_BACK_211() -> None:

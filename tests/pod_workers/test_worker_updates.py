@@ -357,6 +357,15 @@ def test_a_retry_replays_the_newest_of_everything_LIFE_037() -> None:
     assert kept.active == UpdatePodOptions(SYNC, second, mirror, kill=still)
 
 
+def test_a_kill_that_evicts_nobody_stays_one() -> None:
+    kept = record()
+    for grace_s in (5, 3):
+        kill = KillPodOptions(grace_override_s=grace_s)
+        merge_last_update(kept, UpdatePodOptions(KILL, pod(), kill=kill))
+        assert kept.active is not None
+        assert kept.active.kill == KillPodOptions(evict=False, grace_override_s=grace_s)
+
+
 def test_a_retry_keeps_the_pod_when_only_the_runtime_tells_of_it() -> None:
     known, kept = pod(), record()
     merge_last_update(kept, UpdatePodOptions(KILL, running_pod=GHOST))

@@ -19,7 +19,8 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri import copies, image_calls, list_streams, runtime_calls, stats_calls
-from fakecri.behavior import Behavior
+from fakecri.annotations import annotated
+from fakecri.behavior import Behavior, StartFails
 from fakecri.behavior_rule import BehaviorRule
 from fakecri.checkpoint import checkpoint
 from fakecri.clockwork import Clockwork
@@ -166,7 +167,12 @@ class FakeCRI(FakeWorld):
         rules = [r for r in self.behaviors if isinstance(r, BehaviorRule) and r.fits(container)]
         for rule in rules:
             rule.take()
-        return self._main_programs.check(container, plan_for(rule.behaviors for rule in rules))
+        layers = [rule.behaviors for rule in rules]
+        try:
+            layers.append(annotated(container.sandbox.config.annotations, container.name))
+        except ValueError as error:  # whoever wrote it sees it where failed starts are seen
+            layers.append((StartFails(str(error)),))
+        return self._main_programs.check(container, plan_for(layers))
 
     @property
     def images(self) -> ImageStore:

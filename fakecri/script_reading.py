@@ -133,6 +133,15 @@ def _forward_entry(value: Value) -> ForwardEntry:
 
 def _behavior_entry(value: Value) -> BehaviorEntry:
     keys = value.mapping((*_SELECTORS, *_STARTS, *KINDS))
+    return BehaviorEntry(_behaviors(value, keys), _selectors(keys, *_STARTS))
+
+
+def read_behaviors(value: Value) -> tuple[Behavior, ...]:
+    """Behaviours alone: `{prints: {text: hello}, exits: {code: 1}}`. Raises ScriptError."""
+    return _behaviors(value, value.mapping(KINDS))
+
+
+def _behaviors(value: Value, keys: dict[str, Value]) -> tuple[Behavior, ...]:
     behaviors: list[Behavior] = []
     for name, given in keys.items():
         if name in KINDS:
@@ -140,7 +149,7 @@ def _behavior_entry(value: Value) -> BehaviorEntry:
             behaviors += [_behavior(name, one) for one in (given.items() if several else (given,))]
     if not behaviors:
         raise value.error(f"no behaviour here, wanted at least one of: {', '.join(KINDS)}")
-    return BehaviorEntry(tuple(behaviors), _selectors(keys, *_STARTS))
+    return tuple(behaviors)
 
 
 def _behavior(name: str, value: Value) -> Behavior:

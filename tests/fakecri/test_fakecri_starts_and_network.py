@@ -11,7 +11,7 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 
-from fakecri import FakeCRI, exits, start_fails, start_hangs, stops, uses
+from fakecri import FakeCRI, exits, prints, start_fails, start_hangs, stops, uses
 from simtime import run_virtual
 
 T = TypeVar("T")
@@ -119,6 +119,37 @@ def test_a_start_fails_in_the_first_attempt_only() -> None:
         fake.behaves(start_fails("no such file"), first_attempts=1)
         assert (await refused(start(fake, await created(fake, 0))))[1] == "no such file"
         await start(fake, await created(fake, 1))
+
+    virtual(main)
+
+
+def test_a_pod_brings_its_behaviours_along() -> None:
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(exits(9, after_s=60), prints("of a rule"), container="web")
+        words = "{exits: {code: 4, after_s: 1}, prints: [{text: a}, {text: b, at_s: 0.5}]}"
+        await run_pod(fake, pod(annotations={"fakecri/web": words, "fakecri/other": "nonsense"}))
+        await start(fake, await created(fake))
+        await asyncio.sleep(2)
+        assert fake.container().exit_code == 4
+        assert [line.text for line in fake.container().log] == ["a", "b"]
+
+    virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("exit: {}", "annotation fakecri/web:1: unknown key 'exit', wanted one of: exits,"),
+        ("exits: {code: -1}", "annotation fakecri/web:1: exits.code: wanted 0 to 255, got -1"),
+        ("", "annotation fakecri/web: it is empty, wanted a mapping"),
+        ("{}", "annotation fakecri/web:1: no behaviour here"),
+    ],
+)
+def test_a_mistake_in_an_annotation_is_a_failed_start(words: str, text: str) -> None:
+    async def main(fake: FakeCRI) -> None:
+        await run_pod(fake, pod(annotations={"fakecri/web": words}))
+        assert (await refused(start(fake, await created(fake))))[1].startswith(text)
+        assert fake.container().message.startswith(text)
 
     virtual(main)
 

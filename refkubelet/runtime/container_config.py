@@ -15,6 +15,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
 
+from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, to_dict, uid
@@ -118,7 +119,7 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
 def _facts(start: StartSpec, pod: Pod, options: RuntimeOptions) -> EnvironmentFacts:
     host_network = bool(pod.spec and pod.spec.hostNetwork)
     around = NodeAndPodFacts(
-        pod_ips=options.node_ips if host_network else start.pod_ips,
+        pod_ips=(options.node_ips if host_network else by_family(start.pod_ips, options.node_ips)),
         host_ips=options.node_ips,
         node_name=options.node_name,
         allocatable=options.allocatable,

@@ -17,6 +17,7 @@ from datetime import datetime
 import msgspec
 from lightkube.models.core_v1 import HostIP, ResourceRequirements
 
+from refkubelet.model.addresses import by_family
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodIP, PodStatus
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
@@ -174,7 +175,7 @@ def _with_addresses(
     """LIFE-176. The pod cache keeps the addresses of a stopped sandbox, until the kubelet is
     restarted (golden s15); hostNetwork pods have the node's."""
     host_network = bool(pod.spec and pod.spec.hostNetwork)
-    ips = inputs.host_ips if host_network else runtime_status.ips
+    ips = inputs.host_ips if host_network else by_family(runtime_status.ips, inputs.host_ips)
     return msgspec.structs.replace(
         status,
         hostIP=inputs.host_ips[0] if inputs.host_ips else None,

@@ -9,6 +9,7 @@ from lightkube.models.core_v1 import Secret, Service
 from msgspec import convert
 from runtime_doubles import make_pod
 
+from refkubelet.model.addresses import by_family
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from refkubelet.pod_objects import secret_data
@@ -264,3 +265,20 @@ def test_secrets_are_decoded_and_bad_ones_named() -> None:
     bad = convert({"metadata": meta, "data": {"a": "%"}}, Secret)
     with pytest.raises(VariableError, match="key a of secret s is not base64"):
         secret_data(bad)
+
+
+@pytest.mark.parametrize(
+    ("pod_ips", "node_ips", "wanted"),
+    [
+        (("10.0.0.1",), (), ("10.0.0.1",)),
+        (("fd00::1", "10.0.0.1"), (), ("10.0.0.1", "fd00::1")),
+        (("10.0.0.1", "fd00::1"), ("fd00::9",), ("fd00::1", "10.0.0.1")),
+        (("10.0.0.1", "10.0.0.2", "fd00::1"), ("192.0.2.1",), ("10.0.0.1", "fd00::1")),
+        (("fd00::1",), ("192.0.2.1",), ("fd00::1",)),
+        ((), ("192.0.2.1",), ()),
+    ],
+)
+def test_addresses_come_in_the_nodes_family_first_LIFE_176(
+    pod_ips: tuple[str, ...], node_ips: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    assert by_family(pod_ips, node_ips) == wanted

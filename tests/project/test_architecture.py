@@ -28,6 +28,7 @@ ALLOWED = {
 
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
+    "refkubelet.admission.apparmor",
     "refkubelet.admission.handlers",
     "refkubelet.admission.node_fit",
     "refkubelet.admission.resources",
@@ -43,6 +44,7 @@ PURE = (
     "refkubelet.eviction.signals",
     "refkubelet.eviction.thresholds",
     "refkubelet.eviction.usage",
+    "refkubelet.model.addresses",
     "refkubelet.model.defaults",
     "refkubelet.model.gates",
     "refkubelet.model.duration",

@@ -170,9 +170,10 @@ class Serves(Checked):
 
     `protocol`: `http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends
     it). An HTTP request for `path` (None: for every path) is answered with `status`, `location`
-    (a redirect's) and `body`, a health check of `service` (None: of every one) with `health`, both
-    after `delay_s`. Of several rules of a port the last one that fits answers; a path that none
-    fits is 404, a service NOT_FOUND.
+    (a redirect's; `{ip}` is the pod's address) and `body`, a health check of `service` (None: of
+    every one) with `health`, both after `delay_s`. `lost_bytes`: so much more of the body is
+    announced, but the connection ends before it. Of several rules of a port the last one that fits
+    answers; a path that none fits is 404, a service NOT_FOUND.
     """
 
     port: int
@@ -181,6 +182,7 @@ class Serves(Checked):
     path: str | None = None
     location: str = ""
     body: str = ""
+    lost_bytes: int = 0
     service: str | None = None
     health: str = "SERVING"
     delay_s: float = 0.0
@@ -191,6 +193,7 @@ class Serves(Checked):
         Checked.__post_init__(self)
         wanted = {
             "port": (1 <= self.port <= 65535, "1 to 65535"),
+            "lost_bytes": (self.lost_bytes >= 0, "0 or more"),
             "status": (100 <= self.status <= 599, "100 to 599"),
             "protocol": (self.protocol in PROTOCOLS, f"one of {', '.join(PROTOCOLS)}"),
             "health": (self.health in HEALTH, f"one of {', '.join(HEALTH)}"),

@@ -6,7 +6,7 @@ What must never happen here: a behaviour changes on its way out and in, or a mis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from fakecri.behavior import KINDS, Behavior, BehaviorError, Reply
@@ -25,17 +25,21 @@ def to_dict(behavior: Behavior) -> dict[str, Any]:
     for code in PYTHON_FIELDS:
         if getattr(behavior, code, None) is not None:
             raise BehaviorError(f"{name}({code}=...) is Python code and has no plain-data form")
-    given = {
-        f.name: _plain(getattr(behavior, f.name))
-        for f in fields(behavior)
-        if getattr(behavior, f.name) != f.default
+    return {name: _given(behavior)}
+
+
+def _given(value: Any) -> dict[str, Any]:
+    """The fields that are not at their default."""
+    return {
+        f.name: _plain(getattr(value, f.name))
+        for f in fields(value)
+        if getattr(value, f.name) != f.default
     }
-    return {name: given}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Reply):
-        return asdict(value)
+        return _given(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -62,7 +66,7 @@ def from_dict(value: Mapping[str, Any]) -> Behavior:
     return behavior
 
 
-_INTEGERS: Final = frozenset({"port", "status"})
+_INTEGERS: Final = frozenset({"port", "status", "lost_bytes"})
 
 
 def _typed(name: str, key: str, value: Any) -> Any:

@@ -19,6 +19,9 @@ from fakecri.ports import NoSuchService, Ports
 from simtime import VirtualLoop
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
+    from fakecri.behavior import Serves
     from fakecri.runtime import News
 
 log = logging.getLogger("fakecri")
@@ -115,6 +118,8 @@ class Listening:
                     request.transport.abort()
                 return web.Response()
             location = {"Location": rule.location} if rule.location else None
+            if rule.lost_bytes:
+                return await _break_off(request, rule)
             return web.Response(status=rule.status, text=rule.body, headers=location)
 
         runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=0)
@@ -167,6 +172,20 @@ async def _until_cancelled(serving: Awaitable[Stop]) -> None:
     finally:
         if stop is not None:
             await stop()
+
+
+async def _break_off(request: web.BaseRequest, rule: Serves) -> web.StreamResponse:
+    """Send what there is of the body, then end the connection."""
+    from aiohttp import web
+
+    body = rule.body.encode()
+    response = web.StreamResponse(status=rule.status)
+    response.content_length = len(body) + rule.lost_bytes
+    await response.prepare(request)
+    await response.write(body)
+    if request.transport is not None:
+        request.transport.close()
+    return response
 
 
 def _health_handler(ports: Ports, host: str, port: int) -> Any:

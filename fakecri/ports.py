@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fakecri.behavior import FOREVER, Serves
@@ -119,7 +119,7 @@ class Ports:
         if rule is None:
             return Serves(port, protocol, 404)
         await self._wait(container, rule)
-        return rule
+        return replace(rule, location=rule.location.replace("{ip}", container.sandbox.ip))
 
     async def health(self, host: str, port: int, service: str) -> str:
         """The answer of the health service. Raises NotServed, WrongProtocol, Hung,

@@ -52,7 +52,8 @@ class FakeNetwork:
             raise NetworkError(text) from None
         except Hung:
             raise NetworkError("EOF") from None
-        return HttpAnswer(served.status, served.location, served.body)
+        broken = "unexpected EOF" if served.lost_bytes else ""
+        return HttpAnswer(served.status, served.location, served.body, broken)
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
         try:

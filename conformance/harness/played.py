@@ -67,6 +67,7 @@ def _port(port: Port) -> Iterator[Behavior]:
         port.protocol,
         health=port.health,
         delay_s=port.delay_s,
+        lost_bytes=port.lost_bytes,
         until_s=FOREVER if port.until_s is None else port.until_s,
     )
     yield served(port.status, from_s=port.from_s)

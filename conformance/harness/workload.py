@@ -34,7 +34,8 @@ class Port:
     `protocol`: `http`, `https`, `tcp` or `grpc`. A shell can only do `http` and `tcp`: cases with
     the others need a fake (Feature.POD_SERVERS).
     HTTP: `status` for every path, from `then_s` on `then_status`, each after `delay_s`; a path in
-    `redirects` leads to its location instead. gRPC: the health service says `health`.
+    `redirects` leads to its location instead (`{ip}` in it is the pod's address); of the body so
+    many `lost_bytes` are announced and never sent. gRPC: the health service says `health`.
     """
 
     port: int
@@ -43,6 +44,7 @@ class Port:
     then_s: float = 0.0
     then_status: int = 0
     redirects: tuple[tuple[str, str], ...] = ()
+    lost_bytes: int = 0
     health: str = "SERVING"
     delay_s: float = 0.0
     from_s: float = 0.0
@@ -195,12 +197,13 @@ def _port_steps(port: Port) -> list[tuple[float, str]]:
 
 def _answer(port: Port) -> str:
     """The script that answers one HTTP request: standard input and output are the connection."""
-    end = "\\r\\nContent-Length: 0\\r\\nConnection: close\\r\\n\\r\\n"
+    end = f"\\r\\nContent-Length: {port.lost_bytes}\\r\\nConnection: close\\r\\n\\r\\n"
     lines = ["read -r _ path _", "while read -r line && [ ${#line} -gt 1 ]; do :; done"]
     if port.delay_s:
         lines.append(f"sleep {port.delay_s:g}")
     lines.append("case ${path%%\\?*} in")
     for path, location in port.redirects:
-        lines.append(f"{path}) printf 'HTTP/1.1 302 Found\\r\\nLocation: {location}{end}';;")
+        target = location.replace("{ip}", "$(hostname -i)")
+        lines.append(f'{path}) printf "HTTP/1.1 302 Found\\r\\nLocation: {target}{end}";;')
     lines.append(f'*) printf "HTTP/1.1 $(cat /tmp/status-{port.port}) Said{end}";;')
     return "\n".join([*lines, "esac"])

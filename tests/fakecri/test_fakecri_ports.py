@@ -136,6 +136,7 @@ def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
         ({"port": 80, "protocol": "ftp"}, "serves.protocol: wanted one of http, https, grpc, tcp"),
         ({"port": 80, "status": 99}, "serves.status: wanted 100 to 599, got 99"),
         ({"port": 80, "health": "FINE"}, "serves.health: wanted one of UNKNOWN, SERVING"),
+        ({"port": 80, "lost_bytes": -1}, "serves.lost_bytes: wanted 0 or more, got -1"),
         ({"port": 80, "path": 5}, "serves.path: wanted a text, got 5"),
     ],
 )
@@ -165,6 +166,8 @@ async def test_containers_really_listen_on_loopback_addresses() -> None:
         serves(18081, "tcp"),
         serves(18082, "grpc", service="db"),
         serves(18083, from_s=0.3),
+        serves(18084, body="abc", lost_bytes=5),
+        serves(18085, status=302, location="http://{ip}:1/"),
     )
     try:
         ip = await started(fake)
@@ -174,6 +177,11 @@ async def test_containers_really_listen_on_loopback_addresses() -> None:
             async with session.get(url, headers={"X": "1"}, allow_redirects=False) as answer:
                 seen = (answer.status, answer.headers["Location"], await answer.text())
                 assert seen == (302, "/b", "gone")
+            async with session.get(f"http://{ip}:18084/") as answer:
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await answer.read()
+            async with session.get(f"http://{ip}:18085/", allow_redirects=False) as answer:
+                assert answer.headers["Location"] == f"http://{ip}:1/"
             visit = fake.ports.visits[0]
             assert (visit.pod, visit.path, visit.header("x")) == ("shop", "/a?b=1", ["1"])
             reader, writer = await asyncio.open_connection(ip, 18081)

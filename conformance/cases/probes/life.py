@@ -99,7 +99,7 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     id="restart-static-unready", rules=["PROBE-052"], level=Level.DETAIL, needs=[STATUS, RESTART]
 )
 async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(node: Node) -> None:
-    """A static pod has no Ready condition of its own: its containers wait for their next success."""
+    """A static pod has no Ready condition of its own: its containers wait for a success."""
     main = container("main", probes={"readiness": ExecProbe(period_s=5)})
     await node.apply_static(pod("web", main))
     await node.run_until(

@@ -5,7 +5,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, grpc_probe, http_probe, pod, tcp_probe
 from conformance.harness.node import Node
 from conformance.harness.workload import Port, runs
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 STATUS, API = Feature.STATUS, Feature.API
 REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
@@ -134,6 +134,26 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
     expect(node, not ready(node), "503 behind the redirects: not ready")
 
 
+@conformance(
+    id="http-redirect-absolute", rules=["PROBE-067", "PROBE-069"], needs=[STATUS, REACHED, SERVERS]
+)
+async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
+    """A redirect to another port of the same host is followed, and a given Host stays behind."""
+    headers = [{"name": "Host", "value": "shop.example"}, {"name": "X-Tag", "value": "1"}]
+    away = Port(8080, status=503, redirects=(("/start", "http://{ip}:8081/end"),))
+    work = runs().with_port(away).with_port(Port(8081))
+    probe = http_probe(8080, "/start", httpHeaders=headers)
+    await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
+    await becomes_ready(node)
+    first, second = node.visits("web")[:2]
+    expect_equal(node, (first.port, second.port), (8080, 8081), "ports")
+    expect_equal(node, first.header("Host"), ["shop.example"], "Host of the first")
+    expect_equal(node, second.header("Host"), [f"{pod_ip(node, 'web')}:8081"], "Host of the second")
+    expect_equal(node, second.header("X-Tag"), ["1"], "X-Tag of the second")
+    referer = [f"http://{pod_ip(node, 'web')}:8080/start"]
+    expect_equal(node, second.header("Referer"), referer, "Referer of the second")
+
+
 @conformance(id="http-redirect-away", rules=["PROBE-069", "PROBE-068"], needs=[API, REACHED])
 async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
     """A redirect to another host is not followed: success, and an event ProbeWarning."""
@@ -145,6 +165,23 @@ async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
     await becomes_ready(node)
     text = "Readiness probe warning: Probe terminated redirects, Response body: "
     await says(node, "ProbeWarning", text)
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(
+    id="http-body-lost", rules=["PROBE-070", "PROBE-018"], level=Level.SHOULD, needs=[API, REACHED]
+)
+async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
+    """A liveness probe whose answer breaks off in its body is discarded, whatever its status."""
+    main = container(
+        "main",
+        runs().with_port(Port(8080, status=500, lost_bytes=9)),
+        probes={"liveness": http_probe(8080)},
+    )
+    await node.create_pod(pod("web", main))
+    text = "Liveness probe errored and resulted in failure state: unexpected EOF"
+    await says(node, "Unhealthy", text)
+    await node.run_for(3 * RUN_S)
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 

@@ -32,7 +32,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
-from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
@@ -81,6 +81,7 @@ async def run(options: argparse.Namespace) -> int:
                     root_dir=str(root_dir),
                     node_ip=ips[0] if ips else "",
                     runtime_version=runtime.version,
+                    apparmor=apparmor_enabled(),
                 ),
                 login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
             )

@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.handlers import AdmitHandler, operating_system
 from refkubelet.admission.node_fit import NodeView, fits_node, node_view
 from refkubelet.admission.resources import room_for
@@ -329,6 +330,7 @@ class Kubelet:
             operating_system,
             room_for(facts.allocatable if facts else {"pods": self.config.max_pods * NANO}),
             fits_node(self._node_view),
+            apparmor_enforceable(facts.apparmor if facts else True),
         )
 
     def _node_view(self) -> NodeView:

@@ -52,8 +52,10 @@ def node_facts(
     root_dir: str,
     node_ip: str = "",
     runtime_version: str = "Unknown",
+    apparmor: bool = True,
 ) -> NodeFacts:
-    """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033)."""
+    """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033).
+    `apparmor`: the kernel can enforce profiles (LIFE-227)."""
     capacity = _capacity(config, machine, root_dir)
     reserved = (config.kube_reserved, config.system_reserved)
     system = os.uname()
@@ -83,6 +85,7 @@ def node_facts(
             "architecture": architecture,
         },
         kubelet_port=config.port if config.enable_server else 0,
+        apparmor=apparmor,
     )
 
 

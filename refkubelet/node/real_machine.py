@@ -17,6 +17,15 @@ class MachineError(Exception):
     """The machine's files do not say what they should; the text names the file."""
 
 
+def apparmor_enabled(root: str | Path = "/") -> bool:
+    """Whether the kernel has AppArmor switched on."""
+    try:
+        text = (Path(root) / "sys/module/apparmor/parameters/enabled").read_text()
+    except OSError:
+        return False
+    return text.startswith("Y")
+
+
 class RealMachine:
     """The `Machine` of a kubelet on a real node."""
 

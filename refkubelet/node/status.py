@@ -82,6 +82,7 @@ class NodeFacts:
     allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     info: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     kubelet_port: int = 0
+    apparmor: bool = True  # the kernel can enforce profiles (LIFE-227)
 
 
 def default_labels(name: str, architecture: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Admission by what the node is: kernel settings, affinity, name, host ports, taints."""
+"""Admission by what the node is: settings, profiles, affinity, name, host ports, taints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from node_world import CONTAINER, NODE, Node, manifest, on_node
 
+from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.node_fit import NodeView, fits_node, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.model.objects import Node as NodeObject
-from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.node.real_machine import apparmor_enabled
 
 VIEW = NodeView("n1", {"zone": "a", "cores": "8"}, (("gone", "yes", "NoExecute"),))
 TOLERANT = [{"key": "gone", "operator": "Exists"}]
@@ -21,6 +23,13 @@ def pod(static: bool = False, **spec: Any) -> Pod:
     annotations = {"kubernetes.io/config.source": "file"} if static else {}
     spec = {"containers": [{"name": "main"}], "tolerations": TOLERANT} | spec
     return decode_pod({"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+
+
+def annotated(container: str, profile: str) -> Pod:
+    """With the annotation that older clusters used."""
+    key = f"container.apparmor.security.beta.kubernetes.io/{container}"
+    meta = {"name": "p", "annotations": {key: profile}}
+    return decode_pod({"metadata": meta, "spec": {"containers": [{"name": container}]}})
 
 
 def refusal(of: Pod, *active: Pod, view: NodeView = VIEW) -> tuple[str, str] | None:
@@ -61,6 +70,53 @@ def test_sysctls_LIFE_222(name: str, spec: dict[str, Any], told: str | None) -> 
     wanted = ("SysctlForbidden", f"forbidden sysctl: {told}") if told else None
     assert ((found.reason, found.message) if found else None) == wanted
     assert sysctls_allowed()(pod(), ()) is None
+
+
+# AppArmor
+
+
+def profiled(kind: str) -> dict[str, Any]:
+    return {"securityContext": {"appArmorProfile": {"type": kind}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        (pod(), False),
+        (pod(**profiled("RuntimeDefault")), True),
+        (pod(**profiled("Unconfined")), False),
+        (pod(containers=[{"name": "a"}, {"name": "b"} | profiled("Localhost")]), True),
+        (pod(initContainers=[{"name": "i"} | profiled("RuntimeDefault")]), True),
+        (pod(ephemeralContainers=[{"name": "e"} | profiled("RuntimeDefault")]), True),
+        (annotated("main", "runtime/default"), True),
+        (annotated("main", "unconfined"), False),
+    ],
+)
+def test_profiles_that_the_node_cannot_enforce_LIFE_227(asked: Pod, wanted: bool) -> None:
+    found = apparmor_enforceable(False)(asked, ())
+    told = "Cannot enforce AppArmor: AppArmor is not enabled on the host"
+    assert ((found.reason, found.message) if found else None) == (
+        ("AppArmor", told) if wanted else None
+    )
+    assert apparmor_enforceable(True)(asked, ()) is None
+
+
+@pytest.mark.parametrize(("phase", "asked"), [("Pending", True), ("Running", False)])
+def test_a_pod_that_ran_before_is_not_asked_again_LIFE_227(phase: str, asked: bool) -> None:
+    one = pod(**profiled("RuntimeDefault"))
+    one = decode_pod(to_dict(one) | {"status": {"phase": phase}})
+    assert (apparmor_enforceable(False)(one, ()) is not None) is asked
+
+
+@pytest.mark.parametrize(("text", "enabled"), [("Y\n", True), ("N\n", False), (None, False)])
+def test_the_kernel_says_whether_it_has_apparmor(
+    text: str | None, enabled: bool, tmp_path: Path
+) -> None:
+    if text is not None:
+        place = tmp_path / "sys/module/apparmor/parameters"
+        place.mkdir(parents=True)
+        (place / "enabled").write_text(text)
+    assert apparmor_enabled(tmp_path) is enabled
 
 
 # Affinity

@@ -1,0 +1,47 @@
+"""Whether this node can enforce the AppArmor profiles a pod asks for (LIFE-227). Pure.
+
+Asked only before the pod first runs. Upstream: pkg/security/apparmor/validate.go,
+pkg/kubelet/lifecycle/handlers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from refkubelet.admission.handlers import AdmitHandler, Rejection
+from refkubelet.model.objects import Pod
+from refkubelet.model.objects import annotations as pod_annotations
+
+OLD_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def apparmor_enforceable(enabled: bool) -> AdmitHandler:
+    """A handler for a node whose kernel has AppArmor switched on or not."""
+
+    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
+        phase = pod.status.phase if pod.status is not None else None
+        if enabled or phase not in (None, "", "Pending") or not wants_apparmor(pod):
+            return None
+        text = "Cannot enforce AppArmor: AppArmor is not enabled on the host"
+        return Rejection("AppArmor", text)
+
+    return handler
+
+
+def wants_apparmor(pod: Pod) -> bool:
+    """Whether the pod, one of its containers or an old annotation names a profile other than
+    Unconfined."""
+    return any(name.lower() != "unconfined" for name in _profiles(pod))
+
+
+def _profiles(pod: Pod) -> Iterator[str]:
+    spec = pod.spec
+    if spec is None:
+        return
+    everyone = (*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ()))
+    for context in (spec.securityContext, *(one.securityContext for one in everyone)):
+        if context is not None and context.appArmorProfile is not None:
+            yield context.appArmorProfile.type
+    for key, value in pod_annotations(pod).items():
+        if key.startswith(OLD_ANNOTATION):
+            yield value

@@ -476,7 +476,11 @@ def test_pulls_are_serial_by_default_BACK_208(virtual: Run) -> None:
         ("UPPER/bad:1", "UPPER/bad:1"),  # an upper-case first part is a domain (s14b)
         ("localhost:5000/x", "localhost:5000/x:latest"),
         ("x@sha256:" + "a" * 64, "x@sha256:" + "a" * 64),
+        ("x@sha384:" + "a" * 96, "x@sha384:" + "a" * 96),
+        ("x:1@sha512:" + "a" * 128, "x:1@sha512:" + "a" * 128),
         ("a_b.c/d", "a_b.c/d:latest"),
+        ("REG.io:5000/x", "REG.io:5000/x:latest"),
+        ("reg.io/" + "x" * 255, "reg.io/" + "x" * 255 + ":latest"),
     ],
 )
 def test_image_names_BACK_201(name: str, full: str) -> None:

@@ -6,10 +6,24 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import msgspec
 import pytest
 
-from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus, decode_pod
-from refkubelet.status.conditions import ready_condition, with_readiness
+from refkubelet.model.objects import (
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    decode_pod,
+    to_dict,
+)
+from refkubelet.runtime.records import RuntimePodStatus, SandboxRecord, SandboxState
+from refkubelet.status.conditions import (
+    generate_conditions,
+    is_true,
+    ready_condition,
+    with_readiness,
+)
 from refkubelet.status.phase import is_terminal, pod_phase
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -74,6 +88,60 @@ def test_a_probe_result_does_not_pass_a_closed_gate_LIFE_182() -> None:
     assert ready("Unknown").message == (
         'the status of pod readiness gate "my/gate" is not "True", but Unknown'
     )
+
+
+@pytest.mark.parametrize(("status", "wanted"), [("True", True), ("False", False), ("true", False)])
+def test_whether_a_condition_holds(status: str, wanted: bool) -> None:
+    told = PodStatus(conditions=[condition("Other", "Unknown"), condition("Ready", status)])
+    assert is_true(told, "Ready") is wanted
+    assert is_true(told, "Missing") is False
+    assert is_true(None, "Ready") is False
+
+
+def generated(of: Pod, previous: PodStatus | None = None, *, ready: bool = True) -> dict[str, Any]:
+    """Type -> (status, reason, generation), in order."""
+    state = SandboxState.READY if ready else SandboxState.NOTREADY
+    box = SandboxRecord("s", state, ips=("10.0.0.1",), has_network=True)
+    status = PodStatus(phase="Running", containerStatuses=[one("a")])
+    found = generate_conditions(of, status, RuntimePodStatus("u", sandboxes=(box,)), previous)
+    return {c.type: (c.status, c.reason, c.observedGeneration) for c in found}
+
+
+def test_the_conditions_of_a_healthy_pod_LIFE_180_to_184() -> None:
+    """LIFE-180..184."""
+    kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    healthy = dict.fromkeys(kinds, ("True", None, None))
+    assert generated(pod("a")) == healthy
+    assert list(generated(pod("a"))) == list(healthy)
+    lost = generated(pod("a"), ready=False)
+    assert lost == healthy | {"PodReadyToStartContainers": ("False", None, None)}
+
+
+def test_a_disruption_is_kept_from_the_cache_else_from_the_api_LIFE_187() -> None:
+    told = [condition("Mine", "True", 1), condition("DisruptionTarget", "True", 2)]
+    at_api = decode_pod(
+        to_dict(pod("a")) | {"status": {"conditions": [msgspec.to_builtins(c) for c in told]}}
+    )
+    found = generated(at_api)
+    assert list(found)[:2] == ["Mine", "DisruptionTarget"]
+    assert found["DisruptionTarget"] == ("True", None, 2)
+    cached = PodStatus(conditions=[condition("DisruptionTarget", "False", 3)])
+    assert generated(at_api, cached)["DisruptionTarget"] == ("False", None, 3)
+    assert generated(pod("a"), cached)["DisruptionTarget"] == ("False", None, 3)
+    assert "DisruptionTarget" not in generated(pod("a"))
+
+
+def test_initialized_is_never_taken_back_LIFE_181() -> None:
+    waiting = pod("i", "b")
+    was = PodStatus(conditions=[condition("Initialized", "True")])
+    was_not = PodStatus(conditions=[condition("Initialized", "False")])
+    status = PodStatus(
+        phase="Pending", initContainerStatuses=[one("i", ready=False)], containerStatuses=[]
+    )
+    runtime = RuntimePodStatus("u")
+    for previous, wanted in ((was, "True"), (was_not, "False"), (None, "False")):
+        found = generate_conditions(waiting, status, runtime, previous)
+        assert {c.type: c.status for c in found}["Initialized"] == wanted
 
 
 def test_gates_are_told_together_LIFE_182() -> None:

@@ -28,9 +28,10 @@ def results(request: pytest.FixtureRequest) -> Results:
 
 
 def _of_contract(item: pytest.Item) -> bool:
-    """A test that runs on both sides, on the real one."""
+    """A test of the CRI that runs on both sides, on the real one."""
     here, real = item.path.parent == Path(__file__).parent, item.get_closest_marker("real")
-    return here and real is not None and item.path.stem != "test_cri_machine"
+    of_cri = item.path.stem.startswith("test_cri_") and item.path.stem != "test_cri_machine"
+    return here and real is not None and of_cri
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

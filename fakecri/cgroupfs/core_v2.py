@@ -1,0 +1,219 @@
+"""The files that every v2 directory has: cgroup.* and the pressure files (CG-120 to CG-126)."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Final
+
+from fakecri.cgroupfs import cpu, domains, pressure
+from fakecri.cgroupfs.core_v1 import read_tasks
+from fakecri.cgroupfs.tree import Cgroup, InterfaceFile, Where, table
+from fakecri.cgroupfs.values import I32_MAX, one_of, refuse, small, stripped
+
+FREEZE: Final = "cgroup.freeze"
+PRESSURE: Final = "cgroup.pressure"
+KNOWN: Final[tuple[str, ...]] = (
+    "cpuset",
+    "cpu",
+    "io",
+    "memory",
+    "perf_event",
+    "hugetlb",
+    "pids",
+    "rdma",
+    "misc",
+)
+"""Names that v2 knows, in its order; what is not in cgroup.controllers gives ENOENT (CG-121)."""
+
+
+def inherit(cgroup: Cgroup) -> None:
+    cgroup.settings[PRESSURE] = 1
+    if cgroup.parent is not None:
+        cgroup.settings[FREEZE] = 0
+        if is_frozen(cgroup):
+            cgroup.frozen_since_ns = cgroup.hierarchy.now_ns()
+    for name in ("cgroup.max.depth", "cgroup.max.descendants"):
+        cgroup.settings[name] = I32_MAX
+
+
+def available(cgroup: Cgroup) -> list[str]:
+    """What may be enabled here: what the parent enables, for the root all of the hierarchy."""
+    above = cgroup.parent
+    names = cgroup.hierarchy.controllers if above is None else above.enabled
+    usable = [n for n in KNOWN if n in names]
+    if cgroup.threaded:
+        usable = [n for n in usable if cgroup.hierarchy.controllers[n].threaded]
+    return usable
+
+
+def _words(names: list[str]) -> str:
+    return " ".join(names) + "\n" if names else ""
+
+
+def _write_subtree_control(cgroup: Cgroup, text: str) -> None:
+    wanted: dict[str, bool] = {}
+    for word in stripped(text).split(" "):
+        if word and (word[0] not in "+-" or word[1:] not in KNOWN):
+            raise refuse(errno.EINVAL)
+        if word:
+            wanted[word[1:]] = word[0] == "+"
+    on = [n for n in KNOWN if wanted.get(n) and n not in cgroup.enabled]
+    off = [n for n in KNOWN if wanted.get(n) is False and n in cgroup.enabled]
+    for name in KNOWN:
+        if name in on and name not in available(cgroup):
+            raise refuse(errno.ENOENT)
+        if name in off and any(name in child.enabled for child in cgroup.children.values()):
+            raise refuse(errno.EBUSY)
+    if on or off:
+        domains.need_room_for_controllers(cgroup, on)
+    _switch(cgroup, on, off)
+
+
+def _switch(cgroup: Cgroup, on: list[str], off: list[str]) -> None:
+    """Children get or lose the controllers' files at once."""
+    enabled = (set(cgroup.enabled) | set(on)) - set(off)
+    cgroup.enabled = [n for n in KNOWN if n in enabled]
+    for child in cgroup.children.values():
+        for name in on:
+            child.states[name] = cgroup.hierarchy.controllers[name].new_state(child)
+        for name in off:
+            child.drop(name)
+
+
+def is_frozen(cgroup: Cgroup) -> bool:
+    """It or a group above is told to freeze; tasks stop at once here (CG-123)."""
+    return any(c.settings.get(FREEZE) for c in cgroup.up())
+
+
+def _write_freeze(cgroup: Cgroup, text: str) -> None:
+    value = one_of(text, 0, 1)
+    before = {c: is_frozen(c) for c in cgroup.down()}
+    cgroup.settings[FREEZE] = value
+    now_ns = cgroup.hierarchy.now_ns()
+    for group, was in before.items():
+        if is_frozen(group) == was:
+            continue
+        if group.frozen_since_ns is not None:
+            group.frozen_ns += now_ns - group.frozen_since_ns
+        group.frozen_since_ns = None if was else now_ns
+        group.notify("cgroup.events")
+
+
+def _read_frozen_time(cgroup: Cgroup) -> str:
+    frozen_ns = cgroup.frozen_ns
+    if cgroup.frozen_since_ns is not None:
+        frozen_ns += cgroup.hierarchy.now_ns() - cgroup.frozen_since_ns
+    return f"frozen_usec {frozen_ns // 1000}\n"
+
+
+def _write_kill(cgroup: Cgroup, text: str) -> None:
+    one_of(text, 1)
+    if cgroup.threaded:
+        raise refuse(errno.EOPNOTSUPP)
+    for group in cgroup.down():
+        for task in list(group.members.values()):
+            task.process.kill()
+
+
+def _read_type(cgroup: Cgroup) -> str:
+    return f"{domains.type_text(cgroup)}\n"
+
+
+def _write_type(cgroup: Cgroup, text: str) -> None:
+    if stripped(text) != "threaded":
+        raise refuse(errno.EINVAL)
+    domains.make_threaded(cgroup)
+
+
+def _read_procs(cgroup: Cgroup) -> str:
+    """A process belongs to its domain: those of the threaded groups below are listed, too."""
+    if cgroup.threaded:
+        raise refuse(errno.EOPNOTSUPP)
+    found = {
+        task.process.pid
+        for below in cgroup.down()
+        if domains.domain_of(below) is cgroup
+        for task in below.members.values()
+        if task.process.alive
+    }
+    return "".join(f"{pid}\n" for pid in sorted(found))
+
+
+def _write_procs(cgroup: Cgroup, text: str) -> None:
+    processes = cgroup.hierarchy.processes
+    task = processes.find(text)
+    domains.need_room_for_processes(cgroup)
+    processes.move(list(task.process.tasks.values()), cgroup)
+
+
+def _write_threads(cgroup: Cgroup, text: str) -> None:
+    processes = cgroup.hierarchy.processes
+    task = processes.find(text)
+    source = task.at[cgroup.hierarchy.mount]
+    if domains.domain_of(source) is not domains.domain_of(cgroup):
+        raise refuse(errno.EOPNOTSUPP)
+    domains.need_room_for_processes(cgroup)
+    processes.move([task], cgroup)
+
+
+def _read_events(cgroup: Cgroup) -> str:
+    return f"populated {int(cgroup.live > 0)}\nfrozen {int(is_frozen(cgroup))}\n"
+
+
+def _read_stat(cgroup: Cgroup) -> str:
+    """perf_event is counted everywhere without being enabled; nothing lingers here after rmdir."""
+    counted = [n for n in KNOWN if n in cgroup.hierarchy.controllers or n == "perf_event"]
+    below = list(cgroup.down())
+    lines = [f"nr_descendants {len(below) - 1}"]
+    for name in counted:
+        n = len(below) if name == "perf_event" else sum(name in c.states for c in below)
+        lines.append(f"nr_subsys_{name} {n}")
+    lines.append("nr_dying_descendants 0")
+    lines += [f"nr_dying_subsys_{name} 0" for name in counted]
+    return "\n".join(lines) + "\n"
+
+
+def _limit_file(name: str) -> InterfaceFile:
+    def read(cgroup: Cgroup) -> str:
+        value = cgroup.settings[name]
+        return "max\n" if value == I32_MAX else f"{value}\n"
+
+    def write(cgroup: Cgroup, text: str) -> None:
+        value = I32_MAX if stripped(text) == "max" else small(text)
+        if value < 0:
+            raise refuse(errno.ERANGE)
+        cgroup.settings[name] = value
+
+    return InterfaceFile(name, read, write, Where.EVERYWHERE)
+
+
+def _write_pressure(cgroup: Cgroup, text: str) -> None:
+    cgroup.settings[PRESSURE] = one_of(text, 0, 1)
+
+
+def _setting(name: str) -> Callable[[Cgroup], str]:
+    return lambda cgroup: f"{cgroup.settings[name]}\n"
+
+
+_EVERYWHERE: Final = Where.EVERYWHERE
+FILES: Final = table(
+    InterfaceFile("cgroup.controllers", lambda c: _words(available(c)), where=_EVERYWHERE),
+    InterfaceFile(
+        "cgroup.subtree_control", lambda c: _words(c.enabled), _write_subtree_control, _EVERYWHERE
+    ),
+    InterfaceFile("cgroup.procs", _read_procs, _write_procs, _EVERYWHERE),
+    InterfaceFile("cgroup.threads", read_tasks, _write_threads, _EVERYWHERE),
+    InterfaceFile("cgroup.type", _read_type, _write_type),
+    InterfaceFile("cgroup.events", _read_events),
+    InterfaceFile(FREEZE, _setting(FREEZE), _write_freeze),
+    InterfaceFile("cgroup.kill", write=_write_kill),
+    _limit_file("cgroup.max.depth"),
+    _limit_file("cgroup.max.descendants"),
+    InterfaceFile("cgroup.stat", _read_stat, where=_EVERYWHERE),
+    InterfaceFile("cgroup.stat.local", _read_frozen_time),
+    InterfaceFile(PRESSURE, _setting(PRESSURE), _write_pressure, _EVERYWHERE),
+    InterfaceFile("cpu.stat", cpu.read_stat_v2, where=_EVERYWHERE),
+    InterfaceFile("cpu.stat.local", cpu.read_stat_local_v2, where=_EVERYWHERE),
+    *pressure.files(),
+)

@@ -1,0 +1,190 @@
+"""CgroupFS: the kernel's cgroup file system, v1 or v2, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from fakecri.cgroupfs import (
+    core_v1,
+    core_v2,
+    cpu,
+    cpuacct,
+    cpuset,
+    freezer,
+    hugetlb,
+    memory_v1,
+    memory_v2,
+    pids,
+)
+from fakecri.cgroupfs.machine import Machine
+from fakecri.cgroupfs.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.path import CgroupPath
+from fakecri.cgroupfs.processes import INIT, WRITER, Process, ProcessTable
+from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
+from simtime import Clock
+
+V1_CONTROLLERS: Final = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "hugetlb")
+V2_CONTROLLERS: Final = ("cpuset", "cpu", "memory", "hugetlb", "pids")
+NAMED: Final = "systemd"
+"""The v1 hierarchy without a controller that systemd uses."""
+_FIRST_FD: Final = 1000
+_TABLES: Final[dict[int, dict[str, Controller]]] = {
+    1: {
+        "cpu": cpu.V1,
+        "cpuacct": cpuacct.V1,
+        "cpuset": cpuset.V1,
+        "memory": memory_v1.V1,
+        "freezer": freezer.V1,
+        "pids": pids.V1,
+    },
+    2: {"cpuset": cpuset.V2, "cpu": cpu.V2, "memory": memory_v2.V2, "pids": pids.V2},
+}
+
+
+class CgroupFS:
+    """What is mounted at /sys/fs/cgroup of a fake machine; use it through `path`.
+
+    version: 2, one tree at "/"; or 1, one tree for each mount, below "/".
+    controllers: v2, what the root has; default all of `V2_CONTROLLERS`. v1, the mounts: a
+        controller each, or several with commas ("cpu,cpuacct"), or "systemd" for the tree without
+        controllers; default every one of `V1_CONTROLLERS` by itself, and "systemd".
+    unified: v1 only, controllers of a v2 tree at "/unified", as on hybrid machines; None: no tree.
+    machine: CPUs, nodes, huge pages. clock: for what needs time (pressure triggers, frozen time).
+    Raises ValueError for a version, a controller or a pair of them that cannot be.
+    """
+
+    def __init__(
+        self,
+        version: int = 2,
+        *,
+        controllers: Sequence[str] | None = None,
+        unified: Sequence[str] | None = None,
+        machine: Machine | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        if version not in (1, 2):
+            raise ValueError(f"version {version!r}: cgroup has versions 1 and 2")
+        if version == 2 and unified is not None:
+            raise ValueError("unified: only v1 has a second tree for v2")
+        self.version = version
+        self.machine = machine or Machine()
+        self.processes = ProcessTable()
+        self.open_files: dict[int, OpenFile] = {}
+        self.eventfds: dict[int, EventFd] = {}
+        self.mounts: dict[str, Hierarchy] = {}
+        self._clock = clock
+        self._next_fd = _FIRST_FD
+        if version == 2:
+            self._mount("", 2, V2_CONTROLLERS if controllers is None else controllers)
+        else:
+            for mount in (*V1_CONTROLLERS, NAMED) if controllers is None else controllers:
+                self._mount(mount, 1, [] if mount == NAMED else mount.split(","))
+            if unified is not None:
+                self._mount("unified", 2, unified)
+        self.init = self.processes.start(None, INIT)
+        self.writer = self.processes.start(None, WRITER)
+
+    def path(self, path: str = "/") -> CgroupPath:
+        """A path below /sys/fs/cgroup: "/kubepods" with v2, "/memory/kubepods" with v1."""
+        return CgroupPath(self, PurePosixPath("/") / path)
+
+    def spawn(self, cgroup: str = "/") -> Process:
+        """Start a process in that cgroup of every hierarchy, given without the mount.
+
+        Raises ENOENT where a hierarchy has no such cgroup, and what moving it there raises.
+        """
+        process = self.init.fork()
+        try:
+            for mount in self.mounts:
+                target = self.path(f"/{mount}") / cgroup
+                (target / "cgroup.procs").write_text(str(process.pid))
+        except OSError:
+            process.exit()
+            process.reap()
+            raise
+        return process
+
+    def eventfd(self) -> EventFd:
+        """A counter for cgroup.event_control (CG-133)."""
+        event = EventFd(self._new_fd())
+        self.eventfds[event.fd] = event
+        return event
+
+    def register(self, opened: OpenFile) -> int:
+        """The number of an open file."""
+        fd = self._new_fd()
+        self.open_files[fd] = opened
+        return fd
+
+    def names(self, path: PurePosixPath) -> list[str]:
+        """What a directory has, files first. Raises ENOENT."""
+        found = CgroupPath(self, path)._need()
+        if isinstance(found, Cgroup):
+            return [*sorted(found.files()), *found.children]
+        return list(self.mounts)
+
+    def look_up(self, path: PurePosixPath) -> Cgroup | InterfaceFile | CgroupFS | None:
+        """What is at that path; the file system itself at the top of v1."""
+        parts = path.parts[1:]
+        if self.version == 1:
+            if not parts:
+                return self
+            hierarchy = self._mounted(parts[0])
+            parts = parts[1:]
+        else:
+            hierarchy = self.mounts[""]
+        if hierarchy is None:
+            return None
+        at = hierarchy.root
+        for n, part in enumerate(parts):
+            if part in at.children:
+                at = at.children[part]
+            else:
+                return at.files().get(part) if n == len(parts) - 1 else None
+        return at
+
+    def _mounted(self, name: str) -> Hierarchy | None:
+        """By its own name, or by that of one of its controllers (a link on real machines)."""
+        by_controller = (h for h in self.mounts.values() if name in h.controllers)
+        found = self.mounts.get(name)
+        if found is None and name != "unified":
+            found = next((h for h in by_controller if h.version == 1), None)
+        return found
+
+    def _mount(self, mount: str, version: int, names: Sequence[str]) -> None:
+        controllers: dict[str, Controller] = {}
+        for name in names:
+            controllers[name] = self._controller(name, version)
+            if any(name in h.controllers for h in self.mounts.values()):
+                raise ValueError(f"controller {name!r} is mounted twice: it belongs to one tree")
+        core = core_v1 if version == 1 else core_v2
+        self.mounts[mount] = Hierarchy(
+            version,
+            mount,
+            self.machine,
+            controllers,
+            core.FILES,
+            core.inherit,
+            self.processes,
+            now_ns=self._now_ns,
+        )
+        self.processes.hierarchies.append(self.mounts[mount])
+
+    def _controller(self, name: str, version: int) -> Controller:
+        known = [*_TABLES[version], hugetlb.HUGETLB]
+        if name not in known:
+            raise ValueError(
+                f"controller {name!r}: not one of {', '.join(sorted(known))} (cgroup v{version})"
+            )
+        if name == hugetlb.HUGETLB:
+            return hugetlb.controller(self.machine, version)
+        return _TABLES[version][name]
+
+    def _now_ns(self) -> int:
+        return 0 if self._clock is None else round(self._clock.monotonic_s() * 1e9)
+
+    def _new_fd(self) -> int:
+        self._next_fd += 1
+        return self._next_fd

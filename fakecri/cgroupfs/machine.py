@@ -1,0 +1,17 @@
+"""What the fake kernel's machine is like, as far as cgroup files show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """CPUs, nodes, huge pages and privileges that the files depend on."""
+
+    cpus: int = 4
+    memory_nodes: int = 1
+    hugepage_sizes: tuple[str, ...] = ("1GB", "2MB")
+    pid_max: int = 4_194_304
+    cap_sys_resource: bool = True
+    """Whether the writer may set pressure triggers with any window (CG-126)."""

@@ -1,0 +1,254 @@
+"""Memory that is charged to groups: limits, reclaim, the OOM killer, thresholds.
+
+A charge goes up the tree. Where it does not fit, page cache below that group is reclaimed; if that
+is not enough the OOM killer takes processes there, the biggest first (CG-131, CG-132, CG-134,
+CG-135). Whole amounts are exact here; the kernel charges in batches of pages. What must never
+happen here: the usage of a group is not the sum of its own anonymous memory and page cache and of
+its children's usage.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fakecri.cgroupfs.tree import Cgroup
+from fakecri.cgroupfs.values import UNLIMITED, refuse
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import Process
+
+Charges = dict[Cgroup, int]
+MEMORY: Final = "memory"
+EVENTS: Final = ("low", "high", "max", "oom", "oom_kill", "oom_group_kill", "sock_throttled")
+
+
+@dataclass(slots=True)
+class Threshold:
+    """Fires when usage crosses `at_bytes`, up or down (CG-133)."""
+
+    at_bytes: int
+    fire: Callable[[], None]
+    above: bool
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """A group's memory. `anon_bytes` and `file_bytes` are its own, `usage_bytes` its subtree's."""
+
+    cgroup: Cgroup
+    limit_bytes: int = UNLIMITED
+    with_swap_limit_bytes: int = UNLIMITED
+    anon_bytes: int = 0
+    file_bytes: int = 0
+    usage_bytes: int = 0
+    peak_bytes: int = 0
+    swappiness: int = 60
+    oom_kill_disable: int = 0
+    settings: dict[str, int] = field(default_factory=dict)
+    """Files that hold a size and do nothing else here: soft limit, memory.low, ..."""
+    failures: int = 0
+    events: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENTS, 0))
+    """What happened here; `counted` has what happened below, too."""
+    counted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENTS, 0))
+    holders: dict[Process, None] = field(default_factory=dict)
+    waiting: list[tuple[Process, int]] = field(default_factory=list)
+    """Who hangs for memory, and what it wants to have."""
+    thresholds: list[Threshold] = field(default_factory=list)
+
+    @property
+    def below(self) -> Iterator[Memory]:
+        """Its own and all in its subtree."""
+        return (c.states[MEMORY] for c in self.cgroup.down() if MEMORY in c.states)
+
+    @property
+    def effective_limit_bytes(self) -> int:
+        """The smallest limit here and above (CG-131)."""
+        limits: list[int] = [m.limit_bytes for m in self.cgroup.states_up(MEMORY)]
+        return min(limits)
+
+    def add(self, anon_bytes: int, file_bytes: int) -> None:
+        """Count that much more, here and above."""
+        self.anon_bytes += anon_bytes
+        self.file_bytes += file_bytes
+        for memory in self.cgroup.states_up(MEMORY):
+            memory.usage_bytes += anon_bytes + file_bytes
+            memory.peak_bytes = max(memory.peak_bytes, memory.usage_bytes)
+            memory._cross()
+
+    def _cross(self) -> None:
+        for threshold in self.thresholds:
+            above = self.usage_bytes > threshold.at_bytes
+            if above != threshold.above:
+                threshold.above = above
+                threshold.fire()
+
+    def happened(self, event: str) -> None:
+        """Count an event here and above, and tell who watches (CG-135)."""
+        self.events[event] += 1
+        self.cgroup.notify("memory.events.local")
+        for memory in self.cgroup.states_up(MEMORY):
+            memory.counted[event] += 1
+            memory.cgroup.notify("memory.events")
+
+    def reclaim(self, wanted_bytes: int) -> int:
+        """Drop page cache of the subtree; returns how much."""
+        freed = 0
+        for memory in self.below:
+            some = min(memory.file_bytes, wanted_bytes - freed)
+            if some > 0:
+                memory.add(0, -some)
+                freed += some
+        return freed
+
+    def shrink_to(self, limit_bytes: int) -> bool:
+        """Reclaim until the usage is within the limit; False when it cannot be."""
+        over = self.usage_bytes - limit_bytes
+        return over <= 0 or self.reclaim(over) >= over
+
+    def retry(self) -> None:
+        """There may be room again for those who hang here or below."""
+        for memory in self.below:
+            waiting, memory.waiting = memory.waiting, []
+            for process, wanted_bytes in waiting:
+                process.hung = False
+                if process.alive:
+                    set_process(process, wanted_bytes)
+
+    def kill_until(self, limit_bytes: int) -> None:
+        """v2's way to lower a limit below the usage: reclaim, then OOM kills (CG-134)."""
+        while not self.shrink_to(limit_bytes):
+            self.happened("oom")
+            if not _oom_kill(self):
+                return
+
+
+def new_memory(cgroup: Cgroup) -> Memory:
+    """A new directory takes two settings of its parent."""
+    memory = Memory(cgroup)
+    for above in cgroup.states_up(MEMORY):
+        memory.swappiness = above.swappiness
+        memory.oom_kill_disable = above.oom_kill_disable
+        break
+    return memory
+
+
+def removing(cgroup: Cgroup) -> None:
+    """Its charges move to the parent; who waits at a threshold is woken (CG-102, CG-133)."""
+    memory: Memory = cgroup.states[MEMORY]
+    assert cgroup.parent is not None
+    above: Memory = next(cgroup.parent.states_up(MEMORY))
+    above.anon_bytes += memory.anon_bytes
+    above.file_bytes += memory.file_bytes
+    for process in memory.holders:
+        moved = process.charges.pop(cgroup)
+        process.charges[above.cgroup] = process.charges.get(above.cgroup, 0) + moved
+        above.holders[process] = None
+    for threshold in memory.thresholds:
+        threshold.fire()
+
+
+def home(process: Process) -> Memory | None:
+    """Whom its new memory is charged to."""
+    for leaf in process.leader.at.values():
+        if MEMORY in leaf.hierarchy.controllers:
+            found: Memory = next(leaf.states_up(MEMORY))
+            return found
+    return None
+
+
+def set_process(process: Process, wanted_bytes: int) -> None:
+    """Have it hold that much; may kill it, others, or leave it hanging."""
+    more = wanted_bytes - process.memory_bytes
+    memory = home(process)
+    if memory is None:
+        return
+    if more < 0:
+        _free(process, -more)
+    elif more > 0:
+        _charge(process, memory, more)
+
+
+def _free(process: Process, size_bytes: int) -> None:
+    for cgroup in reversed(list(process.charges)):
+        some = min(size_bytes, process.charges[cgroup])
+        memory: Memory = cgroup.states[MEMORY]
+        process.charges[cgroup] -= some
+        size_bytes -= some
+        memory.add(-some, 0)
+        if not process.charges[cgroup]:
+            del process.charges[cgroup]
+            del memory.holders[process]
+        for above in list(cgroup.states_up(MEMORY)):
+            above.retry()
+
+
+def _full(memory: Memory, size_bytes: int) -> tuple[Memory, int] | None:
+    """The lowest group at its limit, and by how much it would be over."""
+    for above in memory.cgroup.states_up(MEMORY):
+        over: int = above.usage_bytes + size_bytes - above.limit_bytes
+        if over > 0 and above.limit_bytes < UNLIMITED:
+            return above, over
+    return None
+
+
+def _charge(process: Process, memory: Memory, size_bytes: int) -> None:
+    while process.alive and (found := _full(memory, size_bytes)):
+        full, over = found
+        full.failures += 1
+        full.happened("max")
+        if full.reclaim(over) >= over:
+            continue
+        full.happened("oom")
+        if full.oom_kill_disable:
+            process.hung = True
+            full.waiting.append((process, process.memory_bytes + size_bytes))
+            return
+        if not _oom_kill(full):
+            raise refuse(errno.ENOMEM)
+    if process.alive:
+        process.charges[memory.cgroup] = process.charges.get(memory.cgroup, 0) + size_bytes
+        memory.holders[process] = None
+        memory.add(size_bytes, 0)
+
+
+def set_cache(memory: Memory, wanted_bytes: int) -> None:
+    """Have the group hold that much page cache, or as much as its limits leave room for."""
+    more = wanted_bytes - memory.file_bytes
+    while more > 0 and (found := _full(memory, more)):
+        full, over = found
+        full.failures += 1
+        full.happened("max")
+        more -= over - full.reclaim(over)
+    memory.add(0, max(more, -memory.file_bytes))
+
+
+def _oom_kill(full: Memory) -> bool:
+    """Kill the biggest process below; with memory.oom.group its whole group (CG-132, CG-135)."""
+    candidates = [
+        task.process
+        for cgroup in full.cgroup.down()
+        for tid, task in sorted(cgroup.members.items())
+        if tid == task.process.pid and task.process.alive
+    ]
+    if not candidates:
+        return False
+    victim = max(candidates, key=lambda process: process.memory_bytes)
+    memory = home(victim)
+    assert memory is not None
+    group = [m for m in memory.cgroup.states_up(MEMORY) if m.settings.get("memory.oom.group")]
+    within = [m for m in group if m.cgroup in set(full.cgroup.down())]
+    if not within:
+        memory.happened("oom_kill")
+        victim.kill()
+        return True
+    for process in candidates:
+        if any(c is within[-1].cgroup for c in process.leader.at[full.cgroup.hierarchy.mount].up()):
+            home_of = home(process)
+            assert home_of is not None
+            home_of.happened("oom_kill")
+            process.kill()
+    within[-1].happened("oom_group_kill")
+    return True

@@ -1,0 +1,262 @@
+"""Paths into a CgroupFS, with the methods and the errors that pathlib.Path has for them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from fakecri.cgroupfs import memory_use, pressure
+from fakecri.cgroupfs.open_file import OpenFile
+from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs.values import named, refuse
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.filesystem import CgroupFS
+
+
+class CgroupPath:
+    """A place in the fake file system, there or not. Errors carry the path as their file name."""
+
+    __slots__ = ("_pure", "fs")
+
+    def __init__(self, fs: CgroupFS, path: PurePosixPath) -> None:
+        self.fs = fs
+        self._pure = path
+
+    def __truediv__(self, name: str | PurePosixPath) -> CgroupPath:
+        return CgroupPath(self.fs, self._pure / str(name).lstrip("/"))
+
+    def joinpath(self, *names: str) -> CgroupPath:
+        path = self
+        for name in names:
+            path = path / name
+        return path
+
+    def __str__(self) -> str:
+        return str(self._pure)
+
+    def __repr__(self) -> str:
+        return f"CgroupPath({str(self._pure)!r})"
+
+    def __fspath__(self) -> str:
+        return str(self._pure)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CgroupPath) and self.fs is other.fs and self._pure == other._pure
+
+    def __hash__(self) -> int:
+        return hash(self._pure)
+
+    def __lt__(self, other: CgroupPath) -> bool:
+        return self._pure < other._pure
+
+    @property
+    def name(self) -> str:
+        return self._pure.name
+
+    @property
+    def parent(self) -> CgroupPath:
+        return CgroupPath(self.fs, self._pure.parent)
+
+    def is_dir(self) -> bool:
+        return not isinstance(self._found(), InterfaceFile | None)
+
+    def is_file(self) -> bool:
+        return isinstance(self._found(), InterfaceFile)
+
+    def exists(self) -> bool:
+        return self._found() is not None
+
+    def iterdir(self) -> Iterator[CgroupPath]:
+        """Files, then directories. Raises ENOENT, ENOTDIR."""
+        with self._errors():
+            if self.is_file():
+                raise refuse(errno.ENOTDIR)
+            names = self.fs.names(self._pure)
+        return iter([self / name for name in names])
+
+    def mkdir(self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Make a cgroup; `mode` is not used: root may do everything (CG-100)."""
+        try:
+            with self._errors():
+                self._parent().mkdir(self.name)
+        except FileNotFoundError:
+            if not parents or self._pure.parent == self._pure:
+                raise
+            self.parent.mkdir(mode, parents=True, exist_ok=True)
+            self.mkdir(mode, exist_ok=exist_ok)
+        except FileExistsError:
+            if not exist_ok or not self.is_dir():
+                raise
+
+    def rmdir(self) -> None:
+        """Remove a cgroup (CG-102)."""
+        with self._errors():
+            found = self._need()
+            if isinstance(found, InterfaceFile):
+                raise refuse(errno.ENOTDIR)
+            if not isinstance(found, Cgroup):
+                raise refuse(errno.EBUSY)
+            found.rmdir()
+
+    def rename(self, target: CgroupPath) -> CgroupPath:
+        """v1 only, within a directory (CG-101)."""
+        with self._errors():
+            if self.is_file():
+                raise refuse(errno.ENOTDIR)
+            self._cgroup().rename(target._parent(), target.name)
+        return target
+
+    def unlink(self) -> None:
+        """Never allowed: EPERM, EISDIR for a directory (CG-101)."""
+        with self._errors():
+            raise refuse(errno.EPERM if isinstance(self._need(), InterfaceFile) else errno.EISDIR)
+
+    def stat(self) -> os.stat_result:
+        """Kind, mode, links and size; everything belongs to root, times are 0 (CG-100)."""
+        with self._errors():
+            found = self._need()
+        if isinstance(found, InterfaceFile):
+            return os.stat_result((stat.S_IFREG | found.mode, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+        links = 2 + (len(found.children) if isinstance(found, Cgroup) else len(self.fs.mounts))
+        return os.stat_result((stat.S_IFDIR | 0o755, 0, 0, links, 0, 0, 0, 0, 0, 0))
+
+    def open(self, *, create: bool = False) -> OpenFile:
+        """The file, to read it again, poll it, wait for changes or set a trigger.
+
+        `create` is O_CREAT: EACCES for a name that is not there (CG-101).
+        """
+        with self._errors():
+            found = self._found()
+            if found is None and create and self._parent():
+                raise refuse(errno.EACCES)
+            found = self._need()
+            if not isinstance(found, InterfaceFile):
+                raise refuse(errno.EISDIR)
+            return OpenFile(self.fs, self._parent(), found, str(self))
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        """All of the file; the arguments are pathlib's, every file is ASCII."""
+        with self.open() as opened:
+            return opened.read()
+
+    def read_bytes(self) -> bytes:
+        return self.read_text().encode()
+
+    def write_text(self, data: str, encoding: str | None = None, errors: str | None = None) -> int:
+        """One write(2) of all of it; none for "", which then does nothing."""
+        with self.open(create=True) as opened:
+            return opened.write(data)
+
+    def write_bytes(self, data: bytes) -> int:
+        return self.write_text(data.decode())
+
+    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call it whenever the kernel says that the file changed; returns what ends that.
+
+        cgroup.events, memory.events, pids.events, hugetlb events; also when the group is removed.
+        """
+        with self._errors():
+            if not self.is_file():
+                raise refuse(errno.ENOENT if not self.exists() else errno.EISDIR)
+            watchers = self._parent().watchers.setdefault(self.name, [])
+        watchers.append(callback)
+        return lambda: watchers.remove(callback)
+
+    def set_usage(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        cache_bytes: int | None = None,
+        cpu_user_ns: int = 0,
+        cpu_system_ns: int = 0,
+    ) -> None:
+        """What this very cgroup uses from now on; CPU time is added.
+
+        Anonymous memory belongs to processes, so `memory_bytes` is given to the first one in it
+        (ESRCH when there is none). `cache_bytes` is clean page cache, which limits may cut short.
+        """
+        with self._errors():
+            cgroup = self._cgroup()
+            cgroup.use_cpu(cpu_user_ns, cpu_system_ns)
+            if cache_bytes is not None:
+                memory_use.set_cache(self._memory(), cache_bytes)
+            if memory_bytes is not None:
+                _share_memory(cgroup, self._memory(), memory_bytes)
+
+    def set_throttling(self, **counts: int) -> None:
+        """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
+        throttling = self._cgroup().states["cpu"].throttling
+        unknown = sorted(set(counts) - set(throttling))
+        if unknown:
+            raise ValueError(f"{unknown[0]}: cpu.stat counts {', '.join(throttling)}")
+        throttling.update(counts)
+
+    def use_hugepages(self, size_name: str, more_bytes: int) -> None:
+        """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
+        with self._errors():
+            self._cgroup().states["hugetlb"].use(size_name, more_bytes)
+
+    def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
+        """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
+        pressure.stall(self._cgroup(), resource, some_us, full_us)
+
+    def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
+        """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
+        pressure.of(self._cgroup(), resource).averages[kind] = avg
+
+    def _memory(self) -> memory_use.Memory:
+        found = self._cgroup().states.get(memory_use.MEMORY)
+        if not isinstance(found, memory_use.Memory):
+            raise refuse(errno.EOPNOTSUPP)
+        return found
+
+    def _found(self) -> Cgroup | InterfaceFile | CgroupFS | None:
+        return self.fs.look_up(self._pure)
+
+    def _need(self) -> Cgroup | InterfaceFile | CgroupFS:
+        found = self._found()
+        if found is None:
+            above = self.fs.look_up(self._pure.parent)
+            raise refuse(errno.ENOTDIR if isinstance(above, InterfaceFile) else errno.ENOENT)
+        return found
+
+    def _cgroup(self) -> Cgroup:
+        found = self._need()
+        if isinstance(found, InterfaceFile):
+            raise refuse(errno.ENOTDIR)
+        if not isinstance(found, Cgroup):
+            raise refuse(errno.EPERM)
+        return found
+
+    def _parent(self) -> Cgroup:
+        if self._pure == self._pure.parent:
+            raise refuse(errno.EEXIST)
+        return self.parent._cgroup()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise named(error, str(self)) from None
+
+
+def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) -> None:
+    """Give or take the difference: all of it to the first process, from one after the other."""
+    live = [t.process for _, t in sorted(cgroup.members.items()) if t.process.alive]
+    if not live:
+        raise refuse(errno.ESRCH)
+    more = wanted_bytes - memory.anon_bytes
+    if more >= 0:
+        memory_use.set_process(live[0], live[0].memory_bytes + more)
+        return
+    for process in live:
+        less = min(-more, process.charges.get(cgroup, 0))
+        memory_use.set_process(process, process.memory_bytes - less)
+        more += less

@@ -1,0 +1,252 @@
+"""Processes of the fake machine: where they are, what they use, how they end.
+
+A process is its tasks; each task is in exactly one cgroup of every hierarchy and stays in the
+counts as a zombie until it is reaped (CG-111, CG-142). What must never happen here: a process that
+is dead is alive for one hierarchy and gone for another. Rules CG-110 to CG-113, CG-142.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final
+
+from fakecri.cgroupfs import memory_use
+from fakecri.cgroupfs.tree import Cgroup, Hierarchy
+from fakecri.cgroupfs.values import refuse, small, stripped
+
+SIGKILL: Final = 9
+INIT, KTHREADD, WRITER = 1, 2, 100
+
+
+class Life(Enum):
+    """LIVE -> ZOMBIE by exit or signal, ZOMBIE -> GONE by its parent's wait."""
+
+    LIVE = auto()
+    ZOMBIE = auto()
+    GONE = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A thread; the first one of a process has the process's id."""
+
+    tid: int
+    process: Process
+    at: dict[str, Cgroup] = field(default_factory=dict)
+    """Its cgroup in each hierarchy, by mount."""
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """A process. Made by `CgroupFS.spawn`, or by another's `fork`."""
+
+    pid: int
+    table: ProcessTable
+    tasks: dict[int, Task] = field(default_factory=dict)
+    life: Life = Life.LIVE
+    exit_status: int | None = None
+    """The exit code, or minus the signal that killed it."""
+    charges: memory_use.Charges = field(default_factory=dict)
+    """Memory by the cgroup it was charged to, bytes (CG-111)."""
+    on_exit: list[Callable[[Process], None]] = field(default_factory=list)
+    """Called once, when it becomes a zombie."""
+    hung: bool = False
+    """Waits for memory in a group whose OOM killer is off (CG-132)."""
+
+    @property
+    def alive(self) -> bool:
+        return self.life is Life.LIVE
+
+    @property
+    def leader(self) -> Task:
+        return self.tasks[self.pid]
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it holds, wherever it was charged."""
+        return sum(self.charges.values())
+
+    @property
+    def frozen(self) -> bool:
+        """A freezer, of v1 or v2, of its group or above, stops it."""
+        return any(
+            cgroup.settings.get("cgroup.freeze") or _freezer_stops(cgroup)
+            for leaf in self.leader.at.values()
+            for cgroup in leaf.up()
+        )
+
+    def cgroup(self, mount: str = "") -> str:
+        """Its path in the hierarchy at `mount` (CG-103: `<path> (deleted)` of a removed one)."""
+        found = self.leader.at[mount]
+        return found.path + (" (deleted)" if found.removed else "")
+
+    def fork(self) -> Process:
+        """A child in the same cgroups. Raises EAGAIN when a pids.max forbids it."""
+        return self.table.start(self.leader)
+
+    def start_thread(self) -> int:
+        """One more thread; its id. Raises EAGAIN as `fork` does."""
+        return self.table.add_task(self, self.leader).tid
+
+    def set_usage(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        cpu_user_ns: int = 0,
+        cpu_system_ns: int = 0,
+    ) -> None:
+        """Hold that much memory from now on, and have used that much CPU time more.
+
+        More memory than a limit allows has the kernel's consequences: page cache is reclaimed, then
+        the OOM killer takes the biggest process of the group at its limit, maybe this one.
+        """
+        self._need_life()
+        for cgroup in self.leader.at.values():
+            cgroup.use_cpu(cpu_user_ns, cpu_system_ns)
+        if memory_bytes is not None:
+            memory_use.set_process(self, memory_bytes)
+
+    def exit(self, code: int = 0) -> None:
+        """It ends by itself and is a zombie until `reap`."""
+        self._need_life()
+        self.table.end(self, code)
+
+    def kill(self, signal: int = SIGKILL) -> None:
+        """A deadly signal; nothing for a zombie. v1-frozen tasks die when thawed (CG-144)."""
+        if not self.alive or any(_freezer_frozen(c) for c in self.leader.at.values()):
+            self.table.pending += [(self, signal)] if self.alive else []
+            return
+        self.table.end(self, -signal)
+
+    def reap(self) -> int:
+        """What its parent's wait does: the counts drop it. Returns the exit status."""
+        if self.life is not Life.ZOMBIE or self.exit_status is None:
+            raise refuse(errno.ECHILD)
+        self.life = Life.GONE
+        self.table.forget(self)
+        return self.exit_status
+
+    def _need_life(self) -> None:
+        if not self.alive:
+            raise refuse(errno.ESRCH)
+
+
+def _freezer_stops(cgroup: Cgroup) -> bool:
+    state = cgroup.states.get("freezer")
+    return state is not None and bool(state.own)
+
+
+def _freezer_frozen(leaf: Cgroup) -> bool:
+    return any(_freezer_stops(cgroup) for cgroup in leaf.up())
+
+
+@dataclass(slots=True, eq=False)
+class ProcessTable:
+    """All processes, and how ids are found and moved."""
+
+    hierarchies: list[Hierarchy] = field(default_factory=list)
+    processes: dict[int, Process] = field(default_factory=dict)
+    tasks: dict[int, Task] = field(default_factory=dict)
+    pending: list[tuple[Process, int]] = field(default_factory=list)
+    """Signals to frozen processes."""
+    next_id: int = WRITER
+
+    def start(self, like: Task | None, tid: int | None = None) -> Process:
+        """A new process in the cgroups of that task, in the roots for None."""
+        tid = tid if tid is not None else self._new_id()
+        process = Process(tid, self)
+        self._enter(Task(tid, process), like)
+        self.processes[tid] = process
+        return process
+
+    def add_task(self, process: Process, like: Task) -> Task:
+        """A thread of it."""
+        task = Task(self._new_id(), process)
+        self._enter(task, like)
+        return task
+
+    def _new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id
+
+    def _enter(self, task: Task, like: Task | None) -> None:
+        places = {h.mount: h.root if like is None else like.at[h.mount] for h in self.hierarchies}
+        for cgroup in places.values():
+            _need_room(cgroup)
+        task.at = places
+        task.process.tasks[task.tid] = self.tasks[task.tid] = task
+        for cgroup in places.values():
+            cgroup.members[task.tid] = task
+            cgroup.count(tasks=1, live=1)
+            _note_peaks(cgroup)
+
+    def end(self, process: Process, status: int) -> None:
+        """It becomes a zombie: its memory is freed, its places stay counted."""
+        process.life, process.exit_status = Life.ZOMBIE, status
+        memory_use.set_process(process, 0)
+        for task in process.tasks.values():
+            for cgroup in task.at.values():
+                cgroup.count(tasks=0, live=-1)
+        for callback in list(process.on_exit):
+            callback(process)
+
+    def forget(self, process: Process) -> None:
+        """Nothing of it is left."""
+        del self.processes[process.pid]
+        for task in process.tasks.values():
+            del self.tasks[task.tid]
+            for cgroup in task.at.values():
+                cgroup.members.pop(task.tid, None)
+                cgroup.count(tasks=-1, live=0)
+
+    def deliver_pending(self) -> None:
+        """Signals reach who is frozen no longer."""
+        waiting, self.pending = self.pending, []
+        for process, signal in waiting:
+            process.kill(signal)
+
+    def find(self, text: str) -> Task:
+        """Who is meant by a line written into cgroup.procs. EINVAL, ESRCH (CG-110)."""
+        try:
+            pid = small(stripped(text))
+        except OSError:
+            raise refuse(errno.EINVAL) from None
+        if pid < 0 or pid == KTHREADD:
+            raise refuse(errno.EINVAL)
+        task = self.tasks.get(pid or WRITER)
+        if task is None:
+            raise refuse(errno.ESRCH)
+        return task
+
+    def move(self, tasks: list[Task], target: Cgroup) -> None:
+        """Put live tasks there; all or none. Controllers may refuse."""
+        moving = [
+            t for t in tasks if t.process.alive and t.at[target.hierarchy.mount] is not target
+        ]
+        controllers = [target.hierarchy.controllers[name] for name in target.states]
+        for controller in controllers:
+            for task in moving:
+                controller.may_attach(target, task)
+        for task in moving:
+            old = task.at[target.hierarchy.mount]
+            del old.members[task.tid]
+            task.at[target.hierarchy.mount] = target
+            target.members[task.tid] = task
+            old.count(tasks=-1, live=-1)
+            target.count(tasks=1, live=1)
+            _note_peaks(target)
+        if moving:
+            self.deliver_pending()
+
+
+def _need_room(cgroup: Cgroup) -> None:
+    for pids in cgroup.states_up("pids"):
+        pids.need_room(cgroup)
+
+
+def _note_peaks(cgroup: Cgroup) -> None:
+    for pids in cgroup.states_up("pids"):
+        pids.note_peak()

@@ -1,0 +1,239 @@
+"""Directories: control groups, the hierarchies they form, and who may be made, removed or renamed.
+
+A cgroup keeps the running sums of its subtree (tasks, live tasks, CPU time), so that reading a
+file or checking a limit costs the depth of the tree and not its size. Everything that belongs to
+one controller is in `states`, under the controller's name; a v2 cgroup has a controller's state
+only while its parent has it enabled. What must never happen here: a sum that is not the sum of
+what is below. Rules CG-100, CG-101, CG-102, CG-125.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from fakecri.cgroupfs.machine import Machine
+from fakecri.cgroupfs.values import I32_MAX, refuse
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import ProcessTable, Task
+
+
+class Where(Enum):
+    """Which directories have a file."""
+
+    EVERYWHERE = auto()
+    ROOT = auto()
+    BELOW_ROOT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceFile:
+    """One file of a kind: what reading and writing it does. None: that gives EINVAL to root."""
+
+    name: str
+    read: Callable[[Cgroup], str] | None = None
+    write: Callable[[Cgroup, str], None] | None = None
+    where: Where = Where.BELOW_ROOT
+    per_open: Callable[[Cgroup, str, Any], None] | None = None
+    """Writes that concern the open file: they get it as third argument."""
+
+    @property
+    def mode(self) -> int:
+        """Permission bits (CG-100)."""
+        writable = self.write is not None or self.per_open is not None
+        return (0o444 if self.read else 0) | (0o200 if writable else 0)
+
+    def is_in(self, cgroup: Cgroup) -> bool:
+        """Whether directories like this one have it, controllers apart."""
+        if self.where is Where.EVERYWHERE:
+            return True
+        return (self.where is Where.ROOT) == (cgroup.parent is None)
+
+
+Files = dict[str, InterfaceFile]
+
+
+def table(*files: InterfaceFile) -> Files:
+    """By name."""
+    return {file.name: file for file in files}
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """What a controller adds to its hierarchy's directories."""
+
+    name: str
+    files: Files
+    new_state: Callable[[Cgroup], Any]
+    threaded: bool = False
+    may_attach: Callable[[Cgroup, Task], None] = lambda _cgroup, _task: None
+    attached: Callable[[Cgroup, Task], None] = lambda _cgroup, _task: None
+    removing: Callable[[Cgroup], None] = lambda _cgroup: None
+
+
+@dataclass(slots=True, eq=False)
+class Hierarchy:
+    """One mounted tree. `mount` is its directory below the file system's root, "" for v2 alone."""
+
+    version: int
+    mount: str
+    machine: Machine
+    controllers: dict[str, Controller]
+    core: Files
+    inherit: Callable[[Cgroup], None]
+    """Sets up a new directory's core settings."""
+    processes: ProcessTable
+    now_ns: Callable[[], int] = lambda: 0
+    release_agent: str = ""
+    root: Cgroup = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.root = Cgroup(self, "", None)
+        self.inherit(self.root)
+        for controller in self.controllers.values():
+            self.root.states[controller.name] = controller.new_state(self.root)
+
+
+@dataclass(slots=True, eq=False)
+class Cgroup:
+    """A directory of a hierarchy."""
+
+    hierarchy: Hierarchy
+    name: str
+    parent: Cgroup | None
+    children: dict[str, Cgroup] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
+    """Core files that hold a number, by file name."""
+    states: dict[str, Any] = field(default_factory=dict)
+    enabled: list[str] = field(default_factory=list)
+    """v2: what cgroup.subtree_control says, in the order of the controllers."""
+    threaded: bool = False
+    members: dict[int, Task] = field(default_factory=dict)
+    """Tasks here by id, zombies among them."""
+    tasks: int = 0
+    live: int = 0
+    user_ns: int = 0
+    system_ns: int = 0
+    removed: bool = False
+    frozen_since_ns: int | None = None
+    frozen_ns: int = 0
+    pressure: dict[str, Any] = field(default_factory=dict)
+    """Stalls of the subtree by resource (CG-126)."""
+    watchers: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """From the root of its hierarchy."""
+        names = [c.name for c in self.up() if c.parent is not None]
+        return "/" + "/".join(reversed(names))
+
+    def up(self) -> Iterator[Cgroup]:
+        """Itself, then its ancestors, the root last."""
+        cgroup: Cgroup | None = self
+        while cgroup is not None:
+            yield cgroup
+            cgroup = cgroup.parent
+
+    def down(self) -> Iterator[Cgroup]:
+        """Itself, then everything below it, parents before children."""
+        yield self
+        for child in list(self.children.values()):
+            yield from child.down()
+
+    @property
+    def live_here(self) -> bool:
+        """A live task is in this very directory."""
+        return any(task.process.alive for task in self.members.values())
+
+    def states_up(self, controller: str) -> Iterator[Any]:
+        """The controller's state here and above, where there is one."""
+        for cgroup in self.up():
+            if controller in cgroup.states:
+                yield cgroup.states[controller]
+
+    def files(self) -> Files:
+        """The interface files it has now."""
+        found = [f for f in self.hierarchy.core.values() if f.is_in(self)]
+        for name, controller in self.hierarchy.controllers.items():
+            if name in self.states:
+                found += [f for f in controller.files.values() if f.is_in(self)]
+        if self.settings.get("cgroup.pressure") == 0:
+            found = [f for f in found if f.name == "cgroup.pressure" or ".pressure" not in f.name]
+        return table(*found)
+
+    def notify(self, file: str) -> None:
+        """Tell who watches that file that it changed."""
+        for watcher in list(self.watchers.get(file, ())):
+            watcher()
+
+    def mkdir(self, name: str) -> Cgroup:
+        """Make a directory. Raises EEXIST, EINVAL; EAGAIN beyond cgroup.max.*."""
+        if name in self.children or name in self.files():
+            raise refuse(errno.EEXIST)
+        if "\n" in name:
+            raise refuse(errno.EINVAL)
+        for depth, cgroup in enumerate(self.up(), start=1):
+            below = sum(1 for _ in cgroup.down()) - 1 if _limited(cgroup) else 0
+            if depth > cgroup.settings.get("cgroup.max.depth", I32_MAX):
+                raise refuse(errno.EAGAIN)
+            if below >= cgroup.settings.get("cgroup.max.descendants", I32_MAX):
+                raise refuse(errno.EAGAIN)
+        child = Cgroup(self.hierarchy, name, self)
+        self.hierarchy.inherit(child)
+        self.children[name] = child
+        for controller in self.hierarchy.controllers.values():
+            if self.hierarchy.version == 1 or controller.name in self.enabled:
+                child.states[controller.name] = controller.new_state(child)
+        return child
+
+    def rmdir(self) -> None:
+        """Remove it. Raises EBUSY with children, live processes, or for the root (CG-102)."""
+        if self.parent is None or self.children or self.live:
+            raise refuse(errno.EBUSY)
+        for name in list(self.states):
+            self.drop(name)
+        del self.parent.children[self.name]
+        self.removed = True
+        for file in list(self.watchers):
+            self.notify(file)
+
+    def drop(self, controller: str) -> None:
+        """The controller leaves this directory; what was charged here goes to the parent."""
+        self.hierarchy.controllers[controller].removing(self)
+        del self.states[controller]
+
+    def rename(self, parent: Cgroup, name: str) -> None:
+        """Give it another name. v2: EPERM; below another parent: EIO (CG-101)."""
+        if self.hierarchy.version == 2:
+            raise refuse(errno.EPERM)
+        if name in parent.files():
+            raise refuse(errno.ENOTDIR)
+        if parent is not self.parent:
+            raise refuse(errno.EIO)
+        if name in parent.children:
+            raise refuse(errno.EEXIST)
+        del parent.children[self.name]
+        self.name = name
+        parent.children[name] = self
+
+    def count(self, tasks: int, live: int) -> None:
+        """That many tasks more, here and above; says so where a v2 group got or lost its last."""
+        for cgroup in self.up():
+            before, cgroup.live = cgroup.live, cgroup.live + live
+            cgroup.tasks += tasks
+            if bool(before) != bool(cgroup.live):
+                cgroup.notify("cgroup.events")
+
+    def use_cpu(self, user_ns: int, system_ns: int) -> None:
+        """That much CPU time was used here."""
+        for cgroup in self.up():
+            cgroup.user_ns += user_ns
+            cgroup.system_ns += system_ns
+
+
+def _limited(cgroup: Cgroup) -> bool:
+    return cgroup.settings.get("cgroup.max.descendants", I32_MAX) != I32_MAX

@@ -58,20 +58,23 @@ class Choice:
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):
-            pods |= {Feature.POD_SERVERS, Feature.EVENTS}
-        return kubelet | RUNTIME_FEATURES | own_machine | patience | pods | self._image_features
+            pods.add(Feature.POD_SERVERS)
+        kinds = (RUNTIME_FEATURES, own_machine, patience, pods, self._runtime_features)
+        return kubelet.union(*kinds)
 
     @property
-    def _image_features(self) -> set[Feature]:
-        """A runtime given by its socket cannot be told of a registry."""
+    def _runtime_features(self) -> set[Feature]:
+        """A runtime given by its socket cannot be told of a registry, and nobody knows what else it
+        has; containerd has image volumes, and events for all who ask, from version 2 on."""
+        if self.runtime.startswith("unix://"):
+            return set()
+        features = {Feature.REGISTRY, Feature.IMAGE_VOLUMES, Feature.EVENTS}
         if self.runtime == CONTAINERD:
             from conformance.harness.containerd.versions import release_of
 
-            mounts_images = release_of(self.containerd_version or None).config_version >= 3
-        else:
-            mounts_images = not self.runtime.startswith("unix://")
-        volumes = {Feature.IMAGE_VOLUMES} if mounts_images else set()
-        return volumes | (set() if self.runtime.startswith("unix://") else {Feature.REGISTRY})
+            if release_of(self.containerd_version or None).config_version < 3:
+                features -= {Feature.IMAGE_VOLUMES, Feature.EVENTS}
+        return features
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""

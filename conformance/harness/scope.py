@@ -9,7 +9,7 @@ one case sees or harms the containers of another, or leaves some behind.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, Final
 
 import grpc
@@ -63,9 +63,20 @@ class Scope:
     def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]:
-        """Streams pass unchanged: no kubelet uses them by default (PLEG-301)."""
+        """One stream, forwarded; of the runtime's events those about this scope only."""
         stream: AsyncIterator[Message] = self._upstream.stream(method, request, timeout_s=timeout_s)
-        return stream
+        return self._own_events(stream) if method == "GetContainerEvents" else stream
+
+    async def _own_events(self, stream: AsyncIterator[Any]) -> AsyncIterator[Message]:
+        """A sandbox is known here when its RunPodSandbox has been answered, so its first events
+        may be missing; a kubelet learns of it by that answer, too."""
+        try:
+            async for event in stream:
+                if event.pod_sandbox_status.id in self._sandboxes:
+                    yield event
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
 
     async def clean_up(self) -> None:
         """Stop and remove every sandbox made through this scope, containers included.

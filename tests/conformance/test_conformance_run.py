@@ -1,5 +1,6 @@
 """How outcomes are told apart, and what a scope shows and leaves."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -134,6 +135,29 @@ def test_scopes_of_one_runtime_do_not_see_each_other() -> None:
         assert len(images.images) == 3
         await one.clean_up()
         assert await listed(shared) == ["b"]
+
+    run_virtual(main)
+
+
+def test_scopes_of_one_runtime_do_not_hear_of_each_other() -> None:
+    async def main() -> None:
+        shared = FakeCRI()
+        one, two = Scope(shared), Scope(shared)
+        heard: list[str] = []
+
+        async def listen() -> None:
+            async for event in one.stream("GetContainerEvents", cri.GetEventsRequest()):
+                heard.append(event.container_id)  # type: ignore[attr-defined]
+
+        listening = asyncio.create_task(listen())
+        mine = await run_sandbox(one, "a")
+        await run_sandbox(two, "b")
+        await one.clean_up()
+        await two.clean_up()
+        await asyncio.sleep(1)
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        assert set(heard) == {mine}
 
     run_virtual(main)
 

@@ -19,7 +19,9 @@ from refkubelet.model.objects import (
 )
 from refkubelet.runtime.records import RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.status.conditions import (
+    containers_ready_condition,
     generate_conditions,
+    initialized_condition,
     is_true,
     ready_condition,
     with_readiness,
@@ -142,6 +144,119 @@ def test_initialized_is_never_taken_back_LIFE_181() -> None:
     for previous, wanted in ((was, "True"), (was_not, "False"), (None, "False")):
         found = generate_conditions(waiting, status, runtime, previous)
         assert {c.type: c.status for c in found}["Initialized"] == wanted
+
+
+INIT, CONTAINERS = "Initialized", "ContainersReady"
+
+
+def no(kind: str, reason: str, message: str | None = None) -> PodCondition:
+    return PodCondition(type=kind, status="False", reason=reason, message=message)
+
+
+def yes(kind: str, reason: str | None = None) -> PodCondition:
+    return PodCondition(type=kind, status="True", reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("names", "phase", "inits", "wanted"),
+    [
+        ("a", "Pending", None, yes(INIT)),
+        ("ia", "Pending", None, no(INIT, "UnknownContainerStatuses")),
+        ("ia", "Pending", [one("i")], yes(INIT)),
+        (
+            "ia",
+            "Pending",
+            [one("i", ready=False)],
+            no(INIT, "ContainersNotInitialized", "containers with incomplete status: [i]"),
+        ),
+        (
+            "ia",
+            "Pending",
+            [one("x")],
+            no(INIT, "ContainersNotInitialized", "containers with unknown status: [i]"),
+        ),
+        ("ia", "Succeeded", [one("i", ready=False)], yes(INIT, "PodCompleted")),
+        (
+            "ia",
+            "Succeeded",
+            [one("x")],
+            no(INIT, "ContainersNotInitialized", "containers with unknown status: [i]"),
+        ),
+        (
+            "sa",
+            "Pending",
+            [one("s")],
+            no(INIT, "ContainersNotInitialized", "containers with incomplete status: [s]"),
+        ),
+    ],
+)
+def test_initialized_LIFE_181(
+    names: str, phase: str, inits: list[ContainerStatus] | None, wanted: PodCondition
+) -> None:
+    status = PodStatus(phase=phase, initContainerStatuses=inits, containerStatuses=[])
+    assert initialized_condition(pod(*names), status, was_true=False) == wanted
+
+
+@pytest.mark.parametrize(
+    ("phase", "statuses", "wanted"),
+    [
+        ("Running", None, no(CONTAINERS, "UnknownContainerStatuses")),
+        ("Running", [one("a"), one("b")], yes(CONTAINERS)),
+        (
+            "Running",
+            [one("a"), one("b", ready=False)],
+            no(CONTAINERS, "ContainersNotReady", "containers with unready status: [b]"),
+        ),
+        (
+            "Running",
+            [one("a", ready=False)],
+            no(
+                CONTAINERS,
+                "ContainersNotReady",
+                "containers with unknown status: [b], containers with unready status: [a]",
+            ),
+        ),
+        ("Succeeded", [one("a"), one("b")], no(CONTAINERS, "PodCompleted")),
+        ("Failed", [one("a"), one("b")], no(CONTAINERS, "PodFailed")),
+        (
+            "Succeeded",
+            [one("a")],
+            no(CONTAINERS, "ContainersNotReady", "containers with unknown status: [b]"),
+        ),
+        (
+            "Failed",
+            [one("a")],
+            no(CONTAINERS, "ContainersNotReady", "containers with unknown status: [b]"),
+        ),
+    ],
+)
+def test_containers_ready_LIFE_183(
+    phase: str, statuses: list[ContainerStatus] | None, wanted: PodCondition
+) -> None:
+    status = PodStatus(phase=phase, containerStatuses=statuses)
+    assert containers_ready_condition(pod("a", "b"), status) == wanted
+    ready = ready_condition(pod("a", "b"), status, [])
+    assert ready == msgspec.structs.replace(wanted, type="Ready")
+
+
+def test_sidecars_count_plain_init_containers_do_not_PROBE_043() -> None:
+    status = PodStatus(
+        phase="Running",
+        initContainerStatuses=[one("i", ready=False), one("s", ready=False)],
+        containerStatuses=[one("a")],
+    )
+    told = "containers with unready status: [s]"
+    found = containers_ready_condition(pod("i", "s", "a"), status)
+    assert found == no(CONTAINERS, "ContainersNotReady", told)
+
+
+def test_a_pod_without_spec_has_nothing_to_wait_for() -> None:
+    nothing = decode_pod({"metadata": {"name": "web"}})
+    status = PodStatus(phase="Running", containerStatuses=[])
+    assert initialized_condition(nothing, status, was_true=False) == yes(INIT)
+    assert containers_ready_condition(nothing, status) == yes(CONTAINERS)
+    assert ready_condition(nothing, status, []) == yes("Ready")
+    assert pod_phase(nothing, []) == "Pending"
 
 
 def test_gates_are_told_together_LIFE_182() -> None:

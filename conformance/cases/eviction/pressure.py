@@ -177,3 +177,31 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
             await evicted(node, name, within_s=EVICTED_S + 35)
         one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
         expect(node, abs(one - two) >= 0.5, "one eviction after the other", f"{one:.2f}, {two:.2f}")
+
+
+@conformance(
+    id="evict-stop-hangs", rules=["LIFE-040", "LIFE-245", "LIFE-190"],
+    needs=[API, FAULTS, PRESSURE],
+)  # fmt: skip
+async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
+    """When an evicted pod has not stopped after 10 s Warning ExceededGracePeriod is told, the pod
+    is not Failed yet, and the kill goes on."""
+    await running(node, burstable("web"))
+    rule = node.on("StopContainer", pod="web").hangs()
+    async with node.pressure(MEMORY):
+        await node.run_until(
+            lambda: node.count("StopContainer", pod="web"), within_s=EVICTED_S, what="StopContainer"
+        )
+        asked = node.times_s("StopContainer", pod="web")[0]
+        await node.run_until(
+            lambda: node.events("ExceededGracePeriod", pod="web"),
+            within_s=10 + limits.NOTICE_S,
+            what="event ExceededGracePeriod",
+        )
+        told = node.events("ExceededGracePeriod", pod="web")[0]
+        text = "Container runtime did not kill the pod within specified grace period."
+        expect_equal(node, (told["type"], told["message"]), ("Warning", text), "the event")
+        expect(node, node.now_s - asked >= 9, "after ten seconds", node.now_s - asked)
+        expect_equal(node, node.api_phase("web"), "Running", "phase at the API while it runs")
+        rule.release()
+        await evicted(node, "web", within_s=limits.STOP_S + limits.NOTICE_S)

@@ -122,7 +122,7 @@ class CgroupFS:
         """What a directory has, files first. Raises ENOENT."""
         found = CgroupPath(self, path)._need()
         if isinstance(found, Cgroup):
-            return [*sorted(found.files()), *found.children]
+            return [*found.file_names(), *found.children]
         return list(self.mounts)
 
     def look_up(self, path: PurePosixPath) -> Cgroup | InterfaceFile | CgroupFS | None:
@@ -142,7 +142,7 @@ class CgroupFS:
             if part in at.children:
                 at = at.children[part]
             else:
-                return at.files().get(part) if n == len(parts) - 1 else None
+                return at.file(part) if n == len(parts) - 1 else None
         return at
 
     def _mounted(self, name: str) -> Hierarchy | None:

@@ -140,5 +140,5 @@ class OpenFile:
                 pressure.triggers = [t for t in pressure.triggers if t is not self.trigger]
 
     def _need_directory(self) -> None:
-        if self.cgroup.removed or self.name not in self.cgroup.files():
+        if self.cgroup.removed or self.cgroup.file(self.name) is not self._file:
             raise refuse(errno.ENODEV)

@@ -107,9 +107,18 @@ class CgroupPath:
     def rename(self, target: CgroupPath) -> CgroupPath:
         """v1 only, within a directory (CG-101)."""
         with self._errors():
-            if self.is_file():
-                raise refuse(errno.ENOTDIR)
-            self._cgroup().rename(target._parent(), target.name)
+            parent = target._parent()
+            found = self._need()
+            if target._pure.is_relative_to(self._pure) and target != self:
+                raise refuse(errno.EINVAL)
+            if self._pure.is_relative_to(target._pure) and target != self:
+                raise refuse(errno.ENOTEMPTY)
+            if isinstance(found, InterfaceFile):
+                raise refuse(
+                    errno.ENOTDIR if self._parent().hierarchy.version == 1 else errno.EPERM
+                )
+            if target != self:
+                self._cgroup().rename(parent, target.name)
         return target
 
     def unlink(self) -> None:

@@ -155,15 +155,22 @@ class Cgroup:
             if controller in cgroup.states:
                 yield cgroup.states[controller]
 
-    def files(self) -> Files:
-        """The interface files it has now."""
-        found = [f for f in self.hierarchy.core.values() if f.is_in(self)]
-        for name, controller in self.hierarchy.controllers.items():
-            if name in self.states:
-                found += [f for f in controller.files.values() if f.is_in(self)]
-        if self.settings.get("cgroup.pressure") == 0:
-            found = [f for f in found if f.name == "cgroup.pressure" or ".pressure" not in f.name]
-        return table(*found)
+    def file(self, name: str) -> InterfaceFile | None:
+        """The interface file of that name, if it has it now."""
+        found = self.hierarchy.core.get(name)
+        if found is None:
+            for controller in self.states:
+                found = found or self.hierarchy.controllers[controller].files.get(name)
+        if found is None or not found.is_in(self):
+            return None
+        hidden = name.endswith(".pressure") and name != "cgroup.pressure"
+        return None if hidden and self.settings.get("cgroup.pressure") == 0 else found
+
+    def file_names(self) -> list[str]:
+        """All it has now, by name."""
+        tables = [self.hierarchy.core]
+        tables += [self.hierarchy.controllers[name].files for name in self.states]
+        return sorted(name for files in tables for name in files if self.file(name))
 
     def notify(self, file: str) -> None:
         """Tell who watches that file that it changed."""
@@ -172,7 +179,7 @@ class Cgroup:
 
     def mkdir(self, name: str) -> Cgroup:
         """Make a directory. Raises EEXIST, EINVAL; EAGAIN beyond cgroup.max.*."""
-        if name in self.children or name in self.files():
+        if name in self.children or self.file(name):
             raise refuse(errno.EEXIST)
         if "\n" in name:
             raise refuse(errno.EINVAL)
@@ -208,10 +215,12 @@ class Cgroup:
 
     def rename(self, parent: Cgroup, name: str) -> None:
         """Give it another name. v2: EPERM; below another parent: EIO (CG-101)."""
+        if parent.file(name):
+            raise refuse(errno.ENOTDIR)
         if self.hierarchy.version == 2:
             raise refuse(errno.EPERM)
-        if name in parent.files():
-            raise refuse(errno.ENOTDIR)
+        if "\n" in name:
+            raise refuse(errno.EINVAL)
         if parent is not self.parent:
             raise refuse(errno.EIO)
         if name in parent.children:

@@ -72,7 +72,7 @@ DIFFERENCES: Final = (
     ),
     Row(
         r"memory/memory\.(.*usage_in_bytes|stat|numa_stat|.*failcnt|kmem\.slabinfo)",
-        "a real process uses memory of its own, before and after it ends; a fake one what is set",
+        "real processes, and groups in a group, use memory themselves; the fake's what is set",
         once_populated=True,
     ),
     Row(

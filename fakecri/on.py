@@ -18,6 +18,7 @@ from fakecri.errors import CriError, status_code
 from fakecri.faults import Proceed, Rule
 from fakecri.halfway import HALVES
 from fakecri.on_answers import AnswerVerbs
+from fakecri.on_base import require_seconds
 from fakecri.recorder import Call
 from fakecri.stream_faults import CutRule, SilentRule
 from fakecri.words import exits
@@ -73,6 +74,7 @@ class On(AnswerVerbs):
 
     def delays(self, delay_s: float, *, times: int | None = None) -> Rule:
         """The call takes `delay_s` seconds longer; its effect comes after them."""
+        require_seconds("delay_s", delay_s)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             await asyncio.sleep(delay_s)
@@ -120,6 +122,8 @@ class On(AnswerVerbs):
         `code` None: it ends in good order. Raises: ValueError for a unary method.
         """
         self._need_stream()
+        if not after >= 0:
+            raise ValueError(f"after: wanted a number of messages from 0, got {after!r}")
         error = None if code is None else CriError(status_code(code), message)
         rule = CutRule(self._rules, self._condition, times, after=after, error=error)
         self._streams.look_again()

@@ -16,7 +16,7 @@ from fakecri.errors import CriError, status_code
 from fakecri.faults import Proceed, Rule
 from fakecri.list_faults import leave_out, repeat, turn_back
 from fakecri.matching import Match
-from fakecri.on_base import OnBase
+from fakecri.on_base import OnBase, require_seconds
 from fakecri.recorder import Call
 from fakecri.services import METHODS
 from fakecri.stream_faults import ChangeRule
@@ -63,6 +63,8 @@ class AnswerVerbs(OnBase):
     def answers_late(self, after_s: float | None = None, *, times: int | None = None) -> Rule:
         """The call takes effect at once, its answer comes `after_s` seconds later; None: not
         before `rule.release()`, so a caller with a deadline sees DEADLINE_EXCEEDED."""
+        if after_s is not None:
+            require_seconds("after_s", after_s)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             answer = await proceed()
@@ -143,6 +145,7 @@ class AnswerVerbs(OnBase):
 
     def turns_back_time(self, by_s: float, *, times: int | None = None) -> Rule:
         """Every time stamp of the answer lies `by_s` seconds earlier than it should."""
+        require_seconds("by_s", by_s)
         by_ns = round(by_s * 1e9)
         verb = f"turns time back {by_s} s"
         return self.changes_answer(lambda answer: turn_back(answer, by_ns), verb=verb, times=times)

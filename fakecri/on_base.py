@@ -77,3 +77,9 @@ class OnBase:
         if self._method not in ITEM_FIELDS:
             raise ValueError(f"{self._method} answers no list; wanted for example ListContainers")
         return ITEM_FIELDS[self._method]
+
+
+def require_seconds(name: str, value: float) -> None:
+    """Raises: ValueError for what is no duration."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise ValueError(f"{name}: wanted seconds from 0, got {value!r}")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import grpc
 
 from fakecri import copies, running
+from fakecri.behavior import MAX_EXIT_CODE
 from fakecri.clockwork import Clockwork
 from fakecri.containers import drop_container
 from fakecri.errors import CriError
@@ -80,6 +81,8 @@ class FakeWorld(Instrumented):
         reason: str = "",
     ) -> Container:
         """Somebody kills the newest running container that fits. Raises LookupError."""
+        if exit_code not in range(MAX_EXIT_CODE + 1):
+            raise ValueError(f"exit code: wanted 0 to {MAX_EXIT_CODE}, got {exit_code!r}")
         found = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
         if not found:
             raise LookupError(f"no running container ({Match(pod=pod, container=name)})")

@@ -202,6 +202,14 @@ loose: Any = fakecri  # what a type checker would refuse
             lambda: loose.FakeCRI().behaves(exits(), pod=3),
             "pod: wanted a name or a pattern",
         ),
+        (lambda: FakeCRI().on("Version").delays(-1), "delay_s: wanted seconds from 0, got -1"),
+        (lambda: FakeCRI().on("Version").answers_late(-1), "after_s: wanted seconds from 0"),
+        (lambda: loose.FakeCRI().on("Version").turns_back_time("1"), "by_s: wanted seconds"),
+        (
+            lambda: FakeCRI().on("GetContainerEvents").cuts_stream(-1),
+            "after: wanted a number of messages from 0, got -1",
+        ),
+        (lambda: FakeCRI().kill(exit_code=256), "exit code: wanted 0 to 255, got 256"),
         (lambda: loose.FakeCRI().on("Version", nth=0), "nth: wanted 1 or more, got 0"),
         (
             lambda: loose.FakeCRI(image=["x"]),

@@ -130,6 +130,17 @@ def test_grace_LIFE_143(
     assert container_grace_s(pod, pod.spec.containers[0], reason) == grace
 
 
+def test_each_probe_has_its_own_grace_LIFE_143() -> None:
+    startup = {**PROBE, "terminationGracePeriodSeconds": 3}
+    pod = make_pod({"name": "main", "livenessProbe": PROBE, "startupProbe": startup})
+    assert pod.spec is not None
+    main = pod.spec.containers[0]
+    assert container_grace_s(pod, main, KillReason.LIVENESS) == 7
+    assert container_grace_s(pod, main, KillReason.STARTUP) == 3
+    for reason in KillReason:
+        assert container_grace_s(pod, None, reason) == 2
+
+
 # -- kills in virtual time -----------------------------------------------------------------------
 
 

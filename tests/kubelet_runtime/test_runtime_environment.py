@@ -202,6 +202,7 @@ POD_LEVEL = {"resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
         (resource("limits.cpu", "setup"), {"init": ({"name": "setup"},)}, "0"),
         (resource("limits.cpu", "setup"), {"init": ({"name": "setup", **LIMITED},)}, "2"),
         (resource("limits.cpu", "main"), {}, "4"),
+        (resource("requests.cpu"), POD_LEVEL, "0"),
     ],
 )
 def test_resources_of_containers_LIFE_137(variable: Any, spec: dict[str, Any], value: str) -> None:
@@ -231,6 +232,9 @@ def test_fields_of_the_pod_LIFE_137() -> None:
     paths = {
         "A": "metadata.annotations['note']",
         "L": "metadata.labels['none']",
+        "NAME": "metadata.name",
+        "SPACE": "metadata.namespace",
+        "IP": "status.podIP",
         "U": "metadata.uid",
         "S": "spec.serviceAccountName",
         "N": "spec.nodeName",
@@ -249,6 +253,9 @@ def test_fields_of_the_pod_LIFE_137() -> None:
     assert made == {
         "A": "hello",
         "L": "",
+        "NAME": "web",
+        "SPACE": "default",
+        "IP": "10.0.0.9",
         "U": "u-1",
         "S": "robot",
         "N": "n1",
@@ -256,6 +263,11 @@ def test_fields_of_the_pod_LIFE_137() -> None:
         "HS": "192.0.2.1,192.0.2.2",
         "P": "10.0.0.9,fd00::9",
     }
+
+
+def test_without_a_node_nothing_stands_in_for_limits_LIFE_137() -> None:
+    for spec in ({}, POD_LEVEL):
+        assert variables([resource("limits.cpu")], **spec) == {"R": "0"}
 
 
 def test_secrets_are_decoded_and_bad_ones_named() -> None:

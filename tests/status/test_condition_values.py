@@ -327,6 +327,12 @@ def _again(policy: str, state: str) -> bool:
     return policy == "Always" or (policy == "OnFailure" and failed)
 
 
+def test_a_pod_that_may_go_on_is_not_over_unless_said_so_LIFE_164() -> None:
+    told = statuses(b=BAD)
+    assert pod_phase(pod("b"), told) == "Running"
+    assert pod_phase(pod("b"), told, pod_is_terminal=True) == "Failed"
+
+
 def test_which_phases_are_terminal_LIFE_166() -> None:
     phases = ("Pending", "Running", "Succeeded", "Failed", "Unknown", None)
     assert [phase for phase in phases if is_terminal(phase)] == ["Succeeded", "Failed"]

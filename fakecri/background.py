@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, cast
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
@@ -24,6 +24,7 @@ from fakecri.fake import FakeCRI
 from fakecri.images import ImageStore
 from fakecri.loop_thread import LoopThread, hand_over, pause
 from fakecri.node import FakeNode
+from fakecri.options import OptionFields
 from fakecri.recorder import Call
 from fakecri.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
@@ -194,13 +195,14 @@ def serve(
     control: str | None = None,
     clock: ClockMode = "real",
     script: str | Path | None = None,
-    **options: Any,
+    node: FakeNode | None = None,
+    **options: Unpack[OptionFields],
 ) -> Iterator[ServedFake]:
     """Serve a new fake runtime in a background thread until the block ends.
 
     `listen` and `control` are endpoints (`unix:///...`), by default in a new directory under the
     system's temporary one. `clock` "manual": time stands still until `advance`. `script`: a script
-    file to begin with. `options` go to `FakeCRI` (images, node, registry, write_logs, ...).
+    file to begin with. `node` and `options` go to `FakeCRI` (images, registry, write_logs, ...).
     Raises: EndpointError, ScriptError.
     """
     own_directory = None if listen and control else Path(tempfile.mkdtemp(prefix="fakecri-"))
@@ -214,7 +216,9 @@ def serve(
         thread = LoopThread(loop)
         stack = AsyncExitStack()
         try:
-            yield thread.run(lambda: _start(thread, stack, (listen, control), script, options))
+            node = node or FakeNode(image_root="/")  # clients stat that directory
+            start = partial(_start, thread, stack, (listen, control), script, node, options)
+            yield thread.run(start)
         finally:
             thread.run(stack.aclose)
             thread.stop()
@@ -228,15 +232,15 @@ async def _start(
     stack: AsyncExitStack,
     endpoints: tuple[str, str],
     script: str | Path | None,
-    options: dict[str, Any],
+    node: FakeNode,
+    options: OptionFields,
 ) -> ServedFake:
     """Start fake and servers on the loop; `stack` ends them."""
     listen, control = endpoints
     loaded = None if script is None else load_script(Path(script))
     if loaded is not None and loaded.images is not None:
         options = {"images": loaded.images, **options}
-    options.setdefault("node", FakeNode(image_root="/"))  # clients stat that directory
-    cri = FakeCRI(**options)
+    cri = FakeCRI(node=node, **options)
     if loaded is not None:
         apply_script(loaded, cri)
     manual = thread.loop if isinstance(thread.loop, ManualLoop) else None

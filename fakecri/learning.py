@@ -48,9 +48,10 @@ def _images(calls: Iterable[Exchange]) -> list[str]:
             if call.response.HasField("image") and call.request.image.image not in pulled:
                 there[call.request.image.image] = None
         elif call.method == "CreateContainer" and call.response is not None:
-            for name in (call.request.config.image.user_specified_image,):
-                if name and name not in pulled:
-                    there[name] = None
+            image = call.request.config.image
+            name = image.user_specified_image or image.image
+            if name not in pulled and not name.startswith("sha256:"):
+                there[name] = None
     return list(there)
 
 

@@ -27,6 +27,7 @@ from refkubelet.runtime.image_volumes import VolumeImages
 from refkubelet.runtime.linux_resources import container_resources
 from refkubelet.runtime.mounts import (
     MountError,
+    environment_files,
     etc_hosts_mount,
     termination_log_mount,
     volume_mounts,
@@ -124,7 +125,8 @@ def _facts(start: StartSpec, pod: Pod, options: RuntimeOptions) -> EnvironmentFa
         node_name=options.node_name,
         allocatable=options.allocatable,
     )
-    return EnvironmentFacts(around, start.objects)
+    files = environment_files(start.container, pod, options.root_dir)
+    return EnvironmentFacts(around, start.objects, files)
 
 
 def _mounts(

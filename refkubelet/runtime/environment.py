@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from lightkube.models.core_v1 import EnvFromSource, EnvVar, Service
+from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
 
 from refkubelet.model.objects import Container, Pod, is_static
 from refkubelet.runtime.downward_api import (
@@ -21,6 +21,7 @@ from refkubelet.runtime.downward_api import (
     pod_field,
     resource_field,
 )
+from refkubelet.runtime.env_file import EnvFileError, env_file_value
 from refkubelet.runtime.service_environment import service_environment
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
@@ -40,11 +41,24 @@ class ApiObjects:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvFile:
+    """A file of variables in a volume: where it is on the node, and its text (None: unreadable)."""
+
+    host_path: str
+    text: str | None
+
+
+FileKey = tuple[str, str]  # name of the volume, path inside it
+
+
+@dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
-    """What variables are made of. `objects` None: there is no API server."""
+    """What variables are made of. `objects` None: there is no API server. `files`: those that
+    fileKeyRefs name, as far as their volumes are there."""
 
     around: NodeAndPodFacts = field(default_factory=NodeAndPodFacts)
     objects: ApiObjects | None = None
+    files: Mapping[FileKey, EnvFile] = field(default_factory=dict)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -78,6 +92,13 @@ def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
         elif one is not None and one.secretKeyRef is not None:
             found.append((SECRET, one.secretKeyRef.name or ""))
     return tuple(dict.fromkeys(found))
+
+
+def referenced_files(container: Container) -> tuple[FileKey, ...]:
+    """The files that the container's variables come from, each once."""
+    sources = (variable.valueFrom for variable in container.env or ())
+    keys = (s.fileKeyRef for s in sources if s is not None and s.fileKeyRef is not None)
+    return tuple(dict.fromkeys((key.volumeName, key.path) for key in keys))
 
 
 def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
@@ -136,9 +157,11 @@ def _value(
         secret = source.secretKeyRef
         key = (SECRET, secret.name or "")
         return _key_of(key, secret.key, pod, facts.objects, optional=bool(secret.optional))
+    if source.fileKeyRef is not None:
+        return _value_in_file(source.fileKeyRef, facts.files)
     raise VariableError(
         f"env {variable.name} of container {container.name}: valueFrom names no source that this "
-        "kubelet knows (fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef)"
+        "kubelet knows (fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef)"
     )
 
 
@@ -152,6 +175,28 @@ def _key_of(
         return None
     kind = "ConfigMap" if key[0] == CONFIG_MAP else "Secret"
     raise VariableError(f"couldn't find key {name} in {kind} {_namespace(pod)}/{key[1]}")
+
+
+def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) -> str | None:
+    """An empty value counts as a missing key."""
+    file = files.get((wanted.volumeName, wanted.path))
+    if file is None:
+        raise VariableError(
+            f'cannot find the volume "{wanted.volumeName}" referenced by FileKeyRef'
+        )
+    try:
+        value = env_file_value(file.text, wanted.key) if file.text is not None else None
+    except EnvFileError:
+        value = None
+    if value is None:
+        raise VariableError("couldn't parse env file")  # the contents may be a secret
+    if value:
+        return value
+    if wanted.optional:
+        return None
+    raise VariableError(
+        f'environment variable key "{wanted.key}" not found in file "{file.host_path}"'
+    )
 
 
 def _data(

@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import Volume, VolumeMount
 
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
-from refkubelet.runtime.environment import expand
+from refkubelet.runtime.environment import EnvFile, FileKey, expand, referenced_files
 from refkubelet.runtime.sandbox_config import hostname_and_domain
 from simtime import Ids
 
@@ -84,6 +84,24 @@ def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
         return path
     kinds = "hostPath, emptyDir, image"
     raise MountError(f"volume {volume.name!r} is of no kind that is known: {kinds}")
+
+
+def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
+    """The files that the container's variables come from (LIFE-137); those of volumes that the pod
+    does not have are left out. Raises `MountError`."""
+    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
+    files: dict[FileKey, EnvFile] = {}
+    for name, path in referenced_files(container):
+        if name not in volumes:
+            continue
+        base = _volume_path(volumes[name], pod, root_dir).resolve()
+        file = (base / path.lstrip("/")).resolve()
+        try:
+            text = file.read_text() if file.is_relative_to(base) else None
+        except (OSError, UnicodeDecodeError):
+            text = None
+        files[name, path] = EnvFile(str(file), text)
+    return files
 
 
 def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:

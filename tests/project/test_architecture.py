@@ -70,6 +70,7 @@ PURE = (
     "refkubelet.runtime.backoff",
     "refkubelet.runtime.convert",
     "refkubelet.runtime.downward_api",
+    "refkubelet.runtime.env_file",
     "refkubelet.runtime.environment",
     "refkubelet.runtime.gc_choice",
     "refkubelet.runtime.grace",

@@ -296,3 +296,25 @@ async def ports_of_regular_containers_are_mapped_at_the_sandbox(node: Node) -> N
     mappings = node.calls("RunPodSandbox", pod="web")[0].request.config.port_mappings
     seen = [(m.container_port, m.host_port, m.protocol) for m in mappings]
     expect_equal(node, seen, [(80, 0, 0), (53, 0, 1)], "container port, host port, protocol")
+
+
+@conformance(id="env-file-missing", rules=["LIFE-137", "LIFE-131"], needs=[API])
+async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) -> None:
+    """A variable from a file that is not in the volume: CreateContainerConfigError, also where it
+    is optional."""
+    source = {"volumeName": "shared", "path": "env", "key": "MODE", "optional": True}
+    main = container("main", env=[variable("MODE", fileKeyRef=source)])
+    shared = [{"name": "shared", "emptyDir": {}}]
+    await node.create_pod(pod("web", main, container("other"), volumes=shared))
+    await node.run_until(
+        lambda: (
+            node.api_container("web", "main").get("state", {}).get("waiting", {}).get("message")
+        ),
+        within_s=limits.START_S + limits.NOTICE_S + limits.STATUS_PASS_S,
+        what="main waits with a message",
+    )
+    waiting = node.api_container("web", "main")["state"]["waiting"]
+    seen = (waiting.get("reason"), waiting["message"])
+    wanted = ("CreateContainerConfigError", "couldn't parse env file")
+    expect_equal(node, seen, wanted, "reason and message")
+    expect_equal(node, node.count("CreateContainer", container="main"), 0, "creations of main")

@@ -285,18 +285,18 @@ def complaints(found: Found, gaps: str) -> list[str]:
 
 
 def add_run(results: list[dict[str, Any]], file: Path, kubelet: str, runtime: str) -> None:
-    """Put the run of a JUnit file in the place of the last one of that pair."""
+    """Take the cases of a JUnit file into the record of that pair, each in the place of its last
+    outcome: a run of a few cases says nothing about the others."""
     suite = next(ElementTree.parse(file).getroot().iter("testsuite"))
     cases = {case.attrib["name"]: _outcome(case) for case in suite.iter("testcase")}
-    results[:] = [r for r in results if (r["kubelet"], r["runtime"]) != (kubelet, runtime)]
     date = suite.attrib["timestamp"][:10]
-    run = {
-        "kubelet": kubelet,
-        "runtime": runtime,
-        "date": date,
-        "cases": dict(sorted(cases.items())),
-    }
-    results.append(run)
+    for run in results:
+        if (run["kubelet"], run["runtime"]) == (kubelet, runtime):
+            cases, date = run["cases"] | cases, max(date, run["date"])
+            results.remove(run)
+            break
+    known = dict(sorted(cases.items()))
+    results.append({"kubelet": kubelet, "runtime": runtime, "date": date, "cases": known})
     results.sort(key=lambda r: (r["kubelet"], r["runtime"]))
 
 

@@ -82,7 +82,14 @@ def test_a_failure_outweighs_what_passed_and_a_skip_says_nothing(
     for _ in range(2):
         render.add_run(results, file, "kubelet 1.36.2", "fakecri")
     assert len(results) == 1
+    file.write_text(
+        '<testsuites><testsuite timestamp="2026-11-22T10:00:00">'
+        '<testcase name="c"/></testsuite></testsuites>'
+    )
+    render.add_run(results, file, "kubelet 1.36.2", "fakecri")  # a few cases only
+    assert results[0]["cases"] == {"a": "passed", "b": "failed", "c": "passed"}
+    assert results[0]["date"] == "2026-11-22"
     passed = {"kubelet": "kubelet 1.36.2", "runtime": "containerd", "cases": {"a": "passed"}}
     merged = render._outcomes([*results, passed | {"cases": {"b": "passed"}}], r"^kubelet", ".")
-    assert merged == {"a": "passed", "b": "failed"}
-    assert render._verified(["a", "b", "c"], merged) == "1/2"
+    assert merged == {"a": "passed", "b": "failed", "c": "passed"}
+    assert render._verified(["a", "b", "d"], merged) == "1/2"

@@ -40,6 +40,18 @@ def test_a_plain_init_container_in_an_unknown_state_LIFE_120(policy: str, killed
         assert [c.name for c in actions.init_to_start] == ["i"]
 
 
+@pytest.mark.parametrize(("code", "again"), [(0, False), (3, True), (4, False)])
+def test_a_failed_init_container_follows_its_own_rules_LIFE_124(code: int, again: bool) -> None:
+    rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}]
+    pod = make_pod(
+        "a", init=({"name": "i", "restartPolicy": "Never", "restartPolicyRules": rules},)
+    )
+    actions = compute_pod_actions(pod, status(record(pod, "i", "exited", code)), Probes())
+    assert actions.kill_pod is (code == 4)
+    assert [c.name for c in actions.init_to_start] == (["i"] if again else [])
+    assert [c.name for c in actions.containers_to_start] == (["a"] if code == 0 else [])
+
+
 def test_a_regular_container_in_an_unknown_state_LIFE_114() -> None:
     pod = make_pod("a")
     actions = compute_pod_actions(pod, status(record(pod, "a", "unknown")), Probes())

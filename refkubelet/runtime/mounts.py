@@ -87,12 +87,13 @@ def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
 
 
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
-    """The files that the container's variables come from (LIFE-137); those of volumes that the pod
-    does not have are left out. Raises `MountError`."""
+    """The files that the container's variables come from (LIFE-137); those of volumes that no
+    container of the pod mounts are left out: nobody has set them up. Raises `MountError`."""
     volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
+    mounted = _mounted_volumes(pod)
     files: dict[FileKey, EnvFile] = {}
     for name, path in referenced_files(container):
-        if name not in volumes:
+        if name not in volumes or name not in mounted:
             continue
         base = _volume_path(volumes[name], pod, root_dir).resolve()
         file = (base / path.lstrip("/")).resolve()
@@ -102,6 +103,14 @@ def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[Fi
             text = None
         files[name, path] = EnvFile(str(file), text)
     return files
+
+
+def _mounted_volumes(pod: Pod) -> frozenset[str]:
+    spec = pod.spec
+    if spec is None:
+        return frozenset()
+    everyone = (*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ()))
+    return frozenset(mount.name for c in everyone for mount in c.volumeMounts or ())
 
 
 def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:

@@ -63,12 +63,21 @@ def test_malformed_files_LIFE_137(text: str, why: str) -> None:
 VOLUME = "pods/u-1/volumes/kubernetes.io~empty-dir/shared"
 
 
+MOUNTS = [{"name": "shared", "mountPath": "/shared"}]
+
+
 def config(
-    root: Path, *, volume: str = "shared", path: str = "env", optional: bool | None = None
+    root: Path,
+    *,
+    volume: str = "shared",
+    path: str = "env",
+    optional: bool | None = None,
+    mounts: Any = MOUNTS,
 ) -> Any:
     ref = {"volumeName": volume, "path": path, "key": "K", "optional": optional}
     main = {"name": "main", "env": [{"name": "A", "valueFrom": {"fileKeyRef": ref}}]}
-    pod = make_pod(main, volumes=[{"name": "shared", "emptyDir": {}}])
+    writer = {"name": "writer", "volumeMounts": mounts}
+    pod = make_pod(main, init=(writer,), volumes=[{"name": "shared", "emptyDir": {}}])
     assert pod.spec is not None
     start = StartSpec(pod.spec.containers[0], 0, ImageRecord("id", 1), "id")
     deps = RuntimeDeps(RealClock(), Ids(Rng(1)), Events())
@@ -114,3 +123,9 @@ def test_an_unreadable_file_is_an_error_LIFE_137(tmp_path: Path, optional: bool 
 def test_a_volume_that_is_not_there_is_named_LIFE_137(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match='cannot find the volume "other" referenced by FileKeyR'):
         config(tmp_path, volume="other")
+
+
+def test_a_volume_nobody_mounts_is_not_there_LIFE_137(tmp_path: Path) -> None:
+    write(tmp_path, "K='v'")
+    with pytest.raises(ConfigError, match='cannot find the volume "shared" referenced by FileKeyR'):
+        config(tmp_path, mounts=[])

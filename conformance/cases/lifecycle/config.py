@@ -304,8 +304,9 @@ async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) ->
     is optional."""
     source = {"volumeName": "shared", "path": "env", "key": "MODE", "optional": True}
     main = container("main", env=[variable("MODE", fileKeyRef=source)])
+    other = container("other", volumeMounts=[{"name": "shared", "mountPath": "/shared"}])
     shared = [{"name": "shared", "emptyDir": {}}]
-    await node.create_pod(pod("web", main, container("other"), volumes=shared))
+    await node.create_pod(pod("web", main, other, volumes=shared))
     await node.run_until(
         lambda: (
             node.api_container("web", "main").get("state", {}).get("waiting", {}).get("message")

@@ -12,6 +12,5 @@ class Machine:
     cpus: int = 4
     memory_nodes: int = 1
     hugepage_sizes: tuple[str, ...] = ("1GB", "2MB")
-    pid_max: int = 4_194_304
     cap_sys_resource: bool = True
     """Whether the writer may set pressure triggers with any window (CG-126)."""

@@ -121,8 +121,12 @@ class OpenFile:
         """
         changed = self._changed
         if self.trigger is not None:
-            self._changed = False
+            self.rest()
         return changed
+
+    def rest(self) -> None:
+        """Nothing has happened since."""
+        self._changed = False
 
     async def changed(self) -> None:
         """Wait for the next change; in virtual time, too."""

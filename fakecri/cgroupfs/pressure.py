@@ -95,6 +95,7 @@ def _write(resource: str) -> Callable[[Cgroup, str, OpenFile], None]:
         if not cgroup.hierarchy.machine.cap_sys_resource and window_us % _UNPRIVILEGED_US:
             raise refuse(errno.EINVAL)
         opened.trigger = Trigger(found[1], stall_us, window_us, opened.wake)
+        opened.rest()
         of(cgroup, resource).triggers.append(opened.trigger)
 
     return write

@@ -104,7 +104,7 @@ class RealChild:
     popen: subprocess.Popen[bytes]
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        self.popen.send_signal(number)
+        os.kill(self.pid, number)  # Popen.send_signal reaps
 
     def reap(self) -> int:
         return self.popen.wait(10)
@@ -279,11 +279,16 @@ class RealSide:
 
     def close(self) -> None:
         """No process and no directory of ours is left."""
-        self.empty()
+        self._empty()
         for tree in TREES:
             eventually(self.tree(tree).rmdir)
 
-    def empty(self) -> None:
+    def reset(self) -> None:
+        """Begin anew."""
+        self.close()
+        _make_own(self)
+
+    def _empty(self) -> None:
         """Thaw, kill and reap our processes, remove what is below our directories."""
         for tree, file, thawed in (
             ("freezer", "freezer.state", "THAWED"),

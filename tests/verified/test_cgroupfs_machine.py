@@ -102,7 +102,7 @@ class TwoFileSystems(RuleBasedStateMachine):
         """Groups that had a process in them or below, or a group below them."""
 
     def teardown(self) -> None:
-        self.pair.real.empty()
+        self.pair.real.reset()
         self.pair.fake = fake_side()
 
     # -- both sides ----------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class TwoFileSystems(RuleBasedStateMachine):
         if real == fake:
             return
         for row in row_for(tree, file):
-            if row.once_populated and name and (tree, name) not in self.peopled:
+            if row.once_populated and (tree, name) not in self.peopled:
                 continue
             self.pair.used[row] = self.pair.used.get(row, 0) + 1
             if not row.lines:
@@ -245,6 +245,8 @@ class TwoFileSystems(RuleBasedStateMachine):
             seen[side.name if side is self.pair.fake else "real"] = results
 
         seen: dict[str, list[str]] = {}
+        if tree == "memory":
+            self.people(tree, place)
         if self.pair.fake.tree(tree).joinpath(place, file).is_dir():
             return
         self.both(f"misuse {place}/{file}", tree, misuse)
@@ -335,7 +337,7 @@ class _SecondFake:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.side, name)
 
-    def empty(self) -> None:
+    def reset(self) -> None:
         self.side = fake_side()
 
 

@@ -73,18 +73,23 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
 )
 async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     """What was ready before the kubelet started is ready until its probe says otherwise."""
-    main = container("main", probes={"readiness": ExecProbe(period_s=5)})
+    period_s = 12
+    main = container("main", probes={"readiness": ExecProbe(period_s=period_s)})
     await node.create_pod(pod("web", main))
     await node.run_until(
-        lambda: node.api_container("web", "main").get("ready") is True, within_s=limits.START_S + 6
+        lambda: node.api_container("web", "main").get("ready") is True,
+        within_s=period_s + limits.START_S,
     )
     await node.run_for(OLD_S)
     await node.stop_kubelet()
     before = len(node.statuses("web"))
     await node.start_kubelet()
     began = node.now_s
+    await node.run_for(2)
+    await node.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # one more sync
     await node.run_until(
-        lambda: runs_of(node, "/tmp/readiness", since_s=began), within_s=5 + limits.START_S
+        lambda: runs_of(node, "/tmp/readiness", since_s=began),
+        within_s=period_s + limits.START_S,
     )
     await node.run_for(2)
     ready = [

@@ -1,6 +1,7 @@
 """Whether an image is looked for and pulled: policies, names, answers of the runtime."""
 
 from conformance.cases.images.seen import (
+    PULLED_S,
     error_of,
     expect_about,
     image_calls,
@@ -25,7 +26,7 @@ NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 async def a_present_image_is_not_pulled(node: Node) -> None:
     """With IfNotPresent an image that is there is used, and an event says so."""
     await node.create_pod(pod("web"))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, node.count("PullImage"), 0, "pulls")
     text = f'Container image "{IMAGE}" already present on machine and can be accessed by the pod'
     expect_about(node, await wait_event(node, "web", "Pulled", text), "Normal")
@@ -56,7 +57,7 @@ async def always_pulls_at_every_start(node: Node) -> None:
     await node.apply_static(pod("web", container("main", work, image=image, imagePullPolicy="Always")))  # fmt: skip  # noqa: E501
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,
-        within_s=limits.START_S + limits.SYNC_ERROR_S,
+        within_s=PULLED_S + limits.SYNC_ERROR_S,
         what="a second start",
     )
     expect_equal(node, image_calls(node, image)[0], "PullImage", "first call about the image")
@@ -83,7 +84,7 @@ async def never_does_not_pull(node: Node) -> None:
 async def never_uses_what_is_there(node: Node) -> None:
     """With Never a present image is used."""
     await node.apply_static(pod("web", container("main", imagePullPolicy="Never")))
-    await node.wait_running("web")
+    await wait_running(node, "web")
     expect_equal(node, node.count("PullImage"), 0, "pulls")
 
 
@@ -117,7 +118,7 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
     expect_equal(node, message, wanted, "message")
     asked = [c for c in node.calls() if c.method in ("ImageStatus", "PullImage")]
     expect_equal(node, [c for c in asked if c.request.image.image == image], [], "calls about it")
-    await node.wait_running("web", "fine")
+    await wait_running(node, "web", "fine")
 
 
 @conformance(id="image-inspect-error", rules=["BACK-203"], needs=[API, STATUS, FAULTS])
@@ -133,7 +134,7 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
         expect_equal(node, node.count("PullImage"), 0, "pulls")
     await node.run_until(
         lambda: node.running("web"),
-        within_s=limits.SYNC_ERROR_S + limits.START_S,
+        within_s=limits.SYNC_ERROR_S + PULLED_S,
         what="the container runs after the next try",
     )
 
@@ -144,7 +145,7 @@ async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
         await node.apply_static(pod("web", container("main", image=MISSING_IMAGE)))
         await node.run_until(
             lambda: waiting(node, "web").get("reason") not in (None, "ContainerCreating"),
-            within_s=limits.START_S,
+            within_s=PULLED_S,
             what="the container waits for its image",
         )
         expect(node, pulls(node, MISSING_IMAGE), "a pull", "none")

@@ -4,6 +4,7 @@ import re
 
 from conformance.cases.images.seen import (
     PULL_RETRY_S,
+    PULLED_S,
     error_of,
     expect_about,
     pulls,
@@ -11,7 +12,6 @@ from conformance.cases.images.seen import (
     wait_running,
     wait_waiting,
 )
-from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.limits import Span
 from conformance.harness.manifests import container, pod
@@ -75,7 +75,7 @@ async def an_outage_is_waited_out(node: Node) -> None:
     image = f"{registry.open_host}/app:1"
     await registry.stop()
     await node.create_pod(pod("web", container("main", image=image)))
-    await node.run_until(lambda: pulls(node, image), within_s=limits.START_S, what="a pull")
+    await node.run_until(lambda: pulls(node, image), within_s=PULLED_S, what="a pull")
     text = await wait_waiting(node, "web", "ImagePullBackOff")
     error = error_of(pulls(node, image)[0])
     back_off = f'Back-off pulling image "{image}"'
@@ -121,7 +121,7 @@ async def a_container_without_image_holds_no_other_up(node: Node) -> None:
     registry = await node.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image), container("fine")))
-    await node.wait_running("web", "fine")
+    await wait_running(node, "web", "fine")
     await wait_waiting(node, "web", "ErrImagePull")
     expect(node, node.running("web", "fine"), "fine still runs", node.container("web", "fine"))
     expect_equal(node, node.phase("web"), "Pending", "phase")
@@ -138,7 +138,7 @@ async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
     await wait_waiting(node, "web", "ImagePullBackOff", "other")
     await node.apply_static(pod("next", container("main", image=image)))
     await node.run_until(
-        lambda: pulls(node, image, "next"), within_s=limits.START_S, what="a pull of the other pod"
+        lambda: pulls(node, image, "next"), within_s=PULLED_S, what="a pull of the other pod"
     )
     first = node.time_s(pulls(node, image, "web")[0])
     soon = [c for c in pulls(node, image, "web") if node.time_s(c) < first + 10]

@@ -16,10 +16,12 @@ def waiting(node: Node, pod: str, container: str = "main") -> dict[str, str]:
     return dict(node.container(pod, container).get("state", {}).get("waiting") or {})
 
 
-async def wait_running(node: Node, pod: str) -> None:
-    """Run until the container `main` of the pod runs, whose image has to be pulled."""
+async def wait_running(node: Node, pod: str, container: str = "main") -> None:
+    """Run until the container runs, whose image may have to be pulled."""
     await node.run_until(
-        lambda: node.running(pod), within_s=PULLED_S, what=f"container main of pod {pod} runs"
+        lambda: node.running(pod, container),
+        within_s=PULLED_S,
+        what=f"container {container} of pod {pod} runs",
     )
 
 

@@ -4,7 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.cases.images.seen import PULL_RETRY_S, PULLED_S, pulls, wait_event
+from conformance.cases.images.seen import (
+    PULL_RETRY_S,
+    PULLED_S,
+    pulls,
+    wait_event,
+)
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node

@@ -62,7 +62,7 @@ async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None
     registry = await node.registry()
     image = f"{registry.open_host}/data:1"
     await node.create_pod(with_volume(image, container("fine")))
-    await node.wait_running("web", "fine")
+    await wait_running(node, "web", "fine")
     message = await wait_waiting(node, "web", "ErrImagePull")
     expect_equal(node, message, error_of(pulls(node, image)[0]), "message")
     expect_about(node, await wait_event(node, "web", "Failed", "Error: ErrImagePull"), "Warning")

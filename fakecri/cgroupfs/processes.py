@@ -235,9 +235,10 @@ class ProcessTable:
             del old.members[task.tid]
             task.at[target.hierarchy.mount] = target
             target.members[task.tid] = task
-            old.count(tasks=-1, live=-1)
+            # As the kernel does it: for a moment groups above both have one more.
             target.count(tasks=1, live=1)
             _note_peaks(target)
+            old.count(tasks=-1, live=-1)
         if moving:
             self.deliver_pending()
 

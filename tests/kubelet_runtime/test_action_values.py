@@ -59,6 +59,24 @@ def test_a_regular_container_in_an_unknown_state_LIFE_114() -> None:
     assert [c.name for c in actions.containers_to_start] == ["a"]
 
 
+def test_every_unknown_container_is_killed_LIFE_114() -> None:
+    pod = make_pod("a", "b")
+    state = status(record(pod, "a", "unknown"), record(pod, "b", "unknown"))
+    actions = compute_pod_actions(pod, state, Probes())
+    assert [kill.container_id for kill in actions.kills] == ["a-0", "b-0"]
+    assert [c.name for c in actions.containers_to_start] == ["a", "b"]
+
+
+def test_a_rule_without_codes_matches_nothing_LIFE_124() -> None:
+    codes = {"operator": "In", "values": [3]}
+    rules = [{"action": "Restart"}, {"action": "Restart", "exitCodes": codes}]
+    pod = make_pod({"name": "a", "restartPolicy": "Never", "restartPolicyRules": rules}, "b")
+    for code, again in ((3, ["a"]), (4, [])):
+        state = status(record(pod, "a", "exited", code), record(pod, "b"))
+        actions = compute_pod_actions(pod, state, Probes())
+        assert [c.name for c in actions.containers_to_start] == again
+
+
 @pytest.mark.parametrize("kind", ["liveness", "startup"])
 @pytest.mark.parametrize("state", ["running"])
 def test_a_failed_sidecar_is_killed_with_its_own_words_PROBE_035(kind: str, state: str) -> None:

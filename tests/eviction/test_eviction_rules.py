@@ -521,7 +521,9 @@ TOLERATES = [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
         (make_pod(priority=2_000_000_000), ("DiskPressure",), True),
     ],
 )
-def test_admission_under_pressure_EVIC_110_LIFE_221(pod: Pod, conditions: Any, admitted: bool) -> None:
+def test_admission_under_pressure_EVIC_110_LIFE_221(
+    pod: Pod, conditions: Any, admitted: bool
+) -> None:
     assert (admit_under_pressure(pod, conditions) is None) is admitted
 
 

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 from runtime_doubles import Probes, make_pod, record, sandbox, status
 
+from refkubelet.model.objects import decode_pod
 from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.actions import compute_pod_actions
+from refkubelet.runtime.actions import compute_pod_actions, sandbox_decision
 from refkubelet.runtime.backoff import restart_key
 from refkubelet.runtime.grace import container_grace_s, rest_after, stop_timeout_s
-from refkubelet.runtime.pod_actions import ContainerKill, KillReason, PodActions
+from refkubelet.runtime.pod_actions import (
+    ContainerKill,
+    KillReason,
+    PodActions,
+    SandboxDecision,
+)
+from refkubelet.runtime.records import NetworkMode
 
 SIDE = {"name": "s", "restartPolicy": "Always"}
 UNKNOWN_INIT = 'Init container is in "unknown" state, try killing it before restart'
@@ -146,6 +153,48 @@ def test_a_lost_sandbox_tells_its_id_and_the_next_attempt_LIFE_101() -> None:
         sandbox_changed_event=True,
         containers_to_start=tuple(_containers(pod)),
     )
+
+
+NODE = NetworkMode.NODE
+
+
+@pytest.mark.parametrize(
+    ("boxes", "host_network", "wanted"),
+    [
+        ((), False, SandboxDecision(create=True, attempt=0)),
+        ((sandbox(2),), False, SandboxDecision(False, 2, "s2")),
+        ((sandbox(2, network_mode=NODE),), True, SandboxDecision(False, 2, "s2")),
+        ((sandbox(2, network_mode=NODE, ips=()),), True, SandboxDecision(False, 2, "s2")),
+        ((sandbox(2, network_mode=NODE),), False, SandboxDecision(True, 3)),
+        ((sandbox(2),), True, SandboxDecision(True, 3)),
+        ((sandbox(2, ips=()),), False, SandboxDecision(True, 3, "s2", changed_event=True)),
+        ((sandbox(2, ready=False),), False, SandboxDecision(True, 3, "s2", changed_event=True)),
+        ((sandbox(1), sandbox(4)), False, SandboxDecision(True, 5, "s4", changed_event=True)),
+        ((sandbox(4), sandbox(1, ready=False)), False, SandboxDecision(False, 4, "s4")),
+    ],
+)
+def test_whether_a_sandbox_is_kept_LIFE_100_to_104(
+    boxes: tuple[Any, ...], host_network: bool, wanted: SandboxDecision
+) -> None:
+    """LIFE-100..104."""
+    pod = make_pod("a", hostNetwork=host_network)
+    found = sandbox_decision(pod.spec, boxes)
+    assert found == wanted
+    assert found.create is wanted.create
+
+
+def test_a_debug_container_starts_beside_an_unfinished_init_container_LIFE_112() -> None:
+    pod = make_pod("a", init=({"name": "i"},), ephemeralContainers=[{"name": "debug"}])
+    actions = compute_pod_actions(pod, status(record(pod, "i")), Probes())
+    assert [c.name for c in actions.ephemeral_to_start] == ["debug"]
+    ready = status(record(pod, "i", "exited"), record(pod, "a"))
+    actions = compute_pod_actions(pod, ready, Probes())
+    assert [c.name for c in actions.ephemeral_to_start] == ["debug"]
+
+
+def test_a_pod_without_spec_is_a_bug() -> None:
+    with pytest.raises(ValueError, match=r"^a pod without spec has no actions$"):
+        compute_pod_actions(decode_pod({"metadata": {"name": "x"}}), status(), Probes())
 
 
 def _containers(pod: Any) -> list[Any]:

@@ -35,3 +35,4 @@ def test_survivors_and_mutants_without_tests_are_not_killed(mutants: ModuleType)
         "pkg.b": 0.0,
     }
     assert list(mutants.lines(counted))[-1].endswith("50.0%")
+    assert mutants.unfinished(TOLD) == {"pkg.b"}

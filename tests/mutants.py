@@ -60,7 +60,7 @@ def lines(verdicts: Verdicts) -> Iterable[str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Exit code 0: at least 90 % of the mutants of every module that was tried whole were killed."""
+    """Exit code 0: at least 90 % were killed in every module that was tried whole."""
     done = subprocess.run(["mutmut", "run", *names], check=False)
     if done.returncode:
         return done.returncode

@@ -281,7 +281,8 @@ class RealSide:
         """No process and no directory of ours is left."""
         self._empty()
         for tree in TREES:
-            eventually(self.tree(tree).rmdir)
+            if self.tree(tree).exists():
+                eventually(self.tree(tree).rmdir)
 
     def reset(self) -> None:
         """Begin anew."""

@@ -83,11 +83,16 @@ class Pair:
         self.operations = 0
         self.used: dict[Row, int] = {}
         self.outcomes: Counter[str] = Counter()
+        self.first = ""
 
     def same(self, what: str, real: Any, fake: Any) -> None:
         if real != fake:
             steps = "\n".join(f"  {line}" for line in self.history[-30:])
             raise AssertionError(f"{what}\n  real: {real!r}\n  fake: {fake!r}\nsteps:\n{steps}")
+
+    def fails(self, text: str) -> None:
+        """Keep the first failure: repeating it may go another way."""
+        self.first = self.first or text
 
 
 class TwoFileSystems(RuleBasedStateMachine):
@@ -114,8 +119,13 @@ class TwoFileSystems(RuleBasedStateMachine):
         self.start()
 
     def teardown(self) -> None:
-        self.pair.real.reset()
-        self.pair.fake = fake_side()
+        try:
+            self.pair.real.reset()
+        except Exception as error:
+            self.pair.fails(f"cleaning up: {error!r}")
+            raise
+        finally:
+            self.pair.fake = fake_side()
 
     # -- both sides ----------------------------------------------------------------------------
 
@@ -131,7 +141,11 @@ class TwoFileSystems(RuleBasedStateMachine):
         return real
 
     def compare(self, tree: str) -> None:
-        eventually(lambda: self._compare(tree), patience_s=2)
+        try:
+            eventually(lambda: self._compare(tree), patience_s=2)
+        except (AssertionError, OSError) as error:
+            self.pair.fails(str(error))
+            raise
 
     def _compare(self, tree: str) -> None:
         for name in ["", *self.groups(tree)]:
@@ -215,15 +229,14 @@ class TwoFileSystems(RuleBasedStateMachine):
     def rename(self, second: bool, place: str, to: str, number: int) -> None:
         tree = self.focus[second]
         place = self.one_of(tree, number, place)
-        done = self.both(
+        for was_in, name in sorted(self.peopled):
+            if was_in == tree and (name == place or name.startswith(f"{place}/")):
+                self.people(tree, to + name[len(place) :])
+        self.both(
             f"rename {place} {to}",
             tree,
             lambda s: (s.tree(tree) / place).rename(s.tree(tree) / to),
         )
-        if done == "ok":
-            for was_in, name in sorted(self.peopled):
-                if was_in == tree and (name == place or name.startswith(f"{place}/")):
-                    self.peopled.add((tree, to + name[len(place) :]))
 
     @rule(second=seconds, place=places, number=st.integers(0, 200), text=texts, often=st.booleans())
     def write_something(
@@ -377,6 +390,8 @@ def test_the_fake_does_what_the_kernel_does() -> None:
     pair = Pair(real, fake_side())
     try:
         _run(pair, operations, seed_value)
+    except Exception as error:
+        raise AssertionError(pair.first or str(error)) from error
     finally:
         real.close()
     print(

@@ -31,7 +31,7 @@ TREES: Final = (*V1, "unified")
 SWITCH: Final = "REFKUBELET_CGROUPS"
 CAP_SYS_RESOURCE: Final = 24
 NO_SUCH_PID: Final = 99_999_999
-_PATIENCE_S: Final = 3.0
+_PATIENCE_S: Final = 10.0
 _NUMBERS: Final = itertools.count()
 _HOG: Final = """
 import sys

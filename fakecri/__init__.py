@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fakecri.background import ServedFake, serve
-    from fakecri.behavior import Behavior, ExecContext, Reply
+    from fakecri.core.images import RegistryImage, any_image, registry_of
     from fakecri.errors import CriError
     from fakecri.fake import FakeCRI
-    from fakecri.images import RegistryImage, any_image, registry_of
     from fakecri.node import FakeNode, Filesystem
     from fakecri.options import Options
-    from fakecri.target import CriTarget
-    from fakecri.words import (
+    from fakecri.rules.behavior import Behavior, ExecContext, Reply
+    from fakecri.rules.words import (
         exits,
         ignores,
         oom_kills_child,
@@ -39,36 +38,37 @@ if TYPE_CHECKING:
         uses,
         writes_termination_message,
     )
+    from fakecri.target import CriTarget
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
-    "Behavior": "behavior",
+    "Behavior": "rules.behavior",
     "CriError": "errors",
     "CriTarget": "target",
-    "ExecContext": "behavior",
+    "ExecContext": "rules.behavior",
     "FakeCRI": "fake",
     "FakeNode": "node",
     "Filesystem": "node",
     "Options": "options",
-    "RegistryImage": "images",
-    "Reply": "behavior",
+    "RegistryImage": "core.images",
+    "Reply": "rules.behavior",
     "ServedFake": "background",
-    "any_image": "images",
-    "exits": "words",
-    "ignores": "words",
-    "oom_kills_child": "words",
-    "prints": "words",
-    "ready_after": "words",
-    "registry_of": "images",
-    "replies": "words",
-    "runs": "words",
+    "any_image": "core.images",
+    "exits": "rules.words",
+    "ignores": "rules.words",
+    "oom_kills_child": "rules.words",
+    "prints": "rules.words",
+    "ready_after": "rules.words",
+    "registry_of": "core.images",
+    "replies": "rules.words",
+    "runs": "rules.words",
     "serve": "background",
-    "serves": "words",
-    "start_fails": "words",
-    "start_hangs": "words",
-    "stops": "words",
-    "uses": "words",
-    "writes_termination_message": "words",
+    "serves": "rules.words",
+    "start_fails": "rules.words",
+    "start_hangs": "rules.words",
+    "stops": "rules.words",
+    "uses": "rules.words",
+    "writes_termination_message": "rules.words",
 }
 
 __all__ = [

@@ -19,14 +19,14 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unp
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
+from fakecri.core.images import ImageStore
 from fakecri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
-from fakecri.images import ImageStore
 from fakecri.loop_thread import LoopThread, hand_over, pause
 from fakecri.node import FakeNode
 from fakecri.options import OptionFields
-from fakecri.recorder import Call
-from fakecri.script import apply_script, load_script
+from fakecri.recording.recorder import Call
+from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
 from fakecri.streaming.programs import Programs
 from simtime import ManualLoop

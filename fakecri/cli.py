@@ -140,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
 def _learn(path: Path) -> int:
     import yaml
 
-    from fakecri.learning import learned_script
-    from fakecri.recorded import RecordError, read_record
+    from fakecri.recording.learning import learned_script
+    from fakecri.recording.recorded import RecordError, read_record
 
     try:
         script = learned_script(read_record(path))
@@ -163,7 +163,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
     from fakecri.node import FakeNode
     from fakecri.options import DEFAULT_IMAGES
-    from fakecri.script import apply_script, load_script
+    from fakecri.scripts.script import apply_script, load_script
 
     if not arguments.image_root.is_dir():
         raise CommandError(f"--image-root {arguments.image_root}: no such directory")
@@ -190,9 +190,9 @@ async def _serve(arguments: argparse.Namespace) -> None:
 async def _proxy(arguments: argparse.Namespace) -> None:
     from fakecri.endpoint import EndpointError
     from fakecri.proxy import RecordingProxy
-    from fakecri.script import apply_script, load_script
+    from fakecri.scripts.script import apply_script, load_script
+    from fakecri.scripts.yaml_reader import ScriptError
     from fakecri.server import GrpcUpstream
-    from fakecri.yaml_reader import ScriptError
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:
@@ -224,9 +224,9 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     """Serve until SIGINT or SIGTERM; the sockets are removed at the end."""
     import asyncio
 
-    from fakecri.call_log import CallLog
     from fakecri.control.api import serve_control
     from fakecri.endpoint import EndpointError, require_two_sockets
+    from fakecri.recording.call_log import CallLog
     from fakecri.server import serve
     from simtime import ManualLoop
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri import running
+from fakecri.core import running
+from fakecri.core.objects import Container, State
+from fakecri.core.runtime import Core, News
 from fakecri.errors import CriError
 from fakecri.files import HostFiles
-from fakecri.objects import Container, State
-from fakecri.runtime import Core, News
 from simtime import Clock
 
 

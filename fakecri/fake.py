@@ -18,33 +18,34 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri import copies, image_calls, list_streams, runtime_calls, stats_calls
-from fakecri.annotations import annotated
-from fakecri.behavior import Behavior, StartFails
-from fakecri.behavior_rule import BehaviorRule
-from fakecri.checkpoint import checkpoint
+from fakecri.calls import image_calls, list_streams, runtime_calls, stats_calls
+from fakecri.calls.checkpoint import checkpoint
+from fakecri.calls.events import EventStreams
+from fakecri.calls.exec_sync import ExecSync
+from fakecri.calls.slow_calls import SlowCalls
 from fakecri.clockwork import Clockwork
-from fakecri.events import EventStreams
-from fakecri.exec_sync import ExecSync
-from fakecri.faults import Rule, RuleBook
+from fakecri.core import copies
+from fakecri.core.images import ImageStore
+from fakecri.core.names import name_of_create
+from fakecri.core.objects import Container
+from fakecri.core.plan import Plan, plan_for
+from fakecri.core.runtime import Core, Identity
 from fakecri.files import HostFiles
-from fakecri.halfway import HALVES
-from fakecri.images import ImageStore
 from fakecri.instrument import require_method
-from fakecri.listening import Listening, is_loopback
 from fakecri.loop_clock import LoopClock
-from fakecri.main_programs import MainPrograms, Tap
-from fakecri.matching import Match, Subject
-from fakecri.names import name_of_create
 from fakecri.node import FakeNode
-from fakecri.objects import Container
-from fakecri.on_base import Programmable
 from fakecri.options import OptionFields, Options
-from fakecri.plan import Plan, plan_for
-from fakecri.ports import Ports
-from fakecri.runtime import Core, Identity
+from fakecri.programs.listening import Listening, is_loopback
+from fakecri.programs.main_programs import MainPrograms, Tap
+from fakecri.programs.ports import Ports
+from fakecri.rules.behavior import Behavior, StartFails
+from fakecri.rules.behavior_rule import BehaviorRule
+from fakecri.rules.faults import Rule, RuleBook
+from fakecri.rules.halfway import HALVES
+from fakecri.rules.matching import Match, Subject
+from fakecri.rules.on_base import Programmable
+from fakecri.scripts.annotations import annotated
 from fakecri.services import METHODS
-from fakecri.slow_calls import SlowCalls
 from fakecri.streaming.shell import PROGRAMS
 from fakecri.world import FakeWorld, subject_of
 from simtime import Clock, Ids, Rng

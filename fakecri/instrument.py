@@ -15,12 +15,12 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.errors import deadline_exceeded
-from fakecri.faults import Condition, FaultRules, Rule, RuleBook
-from fakecri.matching import Match
-from fakecri.on import On
-from fakecri.on_base import Programmable
-from fakecri.recorder import Call, Recorder
-from fakecri.stream_faults import OpenStream, StreamEnded, StreamFaults
+from fakecri.recording.recorder import Call, Recorder
+from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
+from fakecri.rules.matching import Match
+from fakecri.rules.on import On
+from fakecri.rules.on_base import Programmable
+from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
 from simtime import Clock
 
 

@@ -14,11 +14,11 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Final
 
-from fakecri.faults import Rule
-from fakecri.images import ImageStore
-from fakecri.objects import Container, Sandbox
-from fakecri.on import On
-from fakecri.recorder import Call
+from fakecri.core.images import ImageStore
+from fakecri.core.objects import Container, Sandbox
+from fakecri.recording.recorder import Call
+from fakecri.rules.faults import Rule
+from fakecri.rules.on import On
 from fakecri.streaming.programs import Programs
 
 _STOP_S: Final = 10.0

@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from fakecri.background import ServedFake
     from fakecri.fake import FakeCRI
-    from fakecri.faults import Rule
+    from fakecri.rules.faults import Rule
 
 try:
     from pytest_asyncio import fixture as async_fixture

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 
 import grpc
 
-from fakecri import copies, running
-from fakecri.behavior import MAX_EXIT_CODE
+from fakecri.calls.events import EventStreams
 from fakecri.clockwork import Clockwork
-from fakecri.containers import drop_container
+from fakecri.core import copies, running
+from fakecri.core.containers import drop_container
+from fakecri.core.objects import Container, Sandbox, State
+from fakecri.core.runtime import LOST, SIGKILLED, Core
+from fakecri.core.sandboxes import lose_sandbox, stop_sandbox
 from fakecri.errors import CriError
-from fakecri.events import EventStreams
 from fakecri.instrument import Instrumented
-from fakecri.matching import Match, Subject
 from fakecri.node import FakeNode
-from fakecri.objects import Container, Sandbox, State
-from fakecri.runtime import LOST, SIGKILLED, Core
-from fakecri.sandboxes import lose_sandbox, stop_sandbox
+from fakecri.rules.behavior import MAX_EXIT_CODE
+from fakecri.rules.matching import Match, Subject
 from simtime import Clock
 
 

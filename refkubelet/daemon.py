@@ -34,7 +34,7 @@ from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.node_credentials import LoginDirs
+from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
 from refkubelet.usage import UsageError

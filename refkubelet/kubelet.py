@@ -56,10 +56,10 @@ from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
-from refkubelet.runtime.image_gc import ImageGC
+from refkubelet.runtime.images.gc import ImageGC
+from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
 from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.node_credentials import LoginDirs
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pod_events import PodEventReader
 from refkubelet.runtime_state import RuntimeState

@@ -15,13 +15,13 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.manager import EvictionConfig
 from refkubelet.failures import Complaints
-from refkubelet.runtime.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.dns import read_resolv_conf
+from refkubelet.runtime.config.dns import read_resolv_conf
+from refkubelet.runtime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.gc import ContainerGC
-from refkubelet.runtime.image_choice import ImageGcPolicy
-from refkubelet.runtime.image_records import VerificationPolicy
-from refkubelet.runtime.node_credentials import LoginDirs, docker_config_files
+from refkubelet.runtime.images.choice import ImageGcPolicy
+from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
+from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
 from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState

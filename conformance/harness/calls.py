@@ -8,8 +8,8 @@ from typing import Any
 
 
 class CallIndex:
-    """Follows a `fakecri.recorder.Recorder`; a call is never forgotten, even when the recorder
-    drops it. Names match exactly: patterns are for fault rules."""
+    """Follows a recorder (`fakecri.recording.recorder`); a call is never forgotten, even when the
+    recorder drops it. Names match exactly: patterns are for fault rules."""
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder

@@ -11,7 +11,7 @@ import os
 from typing import Final
 from urllib.parse import urlsplit
 
-from fakecri.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
+from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
 from refkubelet.model.duration import format_duration
 from refkubelet.network import (
     NO_HEADERS_IN_TIME,

@@ -12,7 +12,7 @@ import json
 from typing import Any, Final, Protocol
 
 from fakecri import RegistryImage
-from fakecri.images import connection_refused, not_found
+from fakecri.core.images import connection_refused, not_found
 
 USER: Final = "kubelet"
 PASSWORD: Final = "let-me-in"
@@ -74,7 +74,7 @@ def docker_config(*hosts: str, user: str = USER, password: str = PASSWORD) -> st
 
 
 class FakeRegistry:
-    """A `fakecri.images.Registry` with the faults of `Registry`."""
+    """A `fakecri.core.images.Registry` with the faults of `Registry`."""
 
     def __init__(self) -> None:
         self.open_host = OPEN_HOST

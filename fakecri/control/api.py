@@ -20,10 +20,10 @@ from fakecri.control.bodies import read_actions, read_assertion, read_node, read
 from fakecri.control.http import HttpError, Request, Response, serve_http
 from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
-from fakecri.faults import Rule
-from fakecri.objects import Container, Sandbox
-from fakecri.script import apply_script, read_script
-from fakecri.yaml_reader import ScriptError, Value, parse_yaml
+from fakecri.core.objects import Container, Sandbox
+from fakecri.rules.faults import Rule
+from fakecri.scripts.script import apply_script, read_script
+from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml
 from simtime import ManualLoop, format_rfc3339
 
 if TYPE_CHECKING:

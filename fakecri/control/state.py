@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fakecri.faults import Rule
-from fakecri.objects import Container, Sandbox
-from fakecri.recorder import Call
+from fakecri.core.objects import Container, Sandbox
+from fakecri.recording.recorder import Call
+from fakecri.rules.faults import Rule
 from simtime import format_rfc3339
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from fakecri.objects import Container
+from fakecri.core.objects import Container
 from fakecri.streaming.pipes import Discard, Output, Terminal, ended
 
 NOT_FOUND: Final = 127

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.core.objects import Container, State
+from fakecri.core.plan import next_reply
+from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
-from fakecri.matching import Subject
-from fakecri.objects import Container, State
-from fakecri.plan import next_reply
-from fakecri.runtime import SIGKILLED, Core
+from fakecri.rules.matching import Subject
 from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
 from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
 from fakecri.streaming.programs import Programs
@@ -29,7 +29,7 @@ from fakecri.streaming.status import Outcome
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fakecri.main_programs import Tap
+    from fakecri.programs.main_programs import Tap
 
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from fakecri.errors import CriError
-from fakecri.matching import Subject
+from fakecri.rules.matching import Subject
 from fakecri.streaming.execution import PIECE_BYTES, Runtime, stop
 from fakecri.streaming.programs import Programs, Target, address, run_handler
 

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from fakecri.faults import Rule, RuleBook
-from fakecri.matching import Match, Subject
+from fakecri.rules.faults import Rule, RuleBook
+from fakecri.rules.matching import Match, Subject
 from fakecri.streaming.commands import Program
 from fakecri.streaming.shell import PROGRAMS
 

@@ -14,7 +14,7 @@ from typing import Final
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.duration import format_duration
 from refkubelet.model.quantity import QuantityError, parse_nano
-from refkubelet.runtime.image_records import (
+from refkubelet.runtime.images.records import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
     POLICIES,

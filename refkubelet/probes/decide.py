@@ -16,8 +16,8 @@ from typing import Final
 
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe, is_sidecar
 from refkubelet.probes.results import ProbeResult, ProbeType
-from refkubelet.runtime.reset_actions import RESTART_ALL
-from refkubelet.runtime.restart_policy import container_should_restart, matching_action
+from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
+from refkubelet.runtime.decisions.restart_policy import container_should_restart, matching_action
 from refkubelet.status.conditions import is_true
 from refkubelet.status.container_statuses import bare_id
 from refkubelet.status.phase import is_terminal

@@ -25,7 +25,7 @@ from refkubelet.probes.http import http_get, http_request
 from refkubelet.probes.ports import PortError, resolve_port
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.environment import expand
+from refkubelet.runtime.config.environment import expand
 from refkubelet.runtime.records import ExecResult
 
 TRIES: Final = 3  # PROBE-060

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.runtime.decisions.resize_actions import GivenResources, wanted_resources
 from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
-from refkubelet.runtime.resize_actions import GivenResources, wanted_resources
 
 
 class ActuatedResources:

@@ -21,14 +21,14 @@ from refkubelet.model.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
 from refkubelet.runtime import reasons
-from refkubelet.runtime.backoff import BackoffTable, restart_key
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
+from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.runtime.config.downward_api import VariableError
 from refkubelet.runtime.container_events import ContainerEvents
-from refkubelet.runtime.downward_api import VariableError
+from refkubelet.runtime.decisions.backoff import BackoffTable, restart_key
 from refkubelet.runtime.hooks import HookError, HookRunner
-from refkubelet.runtime.image_volumes import VolumeImages, failures_of
-from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest
+from refkubelet.runtime.images.manager import ImageError, ImageManager, ImageRequest
+from refkubelet.runtime.images.volumes import VolumeImages, failures_of
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime.labels import (
+from refkubelet.runtime.config.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
     POD_NAME,

@@ -17,13 +17,13 @@ from typing import Final, Protocol
 from refkubelet.failures import log_failure
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.gc_choice import (
+from refkubelet.runtime.decisions.gc_choice import (
     MayGo,
     dead_to_delete,
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.runtime.grace import stop_timeout_s
+from refkubelet.runtime.decisions.grace import stop_timeout_s
 from refkubelet.runtime.kill import noted_grace_s
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePodStatus

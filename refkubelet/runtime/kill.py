@@ -14,19 +14,19 @@ from dataclasses import dataclass
 
 from refkubelet.model.objects import Container, Pod, is_sidecar
 from refkubelet.runtime import reasons
-from refkubelet.runtime.actions import ephemeral_containers
 from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.config.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.runtime.container_events import ContainerEvents
-from refkubelet.runtime.grace import (
+from refkubelet.runtime.decisions.actions import ephemeral_containers
+from refkubelet.runtime.decisions.grace import (
     MINIMUM_GRACE_S,
     container_grace_s,
     rest_after,
     stop_timeout_s,
 )
+from refkubelet.runtime.decisions.pod_actions import KillReason
 from refkubelet.runtime.hooks import HookError, HookRunner
-from refkubelet.runtime.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.runtime.options import RuntimeDeps
-from refkubelet.runtime.pod_actions import KillReason
 from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.runtime.results import SyncAction, SyncError
 

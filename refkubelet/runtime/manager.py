@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from refkubelet.model.objects import Pod
-from refkubelet.runtime.actions import ProbeView, compute_pod_actions
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import ContainerStarter
+from refkubelet.runtime.decisions.actions import ProbeView, compute_pod_actions
+from refkubelet.runtime.images.pull_secrets import PullSecrets
 from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.pods import PodReader
-from refkubelet.runtime.pull_secrets import PullSecrets
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
     ContainerUsage,

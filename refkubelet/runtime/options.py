@@ -13,10 +13,10 @@ from typing import Protocol
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Container, Pod
 from refkubelet.network import Network
-from refkubelet.runtime.backoff import MAX_DELAY_S, BackoffLimits
-from refkubelet.runtime.environment import ApiObjects
-from refkubelet.runtime.image_records import VerificationPolicy
-from refkubelet.runtime.pull_secrets import SecretReader
+from refkubelet.runtime.config.environment import ApiObjects
+from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
+from refkubelet.runtime.images.pull_secrets import SecretReader
+from refkubelet.runtime.images.records import VerificationPolicy
 from simtime import Clock, Ids
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.labels import POD_NAME, POD_NAMESPACE, POD_UID
+from refkubelet.runtime.config.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.runtime.records import (
     ContainerRecord,
     ListedContainer,

@@ -19,14 +19,16 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
-from refkubelet.runtime.actions import PodActions
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.config.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
+from refkubelet.runtime.config.linux_resources import container_resources
+from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
-from refkubelet.runtime.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
-from refkubelet.runtime.image_volumes import has_image_volumes, volume_images
+from refkubelet.runtime.decisions.actions import PodActions
+from refkubelet.runtime.decisions.resize_actions import next_step, wanted_resources, with_resources
+from refkubelet.runtime.images.volumes import has_image_volumes, volume_images
 from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
-from refkubelet.runtime.linux_resources import container_resources
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
@@ -38,9 +40,7 @@ from refkubelet.runtime.records import (
     RuntimePodStatus,
 )
 from refkubelet.runtime.removal import LogRemovalError, remove_container
-from refkubelet.runtime.resize_actions import next_step, wanted_resources, with_resources
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
-from refkubelet.runtime.sandbox_config import SandboxConfigError, sandbox_config
 
 log = logging.getLogger(__name__)
 

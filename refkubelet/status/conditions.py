@@ -19,7 +19,7 @@ from refkubelet.model.objects import (
     PodStatus,
     is_sidecar,
 )
-from refkubelet.runtime.actions import sandbox_decision
+from refkubelet.runtime.decisions.actions import sandbox_decision
 from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.status.restart_all import (
     ALL_RESTARTING,

@@ -22,7 +22,7 @@ from refkubelet.model.objects import Container, ContainerStatus, Pod, PodIP, Pod
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
 from refkubelet.model.resources import pod_limits, pod_requests
-from refkubelet.runtime.actions import ephemeral_containers
+from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
 from refkubelet.status.container_statuses import (

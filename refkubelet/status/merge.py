@@ -26,7 +26,7 @@ from refkubelet.model.objects import (
     is_sidecar,
     is_static,
 )
-from refkubelet.runtime.restart_policy import (
+from refkubelet.runtime.decisions.restart_policy import (
     ALWAYS,
     ON_FAILURE,
     container_should_restart,

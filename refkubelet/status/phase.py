@@ -20,7 +20,7 @@ from refkubelet.model.objects import (
     is_sidecar,
     is_static,
 )
-from refkubelet.runtime.restart_policy import container_should_restart
+from refkubelet.runtime.decisions.restart_policy import container_should_restart
 from refkubelet.status.restart_all import ended_to_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]

@@ -7,8 +7,8 @@ Upstream: pkg/kubelet/container/helpers.go: ShouldContainerBeRestarted.
 from __future__ import annotations
 
 from refkubelet.model.objects import Container, Pod
+from refkubelet.runtime.decisions.restart_policy import container_should_restart
 from refkubelet.runtime.records import ContainerRecord, ContainerState
-from refkubelet.runtime.restart_policy import container_should_restart
 
 
 def container_should_be_restarted(

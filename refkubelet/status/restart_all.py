@@ -20,10 +20,10 @@ from refkubelet.model.objects import (
     PodCondition,
     PodStatus,
 )
+from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
+from refkubelet.runtime.decisions.restart_policy import matching_action
 from refkubelet.runtime.records import ContainerState as RecordState
 from refkubelet.runtime.records import RuntimePodStatus
-from refkubelet.runtime.reset_actions import RESTART_ALL
-from refkubelet.runtime.restart_policy import matching_action
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
 STARTED: Final = "RestartAllContainersStarted"

@@ -10,7 +10,8 @@ import pytest
 import soak
 from workload import cycle, fake_process
 
-from fakecri import FakeCRI, subjects
+from fakecri import FakeCRI
+from fakecri.recording import subjects
 from simtime import run_virtual
 
 

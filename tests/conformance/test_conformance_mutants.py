@@ -12,8 +12,8 @@ from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.probes.manager import ProbeManager
 from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.grace import container_grace_s
-from refkubelet.runtime.image_records import Verdict
+from refkubelet.runtime.decisions.grace import container_grace_s
+from refkubelet.runtime.images.records import Verdict
 
 CASES = {case.id: case for case in load_cases()}
 
@@ -29,20 +29,21 @@ def grace_s(pod: Any) -> int:
 MUTANTS: dict[str, tuple[str, Any, str]] = {
     "back-off begins at 5 s": ("refkubelet.kubelet_parts.INITIAL_DELAY_S", 5.0, "backoff-series"),
     "back-off for ever in force": (
-        "refkubelet.runtime.backoff.expired", always(False), "backoff-reset",
+        "refkubelet.runtime.decisions.backoff.expired", always(False), "backoff-reset",
     ),
     "back-off forgotten each time": (
-        "refkubelet.runtime.backoff.expired", always(True), "backoff-series",
+        "refkubelet.runtime.decisions.backoff.expired", always(True), "backoff-series",
     ),
     "one second is enough to stop": (
-        "refkubelet.runtime.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
+        "refkubelet.runtime.decisions.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
     ),
     "OnFailure restarts after success": (
-        "refkubelet.runtime.actions.container_should_restart", always(True),
+        "refkubelet.runtime.decisions.actions.container_should_restart", always(True),
         "policy-on-failure-zero",
     ),
     "nothing restarts": (
-        "refkubelet.runtime.actions.container_should_restart", always(False), "killed-restarts",
+        "refkubelet.runtime.decisions.actions.container_should_restart", always(False),
+        "killed-restarts",
     ),
     "hidden manifests are read": (
         "refkubelet.pods.file_source.is_manifest_name", always(True), "static-ignored-files",
@@ -63,31 +64,33 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.eviction.kill.HARD_GRACE_S", 30, "evict-hard",
     ),
     "pulls are never backed off": (
-        "refkubelet.runtime.images.BackoffTable.wait_until", always(None), "pull-back-off-series",
+        "refkubelet.runtime.images.manager.BackoffTable.wait_until", always(None),
+        "pull-back-off-series",
     ),
     "the pull back-off is one for all pods": (
-        "refkubelet.runtime.images.image_key", lambda pod_uid, image: image, "pull-back-off-shared",
+        "refkubelet.runtime.images.manager.image_key", lambda pod_uid, image: image,
+        "pull-back-off-shared",
     ),
     "logins go to every registry": (
-        "refkubelet.runtime.image_keyring.covers", always(True), "pull-secret-of-another-host",
+        "refkubelet.runtime.images.keyring.covers", always(True), "pull-secret-of-another-host",
     ),
     "whoever asks may use what is there": (
-        "refkubelet.runtime.image_access.ImageAccess.must_pull", always(False),
+        "refkubelet.runtime.images.access.ImageAccess.must_pull", always(False),
         "image-not-for-everyone",
     ),
     "nobody may use what another pulled": (
-        "refkubelet.runtime.image_access.verify", always(Verdict(must_pull=True)),
+        "refkubelet.runtime.images.access.verify", always(Verdict(must_pull=True)),
         "image-for-the-same-secret",
     ),
     "pull records are not written": (
-        "refkubelet.runtime.image_record_files.PullRecordFiles.write", always(None),
+        "refkubelet.runtime.images.record_files.PullRecordFiles.write", always(None),
         "image-records-stay",
     ),
     "the rate of pulls has no effect": (
-        "refkubelet.runtime.image_pulls.ImagePuller._take_token", always(None), "pull-rate",
+        "refkubelet.runtime.images.pulls.ImagePuller._take_token", always(None), "pull-rate",
     ),
     "the runtime's reasons are not told apart": (
-        "refkubelet.runtime.images.classify", lambda image, error: ("ErrImagePull", error),
+        "refkubelet.runtime.images.manager.classify", lambda image, error: ("ErrImagePull", error),
         "registry-unavailable",
     ),
     "housekeeping once a minute": (

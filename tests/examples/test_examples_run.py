@@ -83,7 +83,7 @@ def test_the_shell_block_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
-    from fakecri.script import load_script
+    from fakecri.scripts.script import load_script
 
     (tmp_path / "page.yaml").write_text(blocks("yaml")[0])
     script = load_script(tmp_path / "page.yaml")
@@ -91,17 +91,17 @@ def test_the_yaml_block_of_the_page_is_a_script(tmp_path: Path) -> None:
 
 
 def test_the_example_scripts_are_scripts() -> None:
-    from fakecri.script import load_script
+    from fakecri.scripts.script import load_script
 
     scripts = [load_script(path) for path in EXAMPLES.glob("*.yaml")]
     assert [len(script.registry or {}) for script in scripts] == [8]
 
 
 def test_the_page_has_every_behaviour_fault_and_route() -> None:
-    from fakecri.behavior import KINDS
     from fakecri.control.api import ROUTES
     from fakecri.control.bodies import ACTIONS
-    from fakecri.script import FAULTS
+    from fakecri.rules.behavior import KINDS
+    from fakecri.scripts.script import FAULTS
 
     words = re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE)
     assert words[: len(KINDS)] == list(KINDS)

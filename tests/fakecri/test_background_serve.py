@@ -13,7 +13,7 @@ from criapi.v1 import api_pb2 as pb
 from criapi.v1.api_pb2_grpc import RuntimeServiceStub
 
 import fakecri
-from fakecri.yaml_reader import ScriptError
+from fakecri.scripts.yaml_reader import ScriptError
 from simtime import RealClock
 
 

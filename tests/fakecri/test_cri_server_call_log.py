@@ -15,8 +15,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
-from fakecri.call_log import CallLog
 from fakecri.errors import CriError
+from fakecri.recording.call_log import CallLog
 from simtime import VirtualClock, run_virtual
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)

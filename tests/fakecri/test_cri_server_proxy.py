@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from fakecri.errors import CriError
 from fakecri.proxy import RecordingProxy
-from fakecri.recorder import Call
+from fakecri.recording.recorder import Call
 from fakecri.server import GrpcUpstream, serve
 from fakecri.services import METHODS
 

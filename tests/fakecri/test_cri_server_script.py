@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from fakecri import FakeCRI, RegistryImage
-from fakecri.behavior import Reply
-from fakecri.matching import Subject
-from fakecri.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
-from fakecri.words import exits, prints, replies, uses
+from fakecri.rules.behavior import Reply
+from fakecri.rules.matching import Subject
+from fakecri.rules.words import exits, prints, replies, uses
+from fakecri.scripts.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
 
 GOOD = """\
 images: [localhost/busybox:1, localhost/app:2]

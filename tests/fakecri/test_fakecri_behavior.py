@@ -29,11 +29,11 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.behavior import BehaviorError, ExecContext, Reply
-from fakecri.behavior_data import from_dict, to_dict
-from fakecri.curves import at
+from fakecri.core.plan import next_reply, plan_for
 from fakecri.options import OptionFields, Options
-from fakecri.plan import next_reply, plan_for
+from fakecri.rules.behavior import BehaviorError, ExecContext, Reply
+from fakecri.rules.behavior_data import from_dict, to_dict
+from fakecri.rules.curves import at
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
 BYTES = st.integers(0, 1 << 40)

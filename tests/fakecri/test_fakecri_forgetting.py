@@ -6,8 +6,9 @@ import pytest
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri import FakeCRI, subjects
-from fakecri.subjects import NOTHING, SubjectBook
+from fakecri import FakeCRI
+from fakecri.recording import subjects
+from fakecri.recording.subjects import NOTHING, SubjectBook
 
 
 def run(book: SubjectBook, identity: str, uid: str = "u1", attempt: int = 0) -> None:

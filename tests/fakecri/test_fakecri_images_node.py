@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakecri import CriError, FakeNode, Filesystem, RegistryImage, registry_of
-from fakecri.images import ImageStore, credentials_of, parse_reference
+from fakecri.core.images import ImageStore, credentials_of, parse_reference
 from fakecri.node import GIB, Usage
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakecri.behavior import Uses
-from fakecri.curves import at
+from fakecri.core.prefix_table import PrefixTable
+from fakecri.core.usage import UsageLedger
 from fakecri.node import Usage
-from fakecri.prefix_table import PrefixTable
-from fakecri.usage import UsageLedger
-from fakecri.words import uses
+from fakecri.rules.behavior import Uses
+from fakecri.rules.curves import at
+from fakecri.rules.words import uses
 
 SECOND_NS = 1_000_000_000
 CURVES = st.lists(

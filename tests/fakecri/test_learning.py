@@ -24,10 +24,10 @@ from fakecri import (
     stops,
 )
 from fakecri.cli import main as cli_main
-from fakecri.learning import learned_script
-from fakecri.recorded import RecordError, exchanges, read_record
-from fakecri.script import apply_script, read_script
-from fakecri.yaml_reader import parse_yaml
+from fakecri.recording.learning import learned_script
+from fakecri.recording.recorded import RecordError, exchanges, read_record
+from fakecri.scripts.script import apply_script, read_script
+from fakecri.scripts.yaml_reader import parse_yaml
 from simtime import run_virtual
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u", namespace="d"))

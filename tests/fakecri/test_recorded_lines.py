@@ -9,7 +9,7 @@ import sys
 import pytest
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.plain import message_from, plain
+from fakecri.recording.plain import message_from, plain
 
 RECORDING = """
 import random

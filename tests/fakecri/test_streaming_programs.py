@@ -12,7 +12,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import CriError, FakeCRI
-from fakecri.matching import Subject
+from fakecri.rules.matching import Subject
 from fakecri.streaming.commands import Invocation
 from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.pipes import Terminal, TerminalOutput, Valve

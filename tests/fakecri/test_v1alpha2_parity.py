@@ -9,7 +9,7 @@ import grpc
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits, replies
-from fakecri.plain import plain
+from fakecri.recording.plain import plain
 from fakecri.server import GrpcUpstream, serve
 from simtime import Clock
 

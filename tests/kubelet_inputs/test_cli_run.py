@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fakecri import FakeCRI
+from fakecri.core.objects import State
 from fakecri.node import FakeNode
-from fakecri.objects import State
 from fakecri.server import serve
 
 PROGRAM = "import sys; from refkubelet.cli import main; sys.exit(main())"

@@ -8,7 +8,7 @@ import pytest
 
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Container, Pod, decode_pod
-from refkubelet.runtime.restart_policy import container_should_restart
+from refkubelet.runtime.decisions.restart_policy import container_should_restart
 
 ALL_OFF = {"RestartAllContainersOnContainerExits": False}
 RULES_OFF = {"ContainerRestartRules": False}

@@ -9,10 +9,10 @@ from runtime_doubles import Probes, make_pod, record, sandbox, status
 
 from refkubelet.model.objects import decode_pod
 from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.actions import compute_pod_actions, sandbox_decision
-from refkubelet.runtime.backoff import restart_key
-from refkubelet.runtime.grace import container_grace_s, rest_after, stop_timeout_s
-from refkubelet.runtime.pod_actions import (
+from refkubelet.runtime.decisions.actions import compute_pod_actions, sandbox_decision
+from refkubelet.runtime.decisions.backoff import restart_key
+from refkubelet.runtime.decisions.grace import container_grace_s, rest_after, stop_timeout_s
+from refkubelet.runtime.decisions.pod_actions import (
     ContainerKill,
     KillReason,
     PodActions,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
 
-from refkubelet.runtime.image_keyring import (
+from refkubelet.runtime.images.keyring import (
     Credential,
     CredentialError,
     covers,

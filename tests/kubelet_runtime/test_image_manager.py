@@ -20,12 +20,17 @@ from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, ma
 
 from refkubelet.apiclient import ApiError
 from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.image_pulls import TokenBucket
-from refkubelet.runtime.image_records import ALWAYS_VERIFY, VerificationPolicy
-from refkubelet.runtime.images import ImageError, ImageManager, ImageRequest, whole_milliseconds
-from refkubelet.runtime.node_credentials import LoginDirs, docker_config_files
+from refkubelet.runtime.images.manager import (
+    ImageError,
+    ImageManager,
+    ImageRequest,
+    whole_milliseconds,
+)
+from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
+from refkubelet.runtime.images.pull_secrets import PullSecrets
+from refkubelet.runtime.images.pulls import TokenBucket
+from refkubelet.runtime.images.records import ALWAYS_VERIFY, VerificationPolicy
 from refkubelet.runtime.options import ImageOptions, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.pull_secrets import PullSecrets
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

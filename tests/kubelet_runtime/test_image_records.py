@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.runtime.image_keyring import Credential
-from refkubelet.runtime.image_record_files import PullRecordFiles, record_fields, record_of
-from refkubelet.runtime.image_records import (
+from refkubelet.runtime.images.keyring import Credential
+from refkubelet.runtime.images.record_files import PullRecordFiles, record_fields, record_of
+from refkubelet.runtime.images.records import (
     ALWAYS_VERIFY,
     NEVER_VERIFY,
     NEVER_VERIFY_ALLOWLISTED,

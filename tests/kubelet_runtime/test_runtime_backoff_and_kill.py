@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
 
 from refkubelet.model.objects import Pod
-from refkubelet.runtime.backoff import (
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.decisions.backoff import (
     BackoffEntry,
     BackoffLimits,
     BackoffTable,
@@ -21,11 +22,10 @@ from refkubelet.runtime.backoff import (
     next_entry,
     restart_key,
 )
-from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.grace import container_grace_s
+from refkubelet.runtime.decisions.grace import container_grace_s
+from refkubelet.runtime.decisions.pod_actions import KillReason
 from refkubelet.runtime.kill import ContainerKiller, Kill, termination_prerequisites
 from refkubelet.runtime.options import RuntimeDeps
-from refkubelet.runtime.pod_actions import KillReason
 from refkubelet.runtime.sync import running_pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -17,8 +17,8 @@ from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 from refkubelet.config import KubeletConfiguration
 from refkubelet.daemon import with_cgroup_driver
 from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.runtime.config.labels import POD_UID
 from refkubelet.runtime.convert import container_record, sandbox_record
-from refkubelet.runtime.labels import POD_UID
 from refkubelet.runtime.pods import PodReader
 from refkubelet.runtime.records import ContainerState, NetworkMode, SandboxState
 from refkubelet.runtime.transport import (

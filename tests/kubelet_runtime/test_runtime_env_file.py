@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from runtime_doubles import Events, make_pod
 
-from refkubelet.runtime.container_config import ConfigError, StartSpec, container_config
-from refkubelet.runtime.env_file import EnvFileError, env_file_value
+from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.runtime.config.env_file import EnvFileError, env_file_value
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, RealClock, Rng

@@ -13,8 +13,8 @@ from refkubelet.model.addresses import by_family
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from refkubelet.pod_objects import secret_data
-from refkubelet.runtime.downward_api import NodeAndPodFacts, VariableError
-from refkubelet.runtime.environment import (
+from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
+from refkubelet.runtime.config.environment import (
     CONFIG_MAP,
     SECRET,
     ApiObjects,
@@ -22,7 +22,7 @@ from refkubelet.runtime.environment import (
     environment,
     referenced_objects,
 )
-from refkubelet.runtime.service_environment import service_environment
+from refkubelet.runtime.config.service_environment import service_environment
 
 GIB = 1 << 30
 

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, record, status
 
 from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
-from refkubelet.runtime.gc_choice import (
+from refkubelet.runtime.config.labels import POD_UID
+from refkubelet.runtime.decisions.gc_choice import (
     dead_to_delete,
     evictable,
     over_limit,
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.runtime.labels import POD_UID
+from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.options import GcOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import (
     ContainerState,

@@ -15,7 +15,7 @@ from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
 
 from refkubelet.node.machine import FilesystemStats
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.image_choice import (
+from refkubelet.runtime.images.choice import (
     ImageGcPolicy,
     KnownImage,
     bytes_to_free,
@@ -24,7 +24,7 @@ from refkubelet.runtime.image_choice import (
     images_too_old,
     unused,
 )
-from refkubelet.runtime.image_gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
+from refkubelet.runtime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, Rng, VirtualLoop, run_virtual

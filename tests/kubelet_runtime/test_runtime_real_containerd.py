@@ -15,7 +15,7 @@ from runtime_doubles import UID, Events, Probes, make_pod
 
 from refkubelet.model.objects import Pod
 from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.dns import read_resolv_conf
+from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions

@@ -12,12 +12,12 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.actions import compute_pod_actions
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.decisions.actions import compute_pod_actions
+from refkubelet.runtime.decisions.resize_actions import GivenResources, wanted_resources
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.resize_actions import GivenResources, wanted_resources
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 MIB = 1 << 20

@@ -11,12 +11,12 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 from runtime_doubles import make_pod
 
-from refkubelet.runtime.linux_resources import container_resources, oom_score_adj
-from refkubelet.runtime.mounts import hosts_text
+from refkubelet.runtime.config.linux_resources import container_resources, oom_score_adj
+from refkubelet.runtime.config.mounts import hosts_text
+from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
+from refkubelet.runtime.config.security import SecurityError, container_security
 from refkubelet.runtime.options import DnsOptions, RuntimeOptions
 from refkubelet.runtime.records import ImageRecord
-from refkubelet.runtime.sandbox_config import SandboxConfigError, sandbox_config
-from refkubelet.runtime.security import SecurityError, container_security
 
 ROOT_IMAGE = ImageRecord("id", 1)
 OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), memory_capacity_bytes=1000 << 20)

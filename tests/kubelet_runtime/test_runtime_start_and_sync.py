@@ -25,7 +25,7 @@ from runtime_doubles import (
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import next_attempt_by_logs
-from refkubelet.runtime.image_names import InvalidImageNameError, with_default_tag
+from refkubelet.runtime.images.names import InvalidImageNameError, with_default_tag
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.results import PodSyncResult

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fakecri.script import load_script
+from fakecri.scripts.script import load_script
 from refkubelet.model.objects import uid
 from refkubelet.pods.manifest import read_manifest
 from refkubelet.pods.updates import PodSource

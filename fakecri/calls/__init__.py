@@ -1,0 +1,1 @@
+"""The CRI methods over the core."""

@@ -1,0 +1,129 @@
+"""ExecSync (CRI-111, CRI-112): the container's `replies(...)`, else its programs.
+
+The programs are those of streaming exec, the small built-in shell among them. What nobody
+programmed succeeds: the probes of a fake container pass until a test says otherwise. What must
+never happen here: a command outlives its container or its time limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.clockwork import Clockwork
+from fakecri.core.objects import Container, State
+from fakecri.core.plan import next_reply
+from fakecri.core.runtime import SIGKILLED, Core
+from fakecri.errors import CriError, deadline_exceeded, unknown
+from fakecri.rules.behavior import Replies, Reply
+from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
+from fakecri.streaming.pipes import Collected
+
+T = TypeVar("T")
+
+
+class ExecSync:
+    """Answers ExecSync on a core. `programs_of` has the programs of a container by name."""
+
+    def __init__(
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        programs_of: Callable[[Container], Mapping[str, Program]],
+    ) -> None:
+        self._core = core
+        self._clockwork = clockwork
+        self._programs_of = programs_of
+
+    async def answer(self, request: pb.ExecSyncRequest) -> pb.ExecSyncResponse:
+        """Run one command to its end, or to `request.timeout` seconds (0: none)."""
+        container = self._core.find_container(request.container_id, "ExecSync")
+        if container.state is not State.RUNNING:
+            state = f"container is in CONTAINER_{container.state.name} state"
+            raise unknown(f"failed to exec in container: {state}")
+        command = tuple(request.cmd)
+        if not command:
+            raise unknown(
+                f'failed to exec in container: failed to start exec "{self._core.ids.hex()}": '
+                "OCI runtime exec failed: exec failed: args must not be empty: unknown"
+            )
+        limit_s = float(request.timeout) if request.timeout > 0 else None
+        rule = container.reply_rule(command, container.age_s(self._core.now_ns()))
+        if rule is None:
+            return await self._run(container, command, limit_s)
+        return await self._reply(container, rule, command, limit_s)
+
+    async def _reply(
+        self, container: Container, rule: Replies, command: tuple[str, ...], limit_s: float | None
+    ) -> pb.ExecSyncResponse:
+        context = container.exec_context(rule, command, self._core.now_ns(), limit_s)
+        if rule.handler is None:
+            reply = await next_reply(rule, context)
+        else:
+            made = await self._in_time(container, next_reply(rule, context), limit_s)
+            if made is None:
+                return pb.ExecSyncResponse(exit_code=SIGKILLED)
+            reply = made
+        takes_s = reply.delay_s if limit_s is None else min(reply.delay_s, limit_s)
+        if takes_s > 0 and await self._clockwork.exit_of(container, within_s=takes_s):
+            return pb.ExecSyncResponse(exit_code=SIGKILLED)
+        if limit_s is not None and reply.delay_s > limit_s:
+            raise _too_late(limit_s)
+        return _response(reply)
+
+    async def _run(
+        self, container: Container, command: tuple[str, ...], limit_s: float | None
+    ) -> pb.ExecSyncResponse:
+        stdout, stderr = Collected(), Collected()
+        invocation = Invocation(
+            command=command,
+            container=container,
+            env=env_of(container),
+            stdout=stdout,
+            stderr=stderr,
+            programs=self._programs_of(container),
+            lenient=True,
+        )
+        program = invocation.find()
+        if program is None:
+            return pb.ExecSyncResponse()
+        code = await self._in_time(container, exit_code_of(program, invocation), limit_s)
+        return pb.ExecSyncResponse(
+            exit_code=SIGKILLED if code is None else code & 0xFF,
+            stdout=bytes(stdout.data),
+            stderr=bytes(stderr.data),
+        )
+
+    async def _in_time(
+        self, container: Container, work: Coroutine[Any, Any, T], limit_s: float | None
+    ) -> T | None:
+        """What `work` gives, None if the container ended first. Raises CriError when it is too
+        late."""
+        task = asyncio.create_task(work)
+        exited = asyncio.create_task(self._clockwork.exit_of(container, within_s=limit_s))
+        try:
+            await asyncio.wait((task, exited), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            if exited.result():
+                return None
+            raise _too_late(limit_s)
+        finally:
+            for part in (task, exited):
+                part.cancel()
+            await asyncio.gather(task, exited, return_exceptions=True)
+
+
+def _response(reply: Reply) -> pb.ExecSyncResponse:
+    return pb.ExecSyncResponse(
+        exit_code=reply.exit_code, stdout=reply.stdout.encode(), stderr=reply.stderr.encode()
+    )
+
+
+def _too_late(limit_s: float | None) -> CriError:
+    return deadline_exceeded(
+        f"failed to exec in container: timeout {limit_s:g}s exceeded: context deadline exceeded"
+    )

@@ -1,0 +1,278 @@
+"""RuntimeService over the core: one function a method, each from request to answer.
+
+The functions are synchronous: what takes time is in `slow_calls.py` and
+`exec_sync.py`.
+Nil-safe lookups and codes are CRI-020..135.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.calls import verbose
+from fakecri.core import running
+from fakecri.core.containers import create_container, remove_container
+from fakecri.core.lookup import matching_ids
+from fakecri.core.messages import (
+    container_row,
+    container_status,
+    fill_container_stats,
+    labels_fit,
+    sandbox_row,
+    sandbox_status,
+)
+from fakecri.core.objects import Container, Sandbox, State
+from fakecri.core.requests import update_resources
+from fakecri.core.runtime import Core
+from fakecri.core.sandboxes import remove_sandbox, run_sandbox, stop_sandbox
+from fakecri.errors import CriError, unknown
+
+API_VERSION: Final = "v1"
+CRI_VERSION: Final = "0.1.0"
+
+
+def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
+    return pb.VersionResponse(
+        version=CRI_VERSION,
+        runtime_name=core.identity.name,
+        runtime_version=core.identity.version,
+        runtime_api_version=API_VERSION,
+    )
+
+
+def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
+    network = pb.RuntimeCondition(type="NetworkReady", status=core.network_ready)
+    if not core.network_ready:
+        network.reason = "NetworkPluginNotReady"
+        network.message = "Network plugin returns error: cni plugin not initialized"
+    ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
+    features = pb.RuntimeHandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
+    response = pb.StatusResponse(
+        status=pb.RuntimeStatus(conditions=[ready, network]),
+        runtime_handlers=[
+            pb.RuntimeHandler(name=name, features=features) for name in ("", *core.handlers)
+        ],
+        features=pb.RuntimeFeatures(supplemental_groups_policy=True),
+    )
+    if request.verbose:
+        response.info["config"] = json.dumps(core.facts())
+    return response
+
+
+def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:
+    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=pb.CGROUPFS)
+    return pb.RuntimeConfigResponse(linux=driver)
+
+
+def _update_runtime_config(core: Core, request: Message) -> pb.UpdateRuntimeConfigResponse:
+    return pb.UpdateRuntimeConfigResponse()
+
+
+# -- sandboxes ---------------------------------------------------------------------------------
+
+
+def _run_pod_sandbox(core: Core, request: pb.RunPodSandboxRequest) -> pb.RunPodSandboxResponse:
+    sandbox = run_sandbox(core, request.config, request.runtime_handler)
+    return pb.RunPodSandboxResponse(pod_sandbox_id=sandbox.id)
+
+
+def _known(find: Callable[[str], Any], object_id: str) -> Any | None:
+    """The object, or None where an unknown id is fine (CRI-023); other lookup errors stay."""
+    try:
+        return find(object_id)
+    except CriError as error:
+        if error.code().name != "NOT_FOUND":
+            raise
+        return None
+
+
+def _stop_pod_sandbox(core: Core, request: pb.StopPodSandboxRequest) -> pb.StopPodSandboxResponse:
+    sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
+    if sandbox is not None:
+        stop_sandbox(core, sandbox)
+    return pb.StopPodSandboxResponse()
+
+
+def _remove_pod_sandbox(
+    core: Core, request: pb.RemovePodSandboxRequest
+) -> pb.RemovePodSandboxResponse:
+    sandbox: Sandbox | None = _known(core.find_sandbox, request.pod_sandbox_id)
+    if sandbox is not None:
+        remove_sandbox(core, sandbox)
+    return pb.RemovePodSandboxResponse()
+
+
+def _pod_sandbox_status(
+    core: Core, request: pb.PodSandboxStatusRequest
+) -> pb.PodSandboxStatusResponse:
+    sandbox = core.find_sandbox(request.pod_sandbox_id, "PodSandboxStatus")
+    response = pb.PodSandboxStatusResponse(status=sandbox_status(sandbox))
+    if request.verbose:
+        response.info["info"] = json.dumps(verbose.of_sandbox(sandbox))
+    return response
+
+
+def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListPodSandboxResponse:
+    wanted = request.filter
+    ids = matching_ids(core.sandboxes, wanted.id)
+    state = wanted.state.state if wanted.HasField("state") else None
+    labels = wanted.label_selector
+    return pb.ListPodSandboxResponse.FromString(
+        b"".join(
+            sandbox_row(s)
+            for s in core.sandboxes.values()
+            if (ids is None or s.id in ids)
+            and (state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY))
+            and (not labels or labels_fit(s.config.labels, labels))
+        )
+    )
+
+
+# -- containers --------------------------------------------------------------------------------
+
+
+def _create_container(core: Core, request: pb.CreateContainerRequest) -> pb.CreateContainerResponse:
+    return pb.CreateContainerResponse(container_id=create_container(core, request).id)
+
+
+def _remove_container(core: Core, request: pb.RemoveContainerRequest) -> pb.RemoveContainerResponse:
+    container: Container | None = _known(core.find_container, request.container_id)
+    if container is not None:
+        remove_container(core, container)
+    return pb.RemoveContainerResponse()
+
+
+def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.ContainerStatusResponse:
+    container = core.find_container(request.container_id)
+    response = pb.ContainerStatusResponse(status=container_status(container, core.images))
+    if request.verbose:
+        response.info["info"] = json.dumps(verbose.of_container(container))
+    return response
+
+
+def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListContainersResponse:
+    wanted = request.filter
+    ids = matching_ids(core.containers, wanted.id)
+    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    state = wanted.state.state if wanted.HasField("state") else None
+    labels = wanted.label_selector
+    return pb.ListContainersResponse.FromString(
+        b"".join(
+            container_row(c)
+            for c in core.containers.values()
+            if (ids is None or c.id in ids)
+            and (sandboxes is None or c.sandbox.id in sandboxes)
+            and (state is None or c.state.value == state)
+            and (not labels or labels_fit(c.config.labels, labels))
+        )
+    )
+
+
+def _update_container_resources(
+    core: Core, request: pb.UpdateContainerResourcesRequest
+) -> pb.UpdateContainerResourcesResponse:
+    container = core.find_container(request.container_id, "UpdateContainerResources")
+    update_resources(container, request.linux)
+    running.limits_changed(core, container)
+    return pb.UpdateContainerResourcesResponse()
+
+
+def _update_pod_sandbox_resources(
+    core: Core, request: pb.UpdatePodSandboxResourcesRequest
+) -> pb.UpdatePodSandboxResourcesResponse:
+    """CRI-122: kept, whatever the state; nothing else changes."""
+    sandbox = core.find_sandbox(request.pod_sandbox_id)
+    sandbox.overhead, sandbox.resources = request.overhead, request.resources
+    return pb.UpdatePodSandboxResourcesResponse()
+
+
+def _reopen_container_log(
+    core: Core, request: pb.ReopenContainerLogRequest
+) -> pb.ReopenContainerLogResponse:
+    container = core.find_container(request.container_id)
+    if container.state is not State.RUNNING:
+        raise unknown("container is not running")
+    running.open_log(core, container)
+    return pb.ReopenContainerLogResponse()
+
+
+# -- statistics --------------------------------------------------------------------------------
+
+
+def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.ContainerStatsResponse:
+    container = core.find_container(request.container_id, "ContainerStats")
+    if container.state is not State.RUNNING:
+        raise unknown("unexpected metrics response: []")
+    response = pb.ContainerStatsResponse()
+    fill_container_stats(response.stats, container, core.now_ns(), core.node.image_root)
+    return response
+
+
+def _list_container_stats(
+    core: Core, request: pb.ListContainerStatsRequest
+) -> pb.ListContainerStatsResponse:
+    wanted = request.filter
+    ids = matching_ids(core.containers, wanted.id)
+    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    labels, now_ns, mountpoint = wanted.label_selector, core.now_ns(), core.node.image_root
+    response = pb.ListContainerStatsResponse()
+    for c in core.containers.values():
+        if (
+            (ids is None or c.id in ids)
+            and (sandboxes is None or c.sandbox.id in sandboxes)
+            and (not labels or labels_fit(c.config.labels, labels))
+        ):
+            fill_container_stats(response.stats.add(), c, now_ns, mountpoint)
+    return response
+
+
+# -- streaming ---------------------------------------------------------------------------------
+
+
+def check_streams(
+    core: Core, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
+) -> None:
+    """CRI-116, in the order of containerd: unknown id, not RUNNING, no stream at all, tty with
+    stderr. Raises: CriError."""
+    if isinstance(request, pb.PortForwardRequest):
+        if not core.find_sandbox(request.pod_sandbox_id, "PortForward").ready:
+            raise unknown("sandbox container is not running")
+        return
+    method = "Exec" if isinstance(request, pb.ExecRequest) else "Attach"
+    container = core.find_container(request.container_id, method)
+    if container.state is not State.RUNNING:
+        raise unknown(f"container is in CONTAINER_{container.state.name} state")
+    if not (request.stdin or request.stdout or request.stderr):
+        text = "one of stdin, stdout, or stderr must be set"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+    if request.tty and request.stderr:
+        text = "tty and stderr cannot both be true"
+        raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
+
+
+HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    "Version": _version,
+    "Status": _status,
+    "RuntimeConfig": _runtime_config,
+    "UpdateRuntimeConfig": _update_runtime_config,
+    "RunPodSandbox": _run_pod_sandbox,
+    "StopPodSandbox": _stop_pod_sandbox,
+    "RemovePodSandbox": _remove_pod_sandbox,
+    "PodSandboxStatus": _pod_sandbox_status,
+    "ListPodSandbox": _list_pod_sandbox,
+    "CreateContainer": _create_container,
+    "RemoveContainer": _remove_container,
+    "ContainerStatus": _container_status,
+    "ListContainers": _list_containers,
+    "UpdateContainerResources": _update_container_resources,
+    "UpdatePodSandboxResources": _update_pod_sandbox_resources,
+    "ReopenContainerLog": _reopen_container_log,
+    "ContainerStats": _container_stats,
+    "ListContainerStats": _list_container_stats,
+}

@@ -1,0 +1,1 @@
+"""Sandboxes, containers and images as state machines, without I/O or timers."""

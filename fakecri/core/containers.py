@@ -1,0 +1,113 @@
+"""What happens to containers: create, start, removal (CRI-050..057, CRI-066). Functions of a core.
+
+What a started one does is in `running.py`. What must never happen here: a container that is created
+of an image that is not there, or started twice.
+"""
+
+from __future__ import annotations
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import running, stop_signals
+from fakecri.core.messages import START_ERROR
+from fakecri.core.names import Name
+from fakecri.core.objects import Container, Input, State
+from fakecri.core.requests import (
+    complete,
+    container_name,
+    copied,
+    log_path,
+    require_possible,
+    require_short_labels,
+)
+from fakecri.core.runtime import START_FAILED, Core
+from fakecri.errors import CriError, unknown
+
+
+def create_container(core: Core, request: pb.CreateContainerRequest) -> Container:
+    """CreateContainer (CRI-051, CRI-052, CRI-024, CRI-040, CRI-100); checks in the order of
+    containerd."""
+    sandbox = core.find_sandbox(request.pod_sandbox_id, "CreateContainer")
+    if not sandbox.ready:
+        raise CriError(
+            grpc.StatusCode.NOT_FOUND,
+            "failed to get sandbox container task: no running task found: "
+            f"task {sandbox.id} not found: not found",
+        )
+    if not request.config.HasField("metadata"):
+        raise unknown("container config must include metadata")
+    if not request.sandbox_config.HasField("metadata"):
+        raise unknown("pod sandbox config must include metadata")
+    name: Name = (
+        "container",
+        container_name(request.config.metadata, request.sandbox_config.metadata),
+    )
+    core.names.require_free(name)
+    image = core.images.resolve(request.config.image.image)
+    require_possible(request.config)
+    require_short_labels(request.config.labels)
+    container = Container(
+        core.ids.hex(),
+        sandbox,
+        copied(request.config),
+        copied(request.sandbox_config.metadata),
+        image.id,
+        image.digests[0] if image.digests else image.id,
+        core.stamp_ns(),
+        log_path(request),
+    )
+    container.resources.CopyFrom(request.config.linux.resources)
+    complete(container.resources)
+    container.stop_signal = stop_signals.effective(request.config.stop_signal, image.stop_signal)
+    core.names.take(name, container.id)
+    core.containers[container.id] = sandbox.containers[container.id] = container
+    core.tell(pb.CONTAINER_CREATED_EVENT, container.id, sandbox)
+    return container
+
+
+def prepare_start(core: Core, container: Container) -> None:
+    """Settle what the run of a container will be, once. Raises CriError unless it is CREATED."""
+    if container.state is not State.CREATED:
+        raise unknown(
+            f'failed to set starting state for container "{container.id}": '
+            f"container is in CONTAINER_{container.state.name} state"
+        )
+    if not container.planned:
+        container.plan, container.planned = core.plan_of(container), True
+
+
+def start_container(core: Core, container: Container) -> None:
+    """StartContainer (CRI-055..057); raises CriError, and a failed start leaves it EXITED."""
+    prepare_start(core, container)
+    failure = container.plan.start_fails.message if container.plan.start_fails else ""
+    if not container.sandbox.ready:
+        failure = f'sandbox container "{container.sandbox.id}" is not running'
+    if failure:
+        raise fail_to_start(core, container, failure)
+    running.begin(core, container)
+
+
+def fail_to_start(core: Core, container: Container, why: str) -> CriError:
+    """The start fails: EXITED with 128, StartError (CRI-056). The error for the caller."""
+    container.change(Input.FAIL_TO_START)
+    container.finished_at_ns = core.stamp_ns()
+    container.exit_code, container.reason, container.message = START_FAILED, START_ERROR, why
+    return unknown(why)
+
+
+def remove_container(core: Core, container: Container) -> None:
+    """RemoveContainer (CRI-066): kills a running one; the log file stays."""
+    if container.state in (State.RUNNING, State.UNKNOWN):
+        running.kill(core, container)
+    drop_container(core, container)
+    core.tell(pb.CONTAINER_DELETED_EVENT, container.id, container.sandbox)
+
+
+def drop_container(core: Core, container: Container) -> None:
+    """The container vanishes without a word, as after a lost disk."""
+    if container.id in core.containers:
+        del core.containers[container.id]
+    core.used.gone(container.id)
+    container.sandbox.containers.pop(container.id, None)
+    core.names.free(("container", container_name(container.config.metadata, container.pod)))

@@ -1,0 +1,287 @@
+"""The image store: references as Docker reads them, images by id, a registry that can say no.
+
+Rules: CRI-090..098. Ids and digests are derived from the reference, so that a run repeats.
+What must never happen: an image without id or with size 0 (kubelets refuse those, BACK-203).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import stop_signals
+from fakecri.core.lookup import shown
+from fakecri.errors import CriError, unknown
+
+_NAME: Final = re.compile(
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
+)
+_HOST: Final = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::\d+)?"
+)
+_TAG: Final = re.compile(r"\w[\w.-]{0,127}")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+DEFAULT_SIZE_BYTES: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A parsed image reference: `name` with host, and a tag or a digest."""
+
+    name: str
+    tag: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.digest}" if self.digest else f"{self.name}:{self.tag}"
+
+
+def parse_reference(text: str) -> Reference:
+    """Normalise like Docker (CRI-090). Raises ValueError for a text that is no reference.
+
+    >>> str(parse_reference("busybox"))
+    'docker.io/library/busybox:latest'
+    """
+    rest, _, digest = text.partition("@")
+    if digest and not _DIGEST.fullmatch(digest):
+        raise ValueError("invalid reference format")
+    head, slash, tail = rest.rpartition("/")
+    last, colon, tag = tail.partition(":")
+    rest = head + slash + last
+    if colon and not _TAG.fullmatch(tag):
+        raise ValueError("invalid reference format")
+    host, path = _split_host(rest)
+    if path.lower() != path:
+        raise ValueError("invalid reference format: repository name must be lowercase")
+    if not _HOST.fullmatch(host) or not _NAME.fullmatch(path):
+        raise ValueError("invalid reference format")
+    if digest:
+        return Reference(f"{host}/{path}", digest=digest)
+    return Reference(f"{host}/{path}", tag=tag or "latest")
+
+
+def _split_host(rest: str) -> tuple[str, str]:
+    first, slash, path = rest.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        host = "docker.io" if first == "index.docker.io" else first
+    else:
+        host, path = "docker.io", rest
+    if host == "docker.io" and "/" not in path:
+        path = f"library/{path}"
+    return host, path
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A stored image. `id` is the digest of its config, `digest` that of its manifest."""
+
+    id: str
+    tags: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
+    size_bytes: int = DEFAULT_SIZE_BYTES
+    uid: int | None = None
+    username: str = ""
+    stop_signal: str = ""  # "": none of its own
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryImage:
+    """What a registry has to say about one reference. `error`: the pull fails with that text."""
+
+    content: str = ""  # two references with the same content are one image; "": the reference
+    size_bytes: int = DEFAULT_SIZE_BYTES
+    pull_s: float = 0.0
+    error: str = ""
+    error_code: str = "UNKNOWN"
+    uid: int | None = None
+    username: str = ""
+    stop_signal: str = ""  # the image's STOPSIGNAL (CRI-061)
+    credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
+
+    def __post_init__(self) -> None:
+        stop_signals.normal(self.stop_signal)  # a name that is none would only show at a create
+
+
+Registry: TypeAlias = Callable[[str], RegistryImage | None]
+"""Answers for a normalised reference; None: there is no such image."""
+
+
+def any_image(_: str) -> RegistryImage:
+    """The default registry: it has every image."""
+    return RegistryImage()
+
+
+def registry_of(images: Mapping[str, RegistryImage] | Iterable[str]) -> Registry:
+    """A registry with exactly these references (written in any form)."""
+    given = images if isinstance(images, Mapping) else {name: RegistryImage() for name in images}
+    table = {str(parse_reference(name)): image for name, image in given.items()}
+    return table.get
+
+
+@dataclass(slots=True)
+class ImageStore:
+    """The images of the node. Pulls ask `registry`."""
+
+    registry: Registry = any_image
+    images: dict[str, Image] = field(default_factory=dict)
+
+    def add(
+        self, reference: str, source: RegistryImage = RegistryImage(), *, pinned: bool = False
+    ) -> Image:
+        """Put an image into the store, as a pull that ended well would."""
+        ref = parse_reference(reference)
+        content = source.content or str(ref)
+        image_id = _digest(f"config of {content}")
+        manifest = ref.digest or _digest(f"manifest of {content}")
+        old = self.images.get(image_id) or Image(
+            image_id,
+            size_bytes=source.size_bytes,
+            uid=source.uid,
+            username=source.username,
+            stop_signal=source.stop_signal,
+        )
+        tags = (str(ref),) if ref.tag else ()
+        new = replace(
+            old,
+            tags=_joined(old.tags, tags),
+            digests=_joined(old.digests, (f"{ref.name}@{manifest}",)),
+            pinned=old.pinned or pinned,
+        )
+        self._take_tags_from_others(new)
+        self.images[image_id] = new
+        return new
+
+    def _take_tags_from_others(self, new: Image) -> None:
+        for image in list(self.images.values()):
+            if image.id != new.id and set(image.tags) & set(new.tags):
+                kept = tuple(t for t in image.tags if t not in new.tags)
+                self.images[image.id] = replace(image, tags=kept)
+
+    def find(self, reference: str) -> Image | None:
+        """By tag, digest reference, id, or a unique prefix of an id (CRI-091); None: not there."""
+        by_id = [i for i in self.images.values() if _is_id_prefix(i.id, reference)]
+        if len(by_id) == 1:
+            return by_id[0]
+        try:
+            wanted = str(parse_reference(reference))
+        except ValueError:
+            return None
+        found = (i for i in self.images.values() if wanted in i.tags or wanted in i.digests)
+        return next(found, None)
+
+    def resolve(self, reference: str) -> Image:
+        """The image that a container is to be made of; it is never pulled (CRI-051).
+
+        Raises CriError: NOT_FOUND, or UNKNOWN for an empty reference.
+        """
+        if not reference:
+            raise unknown('failed to resolve image "": ambiguous digest string')
+        image = self.find(reference)
+        if image is None:
+            text = f'failed to resolve image "{shown(reference)}": not found'
+            raise CriError(grpc.StatusCode.NOT_FOUND, text)
+        return image
+
+    def look_up_in_registry(
+        self, reference: str, auth: pb.AuthConfig | None = None
+    ) -> RegistryImage:
+        """What a pull of `reference` would meet; `auth` is read only by a registry that wants
+        credentials. Raises CriError (CRI-090, CRI-096, CRI-097)."""
+        try:
+            normal = str(parse_reference(reference))
+        except ValueError as error:
+            name = shown(reference)
+            raise unknown(f'failed to parse image reference "{name}": {error}') from None
+        source = self.registry(normal)
+        if source is None:
+            raise CriError(grpc.StatusCode.NOT_FOUND, not_found(normal))
+        if source.credentials is not None:
+            try:
+                given = credentials_of(auth or pb.AuthConfig())
+            except ValueError as error:
+                raise unknown(_unresolved(normal, str(error))) from None
+            if given != source.credentials:
+                raise unknown(unauthorized(normal))
+        return source
+
+    def remove(self, reference: str) -> None:
+        """Remove the image behind any of its names, with all of them (CRI-095)."""
+        image = self.find(reference)
+        if image is not None:
+            del self.images[image.id]
+
+    def total_bytes(self) -> int:
+        return sum(image.size_bytes for image in self.images.values())
+
+
+def not_found(reference: str) -> str:
+    """What containerd says when the registry has no such image."""
+    return _unresolved(reference, f"{reference}: not found")
+
+
+def unauthorized(reference: str) -> str:
+    """The same when the registry wants other credentials."""
+    ref = parse_reference(reference)
+    return _unresolved(
+        reference,
+        f"pulling from host {ref.name.partition('/')[0]} failed with status code "
+        f"[manifests {ref.tag or ref.digest}]: 401 Unauthorized",
+    )
+
+
+def connection_refused(reference: str) -> str:
+    """The same when nobody listens where the registry should be."""
+    ref = parse_reference(reference)
+    host, _, path = ref.name.partition("/")
+    url = f"https://{host}/v2/{path}/manifests/{ref.tag or ref.digest}"
+    return _unresolved(
+        reference, f'failed to do request: Head "{url}": dial tcp: connect: connection refused'
+    )
+
+
+def _unresolved(reference: str, why: str) -> str:
+    return (
+        f'failed to pull and unpack image "{reference}": failed to resolve reference '
+        f'"{reference}": {why}'
+    )
+
+
+def credentials_of(auth: pb.AuthConfig) -> tuple[str, str] | None:
+    """User and password of a pull request; None for an anonymous one. The first that is set
+    counts: username, identity_token (user ""), auth (CRI-097). Raises ValueError for bad base64.
+    """
+    if auth.username:
+        return auth.username, auth.password
+    if auth.identity_token:
+        return "", auth.identity_token
+    if not auth.auth:
+        return None
+    try:
+        user, _, password = base64.b64decode(auth.auth, validate=True).decode().partition(":")
+    except ValueError:
+        wrong = next((i for i, c in enumerate(auth.auth) if not _BASE64.match(c)), len(auth.auth))
+        raise ValueError(f"illegal base64 data at input byte {wrong}") from None
+    return user, password.rstrip("\0")
+
+
+def _digest(text: str) -> str:
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_id_prefix(image_id: str, text: str) -> bool:
+    return bool(text) and (
+        image_id.startswith(text) or image_id.removeprefix("sha256:").startswith(text)
+    )
+
+
+def _joined(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return (*old, *(item for item in new if item not in old))

@@ -1,0 +1,208 @@
+"""CRI messages from the fake's objects. One direction only: objects in, messages out.
+
+Rows of lists are kept with their object, because lists are asked for all the time: as bytes, of
+which a whole list is made at once. That is five times faster than copying messages, and a kept
+message would take several times its bytes of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core.images import Image, ImageStore
+from fakecri.core.objects import Container, Sandbox, State
+from fakecri.core.stop_signals import wire_value
+
+# CRI-070: the reason follows from the exit code unless something else is known.
+COMPLETED: Final = "Completed"
+ERROR: Final = "Error"
+OOM_KILLED: Final = "OOMKilled"
+START_ERROR: Final = "StartError"
+
+
+def sandbox_row(sandbox: Sandbox) -> bytes:
+    """The bytes of a ListPodSandboxResponse with this row alone (CRI-041), made once per state."""
+    if sandbox.row is None or sandbox.row[0] != sandbox.ready:
+        item = pb.PodSandbox(
+            id=sandbox.id,
+            metadata=sandbox.config.metadata,
+            state=_sandbox_state(sandbox),
+            created_at=sandbox.created_at_ns,
+            labels=sandbox.config.labels,
+            annotations=sandbox.config.annotations,
+            runtime_handler=sandbox.runtime_handler,
+        )
+        data = pb.ListPodSandboxResponse(items=[item]).SerializeToString()
+        sandbox.row = (sandbox.ready, data)
+    return sandbox.row[1]
+
+
+def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
+    """PodSandboxStatus (CRI-033..035): `network` is always there, its ip empty on the host's."""
+    options = sandbox.config.linux.security_context.namespace_options
+    status = pb.PodSandboxStatus(
+        id=sandbox.id,
+        metadata=sandbox.config.metadata,
+        state=_sandbox_state(sandbox),
+        created_at=sandbox.created_at_ns,
+        network=pb.PodSandboxNetworkStatus(ip=sandbox.ip),
+        labels=sandbox.config.labels,
+        annotations=sandbox.config.annotations,
+        runtime_handler=sandbox.runtime_handler,
+    )
+    status.linux.namespaces.options.CopyFrom(options)
+    return status
+
+
+def _sandbox_state(sandbox: Sandbox) -> pb.PodSandboxState:
+    return pb.SANDBOX_READY if sandbox.ready else pb.SANDBOX_NOTREADY
+
+
+def container_row(container: Container) -> bytes:
+    """The bytes of a ListContainersResponse with this row alone: the image as the create request
+    named it (CRI-083). Made once per state."""
+    if container.row is None or container.row[0] is not container.state:
+        item = pb.Container(
+            id=container.id,
+            pod_sandbox_id=container.sandbox.id,
+            metadata=container.config.metadata,
+            image=container.config.image,
+            image_ref=container.image_id,
+            state=container.state.value,
+            created_at=container.created_at_ns,
+            labels=container.config.labels,
+            annotations=container.config.annotations,
+            image_id=container.image_id,
+        )
+        data = pb.ListContainersResponse(containers=[item]).SerializeToString()
+        container.row = (container.state, data)
+    return container.row[1]
+
+
+def container_status(container: Container, images: ImageStore) -> pb.ContainerStatus:
+    """ContainerStatus (CRI-050, CRI-083, CRI-084)."""
+    image = images.images.get(container.image_id)
+    status = pb.ContainerStatus(
+        id=container.id,
+        metadata=container.config.metadata,
+        state=container.state.value,
+        created_at=container.created_at_ns,
+        image=_shown_image(container, image),
+        image_ref=image.digests[0] if image and image.digests else container.image_id,
+        image_id=container.image_id,
+        labels=container.config.labels,
+        annotations=container.config.annotations,
+        mounts=container.config.mounts,
+        log_path=container.log_path,
+    )
+    status.resources.linux.CopyFrom(container.resources)
+    status.stop_signal = wire_value(container.stop_signal)
+    _tell_user(status.user.linux, container, image)
+    if container.oom_killed:  # CRI-071: also while it runs
+        status.reason = OOM_KILLED
+    if container.state is not State.CREATED:
+        status.started_at = container.started_at_ns
+    if container.state is State.EXITED:
+        status.finished_at = container.finished_at_ns
+        status.exit_code = container.exit_code
+        status.reason = container.reason
+        status.message = container.message
+    return status
+
+
+def _tell_user(user: pb.LinuxContainerUser, container: Container, image: Image | None) -> None:
+    """The user the process runs as: the request's, else the image's, else root (CRI-084)."""
+    security = container.config.linux.security_context
+    if security.HasField("run_as_user"):
+        user.uid = security.run_as_user.value
+    elif image is not None and image.uid is not None:
+        user.uid = image.uid
+    user.gid = security.run_as_group.value
+    user.supplemental_groups.extend(
+        dict.fromkeys((user.gid, *security.supplemental_groups))  # containerd puts the gid first
+    )
+
+
+def _shown_image(container: Container, image: Image | None) -> pb.ImageSpec:
+    if image is not None and image.tags:
+        return pb.ImageSpec(image=image.tags[0])
+    return container.config.image
+
+
+def exit_reason(code: int) -> str:
+    """The reason a runtime computes for an exit code (CRI-070)."""
+    return COMPLETED if code == 0 else ERROR
+
+
+def image_message(image: Image) -> pb.Image:
+    """An Image (CRI-093); `spec` stays unset."""
+    message = pb.Image(
+        id=image.id,
+        repo_tags=image.tags,
+        repo_digests=image.digests,
+        size=image.size_bytes,
+        pinned=image.pinned,
+    )
+    if image.uid is not None:
+        message.uid.value = image.uid
+    elif image.username:
+        message.username = image.username
+    return message
+
+
+def fill_container_stats(
+    stats: pb.ContainerStats, container: Container, now_ns: int, fs_mountpoint: str
+) -> None:
+    """ContainerStats: cpu and memory only while it runs (CRI-123). Available = limit - used."""
+    if not container.attributes:
+        attributes = pb.ContainerAttributes(
+            id=container.id,
+            metadata=container.config.metadata,
+            labels=container.config.labels,
+            annotations=container.config.annotations,
+        )
+        container.attributes = pb.ContainerStats(attributes=attributes).SerializeToString()
+    stats.MergeFromString(container.attributes)
+    age_s = container.age_s(now_ns)
+    disk = stats.writable_layer
+    disk.timestamp = now_ns
+    disk.fs_id.mountpoint = fs_mountpoint
+    disk.used_bytes.value = container.plan.disk_bytes(age_s)
+    disk.inodes_used.value = 1
+    if container.state is not State.RUNNING:
+        return
+    used = container.plan.memory_bytes(age_s)
+    stats.memory.timestamp = now_ns
+    stats.memory.working_set_bytes.value = used
+    stats.memory.usage_bytes.value = used
+    stats.memory.rss_bytes.value = used
+    limit = container.resources.memory_limit_in_bytes
+    if limit > 0:
+        stats.memory.available_bytes.value = max(0, limit - used)
+    stats.cpu.timestamp = now_ns
+    stats.cpu.usage_core_nano_seconds.value = cpu_nanoseconds(container.plan.uses.cpu, age_s)
+    stats.cpu.usage_nano_cores.value = container.plan.cpu_millicores(age_s) * 1_000_000
+
+
+def cpu_nanoseconds(curve: tuple[tuple[float, int], ...], age_s: float) -> int:
+    """CPU time used up to that age: the area under a curve of thousandths of a CPU.
+
+    >>> cpu_nanoseconds(((0.0, 1000), (2.0, 500)), 4.0)
+    3000000000
+    """
+    total = 0.0
+    if not curve:
+        return 0
+    for (start_s, millicores), end_s in zip(
+        curve, [*(p[0] for p in curve[1:]), age_s], strict=True
+    ):
+        total += max(0.0, min(end_s, age_s) - start_s) * millicores
+    return round(total * 1_000_000)
+
+
+def labels_fit(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether every wanted pair is there (CRI-080)."""
+    return all(labels.get(key) == value for key, value in wanted.items())

@@ -1,0 +1,105 @@
+"""What create requests mean: names, labels, resources, log paths and lines. Pure.
+
+What must never happen here: two pods or containers that differ get one name (CRI-024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import grpc
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.core.lookup import shown
+from fakecri.core.objects import Container, LogLine
+from fakecri.errors import CriError, unknown
+from simtime import format_rfc3339
+
+_LONGEST_LABEL_BYTES: Final = 4096
+M = TypeVar("M", bound=Message)
+
+
+def sandbox_name(pod: pb.PodSandboxMetadata) -> str:
+    """What no other sandbox may be called (CRI-024)."""
+    return f"{pod.name}_{pod.namespace}_{pod.uid}_{pod.attempt}"
+
+
+def container_name(container: pb.ContainerMetadata, pod: pb.PodSandboxMetadata) -> str:
+    """What no other container may be called (CRI-024); the pod as the create request has it."""
+    return f"{container.name}_{pod.name}_{pod.namespace}_{pod.uid}_{container.attempt}"
+
+
+def require_short_labels(labels: Mapping[str, str]) -> None:
+    """A label of more than 4096 bytes is refused, in the words of containerd."""
+    for key, value in labels.items():
+        if len(key.encode()) + len(value.encode()) > _LONGEST_LABEL_BYTES:
+            raise CriError(
+                grpc.StatusCode.INVALID_ARGUMENT,
+                "failed to create containerd container: create container failed validation: "
+                "containers.Labels: label key and value greater than maximum size (4096 bytes), "
+                f"key: {key[:64]}: invalid argument",
+            )
+
+
+def require_possible(config: pb.ContainerConfig) -> None:
+    """A group without a user, and a recursive read-only mount that is not read-only and private,
+    are refused, as the contract says (CRI-054)."""
+    security = config.linux.security_context
+    if security.HasField("run_as_group") and not (
+        security.HasField("run_as_user") or security.run_as_username
+    ):
+        group = security.run_as_group.value
+        raise unknown(
+            f'failed to generate user string: user group "{group}" is specified without user'
+        )
+    for mount in config.mounts:
+        private = mount.propagation == pb.PROPAGATION_PRIVATE
+        if mount.recursive_read_only and not (mount.readonly and private):
+            what = "private propagation" if mount.readonly else "a read-only mount"
+            raise unknown(
+                f'failed to mount "{shown(mount.container_path)}": recursive read-only needs {what}'
+            )
+
+
+def log_text(line: LogLine) -> str:
+    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes; CRI-103).
+
+    >>> log_text(LogLine(1_500_000_000_100_000_000, "stdout", "hi"))
+    '2017-07-14T02:40:00.1Z stdout F hi\\n'
+    """
+    stamp = format_rfc3339(line.time_ns, digits=9).rstrip("Z").rstrip("0").rstrip(".") + "Z"
+    data = line.text.encode()
+    pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
+    marks = ["P"] * (len(pieces) - 1) + ["F" if line.whole else "P"]
+    rows = zip(marks, pieces, strict=True)
+    return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
+
+
+def update_resources(container: Container, wanted: pb.LinuxContainerResources) -> None:
+    """UpdateContainerResources: only non-zero fields change (CRI-121)."""
+    if wanted.hugepage_limits:
+        del container.resources.hugepage_limits[:]  # a merge would append
+    container.resources.MergeFrom(wanted)
+    if wanted.memory_limit_in_bytes and not wanted.memory_swap_limit_in_bytes:
+        container.resources.memory_swap_limit_in_bytes = wanted.memory_limit_in_bytes
+
+
+def complete(resources: pb.LinuxContainerResources) -> None:
+    """Without a swap limit of its own, a memory limit is the swap limit too (CRI-120)."""
+    if resources.memory_limit_in_bytes > 0 and resources.memory_swap_limit_in_bytes == 0:
+        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
+
+
+def log_path(request: pb.CreateContainerRequest) -> str:
+    """Where the container logs; "" for no log (CRI-100)."""
+    directory, path = request.sandbox_config.log_directory, request.config.log_path
+    return f"{directory}/{path}" if directory and path else ""
+
+
+def copied(message: M) -> M:
+    """A message of its own."""
+    fresh = type(message)()
+    fresh.CopyFrom(message)
+    return fresh

@@ -1,0 +1,169 @@
+"""What a started container does: its end, its signals, its log lines, running out of memory.
+
+Functions of a core. The plan of the run (`plan.Plan`) says what happens when; here it happens.
+What must never happen here: a run ends twice, or a line is written after the end.
+"""
+
+from __future__ import annotations
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import stop_signals
+from fakecri.core.messages import OOM_KILLED, exit_reason
+from fakecri.core.objects import Container, Input, LogLine, State
+from fakecri.core.requests import log_text
+from fakecri.core.runtime import LOST, SIGKILLED, Core
+from fakecri.files import CloseLog, OpenLog, WriteLog, WriteMessage
+
+
+def advance(core: Core) -> None:
+    """Apply everything that is due now, in order of its time."""
+    for container in core.due_now():
+        now_ns = core.now_ns()
+        _write_due_lines(core, container, now_ns)
+        _note_child_oom(container, now_ns)
+        if container.end_due_ns is not None and container.end_due_ns <= now_ns:
+            _end(core, container)
+
+
+def begin(core: Core, container: Container) -> None:
+    """The container runs from now on, as its plan says."""
+    container.change(Input.START)
+    container.started_at_ns = core.stamp_ns()
+    container.pid = core.next_pid()
+    core.used.started(container.id, core.now_ns(), container.plan.uses)
+    open_log(core, container)
+    _plan_end(core, container)
+    plan = container.plan
+    moments_s = [line.at_s for line in plan.prints]
+    moments_s += [plan.child_oom.at_s] if plan.child_oom is not None else []
+    for at_s in moments_s:
+        core.plan_wake_up(container, container.started_at_ns + round(at_s * 1e9))
+    core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
+
+
+def _plan_end(core: Core, container: Container) -> None:
+    """When it ends by itself, or for memory, whichever comes first."""
+    plan = container.plan
+    if plan.exits is not None:
+        container.end_code, container.end_message = plan.exits.code % 256, plan.exits.message
+        container.end_reason = plan.exits.reason
+        _end_at(core, container, container.started_at_ns + round(plan.exits.after_s * 1e9))
+    _plan_oom(core, container)
+
+
+def limits_changed(core: Core, container: Container) -> None:
+    """A running container has got other limits: its memory may now be too much, or not any more."""
+    if container.state is State.RUNNING and not container.stop_signalled:
+        container.end_due_ns = None
+        _plan_end(core, container)
+
+
+def _plan_oom(core: Core, container: Container) -> None:
+    """The kernel kills the container when its memory exceeds its limit."""
+    oom_s = container.plan.oom_after_s(container.resources.memory_limit_in_bytes)
+    if oom_s is None:
+        return
+    due_ns = max(core.now_ns(), container.started_at_ns + round(oom_s * 1e9))
+    if container.end_due_ns is None or due_ns <= container.end_due_ns:
+        container.end_code, container.end_reason = SIGKILLED, OOM_KILLED
+        container.end_message = ""
+        _end_at(core, container, due_ns)
+
+
+def _end_at(core: Core, container: Container, due_ns: int) -> None:
+    container.end_due_ns = due_ns
+    core.plan_wake_up(container, due_ns)
+
+
+def signal(core: Core, container: Container) -> None:
+    """Deliver the stop signal, once per container (CRI-063): it may bring the end nearer."""
+    if container.state is not State.RUNNING or container.stop_signalled:
+        return
+    container.stop_signalled = True
+    if container.on_stop_signal is not None:
+        container.on_stop_signal()
+    if container.stop_signal == "SIGKILL":
+        kill(core, container)
+        return
+    now_ns = core.now_ns()
+    delay_s = container.plan.stop_delay_s(container.age_s(now_ns), container.stop_signal)
+    if delay_s is None:
+        return
+    due_ns = now_ns + round(delay_s * 1e9)
+    if container.end_due_ns is None or due_ns < container.end_due_ns:
+        stops = container.plan.stops
+        container.end_code = stop_signals.exit_code(container.stop_signal)
+        if stops.code is not None:
+            container.end_code = stops.code % 256
+        container.end_reason, container.end_message = stops.reason, stops.message
+        _end_at(core, container, due_ns)
+
+
+def kill(core: Core, container: Container, code: int = SIGKILLED, reason: str = "") -> None:
+    """End a running (or lost) container now, as SIGKILL does."""
+    if container.state is State.UNKNOWN:
+        code = LOST
+    elif container.state is not State.RUNNING:
+        return
+    container.end_code, container.end_reason, container.end_message = code, reason, ""
+    _end(core, container)
+
+
+def _end(core: Core, container: Container) -> None:
+    _write_due_lines(core, container, core.now_ns())
+    _note_child_oom(container, core.now_ns())
+    container.change(Input.EXIT)
+    container.finished_at_ns = core.stamp_ns()
+    core.used.ended(container.id, core.now_ns())
+    container.exit_code = container.end_code
+    container.reason = container.end_reason or exit_reason(container.end_code)
+    if container.oom_killed:
+        container.reason = OOM_KILLED
+    container.message = container.end_message
+    container.end_due_ns = None
+    if container.log_path:
+        core.writes.append(CloseLog(container.log_path))
+    if container.plan.termination_message:
+        _leave_message(core, container)
+    core.tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
+
+
+def _note_child_oom(container: Container, now_ns: int) -> None:
+    child_oom = container.plan.child_oom
+    if child_oom is not None and child_oom.at_s <= container.age_s(now_ns):
+        container.oom_killed = True
+
+
+def _leave_message(core: Core, container: Container) -> None:
+    annotations = container.config.annotations
+    path = annotations.get("io.kubernetes.container.terminationMessagePath")
+    for mount in container.config.mounts:
+        if mount.container_path == (path or "/dev/termination-log"):
+            text = container.plan.termination_message
+            core.writes.append(WriteMessage(mount.host_path, text))
+
+
+def open_log(core: Core, container: Container) -> None:
+    """The log file is made, or made again after a rotation (CRI-104)."""
+    if container.log_path:
+        core.writes.append(OpenLog(container.log_path))
+
+
+def write_line(core: Core, container: Container, line: LogLine) -> None:
+    """The container has written a line."""
+    container.log.append(line)
+    if container.log_path:
+        core.writes.append(WriteLog(container.log_path, log_text(line)))
+
+
+def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
+    age_s = container.age_s(now_ns)
+    lines = container.plan.prints  # in order of their times
+    while container.lines_written < len(lines):
+        line = lines[container.lines_written]
+        if line.at_s > age_s:
+            return
+        container.lines_written += 1
+        due_ns = container.started_at_ns + round(line.at_s * 1e9)
+        write_line(core, container, LogLine(due_ns, line.stream, line.text))

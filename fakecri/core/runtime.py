@@ -1,0 +1,180 @@
+"""The fake runtime's core: sandboxes, containers, names and time, without I/O or timers.
+
+How it works. `Core` is the state. The operations on it are functions of a core: `sandboxes.py`,
+`containers.py`, `running.py` (what a started container does), `copies.py`. Every operation takes
+effect at once, at the time of `now_ns`. What happens later (a container ends, writes a line, runs
+out of memory) is on a heap: `next_due_ns` says when the next of it is due, `running.advance`
+applies what is. The shell around the core (`clockwork.py`, `slow_calls.py`) waits for that, and
+for the few calls that take time. What the world outside must learn is in `news` (state changes)
+and `writes` (files), which the shell empties.
+
+What must never happen: the core reads a clock; two objects share a name (CRI-024); a container
+starts twice or leaves EXITED; a time stamp repeats or goes back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import lookup
+from fakecri.core.images import ImageStore
+from fakecri.core.names import NameTable
+from fakecri.core.objects import Container, Sandbox, State
+from fakecri.core.plan import Plan
+from fakecri.core.prefix_table import PrefixTable
+from fakecri.core.usage import UsageLedger
+from fakecri.files import FileWork
+from fakecri.node import FakeNode, Usage
+from simtime import Ids
+
+SIGKILLED: Final = 137
+START_FAILED: Final = 128
+LOST: Final = 255
+_SPARE_DUE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A change of state: what GetContainerEvents tells, and what waiting calls wait for."""
+
+    kind: pb.ContainerEventType
+    object_id: str
+    sandbox: Sandbox
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What Version says the runtime is."""
+
+    name: str = "fakecri"
+    version: str = "0.0.0"
+
+
+@dataclass(slots=True)
+class Core:
+    """The state. `plan_of(container)` says what a run of a container will do."""
+
+    ids: Ids
+    node: FakeNode
+    images: ImageStore
+    plan_of: Callable[[Container], Plan]
+    now_ns: Callable[[], int]
+    sandboxes: PrefixTable[Sandbox] = field(default_factory=PrefixTable)
+    containers: PrefixTable[Container] = field(default_factory=PrefixTable)
+    news: list[News] = field(default_factory=list)
+    writes: list[FileWork] = field(default_factory=list)
+    network_ready: bool = True
+    handlers: tuple[str, ...] = ()
+    """Runtime handlers beside the default one, "" (CRI-030)."""
+    identity: Identity = field(default_factory=Identity)
+    watch: Callable[[News], None] | None = None
+    """Told of every change as it happens."""
+    names: NameTable = field(default_factory=NameTable)
+    used: UsageLedger = field(default_factory=UsageLedger)
+    due: list[tuple[int, int, str]] = field(default_factory=list)
+    """When something is to happen to which container."""
+    pod_network: str = "10.88"
+    """The first two or three numbers of pod addresses."""
+    _counter: int = 0
+    _last_stamp_ns: int = 0
+    _next_ip: int = 2
+    _most_due: int = _SPARE_DUE
+
+    def __post_init__(self) -> None:
+        self.node.usage = self.usage
+        self.node.now_ns = self.now_ns
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def stamp_ns(self) -> int:
+        """A time stamp: now, but never one given before (CRI-050: created < started < finished)."""
+        self._last_stamp_ns = max(self.now_ns(), self._last_stamp_ns + 1)
+        return self._last_stamp_ns
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing is planned, and nothing is to be told or written."""
+        return not (self.due or self.news or self.writes)
+
+    def next_due_ns(self) -> int | None:
+        """When `running.advance` next has something to do; None: nothing is planned."""
+        while self.due and self.due[0][2] not in self.containers:
+            heapq.heappop(self.due)
+        return self.due[0][0] if self.due else None
+
+    def due_now(self) -> Iterator[Container]:
+        """The running containers to which something is to happen now, in order of its time."""
+        now_ns = self.now_ns()
+        while self.due and self.due[0][0] <= now_ns:
+            container = self.containers.get(heapq.heappop(self.due)[2])
+            if container is not None and container.state is State.RUNNING:
+                yield container
+
+    def plan_wake_up(self, container: Container, due_ns: int) -> None:
+        """Something is to happen to `container` then."""
+        self._counter += 1
+        heapq.heappush(self.due, (due_ns, self._counter, container.id))
+        if len(self.due) > self._most_due:  # plans of the removed must not pile up
+            self.due = [due for due in self.due if due[2] in self.containers]
+            heapq.heapify(self.due)
+            self._most_due = 2 * len(self.due) + _SPARE_DUE
+
+    # -- look-up -------------------------------------------------------------------------------
+
+    def find_sandbox(self, object_id: str, method: str = "") -> Sandbox:
+        """By id or unique prefix. Raises CriError in the words of `method`: NOT_FOUND, or UNKNOWN
+        for an empty or ambiguous id (CRI-021..023)."""
+        text = lookup.TEXTS.get(method, lookup.SANDBOX)
+        return lookup.find(self.sandboxes, object_id, text)
+
+    def find_container(self, object_id: str, method: str = "") -> Container:
+        """By id or unique prefix; errors as `find_sandbox`."""
+        text = lookup.TEXTS.get(method, lookup.CONTAINER)
+        return lookup.find(self.containers, object_id, text)
+
+    def containers_of(self, sandbox: Sandbox) -> list[Container]:
+        """Oldest first; the cost does not depend on other pods."""
+        return list(sandbox.containers.values())
+
+    # -- what others learn ---------------------------------------------------------------------
+
+    def tell(self, kind: pb.ContainerEventType, object_id: str, sandbox: Sandbox) -> None:
+        """A state has changed."""
+        news = News(kind, object_id, sandbox, self.now_ns())
+        self.news.append(news)
+        if self.watch is not None:
+            self.watch(news)
+
+    def usage(self) -> Usage:
+        """What containers and images use of the node now."""
+        return self.used.total(self.now_ns(), self.images.total_bytes())
+
+    def facts(self) -> dict[str, object]:
+        """What a verbose Status tells of the runtime (CRI-132)."""
+        return {
+            "runtimeName": self.identity.name,
+            "runtimeVersion": self.identity.version,
+            "handlers": ["", *self.handlers],
+            "sandboxes": len(self.sandboxes),
+            "containers": len(self.containers),
+            "images": len(self.images.images),
+        }
+
+    def next_pid(self) -> int:
+        """A process id that nobody has had."""
+        self._counter += 1
+        return 1000 + self._counter
+
+    def next_address(self) -> str:
+        """An address in the pod network."""
+        number = self._next_ip
+        self._next_ip += 1
+        if self.pod_network.count(".") == 2:
+            return f"{self.pod_network}.{number % 256}"
+        return f"{self.pod_network}.{number // 256 % 256}.{number % 256}"

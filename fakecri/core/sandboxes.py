@@ -1,0 +1,91 @@
+"""What happens to sandboxes: run, stop, loss, removal (CRI-030..039). Functions of a core.
+
+What must never happen here: a sandbox that is NOTREADY becomes READY again, or a failed run leaves
+a name behind.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.core import lookup, running
+from fakecri.core.containers import remove_container
+from fakecri.core.names import Name
+from fakecri.core.objects import Sandbox, State
+from fakecri.core.requests import copied, require_short_labels, sandbox_name
+from fakecri.core.runtime import Core
+from fakecri.errors import unknown
+
+NO_NETWORK: Final = "cni plugin not initialized"
+_LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
+
+
+def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbox:
+    """RunPodSandbox (CRI-030): READY at once, with an address unless on the host's network."""
+    if not config.HasField("metadata"):
+        raise unknown("sandbox config must include metadata")
+    name = _name(config)
+    core.names.require_free(name)
+    if handler and handler not in core.handlers:
+        raise unknown(
+            f'failed to get sandbox runtime: no runtime for "{lookup.shown(handler)}" is configured'
+        )
+    sandbox = Sandbox(core.ids.hex(), copied(config), handler, core.stamp_ns())
+    if not sandbox.on_host_network:
+        _set_up_network(core, sandbox, name[1])
+    require_short_labels(config.labels)
+    core.names.take(name, sandbox.id)
+    core.sandboxes[sandbox.id] = sandbox
+    core.tell(pb.CONTAINER_CREATED_EVENT, sandbox.id, sandbox)
+    core.tell(pb.CONTAINER_STARTED_EVENT, sandbox.id, sandbox)
+    return sandbox
+
+
+def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:
+    why = "" if core.network_ready else NO_NETWORK
+    if len(name) > _LONGEST_ARGUMENT_BYTES:  # network plugins get it as one variable
+        why = (
+            'plugin type="bridge" failed (add): netplugin failed with no error message: '
+            "argument list too long"
+        )
+    if why:
+        raise unknown(f'failed to setup network for sandbox "{sandbox.id}": {why}')
+    sandbox.ip = core.next_address()
+
+
+def stop_sandbox(core: Core, sandbox: Sandbox) -> None:
+    """StopPodSandbox (CRI-036): kills what runs, then NOTREADY without address. Repeatable.
+
+    Raises CriError while the node has no network (CRI-037): then everything is dead, but the
+    address stays, and so it goes until the network is back.
+    """
+    for container in core.containers_of(sandbox):
+        if container.state in (State.RUNNING, State.UNKNOWN):
+            running.kill(core, container)
+    lose_sandbox(core, sandbox)
+    if sandbox.ip and not core.network_ready:
+        raise unknown(f'failed to destroy network for sandbox "{sandbox.id}": {NO_NETWORK}')
+    sandbox.ip = ""
+
+
+def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
+    """The sandbox process dies: NOTREADY, address kept, containers run on (CRI-039)."""
+    if sandbox.ready:
+        sandbox.ready = False
+        core.tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
+
+
+def remove_sandbox(core: Core, sandbox: Sandbox) -> None:
+    """RemovePodSandbox (CRI-038): stops it, removes its containers, then itself."""
+    stop_sandbox(core, sandbox)
+    for container in core.containers_of(sandbox):
+        remove_container(core, container)
+    del core.sandboxes[sandbox.id]
+    core.names.free(_name(sandbox.config))
+    core.tell(pb.CONTAINER_DELETED_EVENT, sandbox.id, sandbox)
+
+
+def _name(config: pb.PodSandboxConfig) -> Name:
+    return "sandbox", sandbox_name(config.metadata)

@@ -1,0 +1,1 @@
+"""What the main programs of containers do: run, serve, listen."""

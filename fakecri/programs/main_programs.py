@@ -1,0 +1,180 @@
+"""The main processes of containers that `runs(...)`: programs on the loop, which write to the log.
+
+A program starts with its container and ends it with its exit code; whatever else ends the container
+(a signal, a kill, an exit) cancels the program. What must never happen here: a program outlives its
+container, or its mistake ends the fake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from criapi.v1 import api_pb2 as pb
+
+from fakecri.clockwork import Clockwork
+from fakecri.core import running
+from fakecri.core.objects import Container, LogLine, State
+from fakecri.core.plan import Plan
+from fakecri.core.runtime import Core, News
+from fakecri.rules.behavior import StartFails
+from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
+
+log = logging.getLogger("fakecri")
+_FAILED: Final = 1
+Tap: TypeAlias = "asyncio.Queue[tuple[str, bytes] | None]"
+"""Pieces of output with the name of their stream; None: the end."""
+
+
+class MainPrograms:
+    """Runs them. `programs_of` has the programs of a container by name."""
+
+    def __init__(
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        programs_of: Callable[[Container], Mapping[str, Program]],
+    ) -> None:
+        self._core = core
+        self._clockwork = clockwork
+        self._programs_of = programs_of
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stdins: dict[str, asyncio.StreamReader] = {}
+        self._taps: dict[str, list[Tap]] = {}
+        clockwork.heard.append(self._hear)
+
+    def check(self, container: Container, plan: Plan) -> Plan:
+        """The plan, or one whose start fails because its program is not there (CRI-056)."""
+        if plan.runs is None or plan.runs.program is not None or plan.start_fails is not None:
+            return plan
+        command = _command(container, plan)
+        if not command or self._invocation(container, command).find() is not None:
+            return plan
+        text = (
+            "failed to create containerd task: failed to create shim task: OCI runtime create "
+            f'failed: unable to start container process: exec: "{command[0]}": executable file '
+            "not found in $PATH: unknown"
+        )
+        return replace(plan, start_fails=StartFails(text))
+
+    def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
+        """What its main program reads, None if nothing does."""
+        return self._stdins.get(container.id)
+
+    @contextmanager
+    def tap(self, container: Container) -> Iterator[Tap | None]:
+        """What its main program writes from now on, byte for byte; None if it has none."""
+        if container.id not in self._tasks:
+            yield None
+            return
+        tap: Tap = asyncio.Queue()
+        taps = self._taps.setdefault(container.id, [])
+        taps.append(tap)
+        try:
+            yield tap
+        finally:
+            taps.remove(tap)
+
+    def _hear(self, news: News) -> None:
+        if news.kind == pb.CONTAINER_STARTED_EVENT:
+            container = self._core.containers.get(news.object_id)
+            if container is not None and container.plan.runs is not None:
+                self._start(container)
+        elif news.kind != pb.CONTAINER_CREATED_EVENT:
+            self._stdins.pop(news.object_id, None)
+            for tap in self._taps.pop(news.object_id, ()):
+                tap.put_nowait(None)
+            task = self._tasks.pop(news.object_id, None)
+            if task is not None:
+                task.cancel()
+
+    def _start(self, container: Container) -> None:
+        command = _command(container, container.plan)
+        invocation = self._invocation(container, command)
+        assert container.plan.runs is not None
+        program = container.plan.runs.program or (invocation.find() if command else None)
+        if program is None or container.state is not State.RUNNING:
+            return  # nothing to run: it idles until somebody ends it
+        container.on_stop_signal = invocation.stop.set
+        if container.config.stdin:
+            stdin = self._stdins[container.id] = asyncio.StreamReader()
+            invocation = replace(invocation, stdin=stdin)
+        task = asyncio.get_running_loop().create_task(self._play(container, program, invocation))
+        self._tasks[container.id] = task
+
+    async def _play(self, container: Container, program: Program, invocation: Invocation) -> None:
+        try:
+            code = await exit_code_of(program, invocation) & 0xFF
+        except Exception:
+            log.exception("the main program of container %s failed", container.name)
+            code = _FAILED
+        for output in (invocation.stdout, invocation.stderr):
+            assert isinstance(output, LogOutput)
+            output.flush()
+        self._tasks.pop(container.id, None)
+        if container.id in self._core.containers:
+            running.kill(self._core, container, code)
+            self._clockwork.pump()
+
+    def _invocation(self, container: Container, command: tuple[str, ...]) -> Invocation:
+        def output(stream: str) -> LogOutput:
+            taps = self._taps.setdefault(container.id, [])
+            return LogOutput(self._core, self._clockwork, container, stream, taps)
+
+        tty = bool(container.config.tty)
+        return Invocation(
+            command=command,
+            container=container,
+            env=env_of(container, tty=tty),
+            stdout=output("stdout"),
+            stderr=output("stdout" if tty else "stderr"),  # CRI-101
+            tty=tty,
+            programs=self._programs_of(container),
+        )
+
+
+class LogOutput:
+    """What a program writes, as lines in its container's log (CRI-103)."""
+
+    def __init__(
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        container: Container,
+        stream: str,
+        taps: list[Tap],
+    ) -> None:
+        self._core = core
+        self._clockwork = clockwork
+        self._container = container
+        self._stream = stream
+        self._taps = taps
+        self._begun = b""
+
+    async def write(self, data: bytes) -> None:
+        for tap in self._taps:
+            tap.put_nowait((self._stream, data))
+        *lines, self._begun = (self._begun + data).split(b"\n")
+        for line in lines:
+            self._write(line, whole=True)
+        self._clockwork.pump()
+
+    def flush(self) -> None:
+        """The end: what has no newline is written all the same."""
+        if self._begun:
+            self._write(self._begun, whole=False)
+            self._begun = b""
+
+    def _write(self, text: bytes, *, whole: bool) -> None:
+        line = LogLine(self._core.now_ns(), self._stream, text.decode(errors="replace"), whole)
+        running.write_line(self._core, self._container, line)
+
+
+def _command(container: Container, plan: Plan) -> tuple[str, ...]:
+    """What the main process is: the plan's command, else the container's own."""
+    assert plan.runs is not None
+    return plan.runs.command or (*container.config.command, *container.config.args)

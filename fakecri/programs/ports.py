@@ -1,0 +1,182 @@
+"""Who answers on which port of which pod: what containers declare with `serves`.
+
+`Ports` decides and waits; it opens no socket. In virtual time a test's network asks it directly, in
+real time `listening.py` puts sockets in front of it. What must never happen: a container answers
+that does not run, or one pod answers on the address of another.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from fakecri.core.objects import Container, State
+from fakecri.rules.behavior import FOREVER, Serves
+
+if TYPE_CHECKING:
+    from fakecri.clockwork import Clockwork
+    from fakecri.core.runtime import Core
+
+REMEMBERED: Final = 10_000
+NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class NotServed(ConnectionError):
+    """Nobody listens there."""
+
+
+class WrongProtocol(ConnectionError):
+    """Somebody listens there, but speaks another protocol; `spoken` says which."""
+
+    def __init__(self, spoken: str) -> None:
+        super().__init__(f"the listener speaks {spoken}")
+        self.spoken = spoken
+
+
+class Hung(ConnectionError):
+    """The container ended before it had answered."""
+
+
+class NoSuchService(LookupError):
+    """The health service does not know that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Somebody connected. `path` and `headers` are an HTTP request's (names as sent), `service` a
+    health check's. Seconds of the fake's clock."""
+
+    time_s: float
+    pod: str
+    container: str
+    port: int
+    protocol: str
+    path: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    service: str = ""
+
+    def header(self, name: str) -> list[str]:
+        """The values of that header, in order; names do not mind case."""
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+@dataclass(slots=True)
+class Ports:
+    """The ports of all pods of a fake. `visits`: who came, oldest first; the last 10,000."""
+
+    core: Core
+    clockwork: Clockwork
+    visits: deque[Visit] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+    def listening(self) -> Iterator[tuple[Container, tuple[Serves, ...]]]:
+        """The containers that listen now, and what they serve."""
+        now_ns = self.core.now_ns()
+        for container in self.core.containers.values():
+            if container.plan.serves and container.state is State.RUNNING:
+                active = container.plan.listening(container.age_s(now_ns))
+                if active:
+                    yield container, active
+
+    def waits_s(self) -> Iterator[float]:
+        """How long until a running container begins or ends to serve something."""
+        now_ns = self.core.now_ns()
+        for container in self.core.containers.values():
+            if container.plan.serves and container.state is State.RUNNING:
+                age_s = container.age_s(now_ns)
+                for rule in container.plan.serves:
+                    changes = (rule.from_s, rule.until_s)
+                    yield from (at_s - age_s for at_s in changes if age_s < at_s < FOREVER)
+
+    def connect(self, host: str, port: int) -> str:
+        """A connection; the protocol spoken there. Raises NotServed."""
+        container, rules = self._find(host, port)
+        self._note(container, rules[0])
+        return rules[0].protocol
+
+    async def http(
+        self,
+        host: str,
+        port: int,
+        path: str,
+        headers: tuple[tuple[str, str], ...] = (),
+        *,
+        tls: bool = False,
+    ) -> Serves:
+        """The answer to a GET, when its time has come; 404 for a path that is not served. `path`
+        may carry a query, which is noted and else ignored.
+
+        Raises NotServed, WrongProtocol, Hung.
+        """
+        container, rules = self._find(host, port)
+        protocol = "https" if tls else "http"
+        if rules[0].protocol != protocol:
+            raise WrongProtocol(rules[0].protocol)
+        self._note(container, rules[0], path=path, headers=headers)
+        wanted = path.partition("?")[0]
+        rule = next((r for r in rules if r.path in (None, wanted)), None)
+        if rule is None:
+            return Serves(port, protocol, 404)
+        await self._wait(container, rule)
+        return replace(rule, location=rule.location.replace("{ip}", container.sandbox.ip))
+
+    async def health(self, host: str, port: int, service: str) -> str:
+        """The answer of the health service. Raises NotServed, WrongProtocol, Hung,
+        NoSuchService."""
+        container, rules = self._find(host, port)
+        if rules[0].protocol != "grpc":
+            raise WrongProtocol(rules[0].protocol)
+        self._note(container, rules[0], service=service)
+        rule = next((r for r in rules if r.service in (None, service)), None)
+        if rule is None:
+            raise NoSuchService("unknown service")
+        await self._wait(container, rule)
+        return rule.health
+
+    def _find(self, host: str, port: int) -> tuple[Container, tuple[Serves, ...]]:
+        now_ns = self.core.now_ns()
+        for container in self.core.containers.values():
+            plan = container.plan
+            if not plan.serves or container.state is not State.RUNNING:
+                continue
+            if self._is_address_of(host, container):
+                active = plan.listening(container.age_s(now_ns))
+                fitting = tuple(rule for rule in active if rule.port == port)
+                if fitting:
+                    return container, fitting
+        raise NotServed(f"nobody listens on {host}:{port}")
+
+    def _is_address_of(self, host: str, container: Container) -> bool:
+        sandbox = container.sandbox
+        if sandbox.ip:
+            return host == sandbox.ip
+        if sandbox.on_host_network:
+            return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
+        return False
+
+    async def _wait(self, container: Container, rule: Serves) -> None:
+        if rule.delay_s > 0 and await self.clockwork.exit_of(container, within_s=rule.delay_s):
+            raise Hung(f"{container.name} ended")
+
+    def _note(
+        self,
+        container: Container,
+        rule: Serves,
+        *,
+        path: str = "",
+        headers: tuple[tuple[str, str], ...] = (),
+        service: str = "",
+    ) -> None:
+        self.visits.append(
+            Visit(
+                self.core.now_ns() / 1e9,
+                container.pod.name,
+                container.name,
+                rule.port,
+                rule.protocol,
+                path,
+                headers,
+                service,
+            )
+        )

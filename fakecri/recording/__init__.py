@@ -1,0 +1,1 @@
+"""What was called: the recorder, its files, and what is learnt from them."""

@@ -1,0 +1,205 @@
+"""Which pod, container and image a CRI call is about.
+
+Most requests carry nothing but an id. `SubjectBook` remembers, from the calls that passed, which
+names belong to an id; so the same rules and queries work in front of the fake and of a real
+runtime. What must never happen here: a call is changed, or an id is guessed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from fakecri.core.prefix_table import PrefixTable
+from fakecri.rules.matching import Subject
+
+_POD_UID: Final = "io.kubernetes.pod.uid"
+_POD_NAME: Final = "io.kubernetes.pod.name"
+_POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
+
+
+NOTHING: Final = Subject()
+ABOUT_ALL: Final = Subject()
+"""The subject of a list that names nobody (equal to `NOTHING`, and known to stay so)."""
+NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
+"""The calls that make ids: each of their answers says something new."""
+_REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}
+_GONE_IDS_KEPT: Final = 1_000
+
+
+class SubjectBook:
+    """Remembers whose id is whose. `from_lists`: also learns from List and Status answers, for a
+    runtime that had objects before we looked."""
+
+    def __init__(self, *, from_lists: bool = False) -> None:
+        self._from_lists = from_lists
+        self._subjects: PrefixTable[Subject] = PrefixTable()
+        self._pods: dict[str, Subject] = {}
+        self._sandboxes_of_pod: Counter[str] = Counter()
+        self._containers_of: dict[str, list[str]] = {}  # sandbox -> its containers
+        self._home: dict[str, list[str]] = {}  # container -> the list it is in
+        self._gone: deque[str] = deque()
+
+    def subject_of(self, method: str, request: Message) -> Subject:
+        """What `request` is about, as far as the passed calls tell."""
+        read = _READERS.get(method, _of_unknown)
+        return read(request, self)
+
+    def by_id(self, identity: str) -> Subject:
+        """The subject of an id or an unambiguous prefix of one."""
+        known = self._subjects.get(identity)
+        if known is not None or not identity:
+            return known or NOTHING
+        found = self._subjects.at_most_two(identity)
+        return self._subjects[found[0]] if len(found) == 1 else NOTHING
+
+    def by_uid(self, uid: str) -> Subject:
+        """The pod of a UID, "" for none."""
+        return self._pods.get(uid) or Subject(uid=uid) if uid else NOTHING
+
+    def learn(self, method: str, request: Any, response: Any) -> None:
+        """Take in what an answered call says about ids."""
+        if method == "RunPodSandbox":
+            self._add(response.pod_sandbox_id, _of_pod(request.config.metadata))
+        elif method == "CreateContainer":
+            self._add(response.container_id, _of_create(request, self))
+            home = self._containers_of.setdefault(request.pod_sandbox_id, [])
+            home.append(response.container_id)
+            self._home[response.container_id] = home
+        elif method in _REMOVALS:
+            self._note_gone(getattr(request, _REMOVALS[method]))
+        elif self._from_lists:
+            self._learn_from_lists(method, response)
+
+    def _learn_from_lists(self, method: str, response: Any) -> None:
+        if method == "ListPodSandbox":
+            for item in response.items:
+                self._add(item.id, _of_pod(item.metadata))
+        elif method == "PodSandboxStatus":
+            self._add(response.status.id, _of_pod(response.status.metadata))
+        elif method == "ListContainers":
+            for item in response.containers:
+                if item.id not in self._subjects:
+                    self._add(item.id, _of_container(item))
+        elif method == "ContainerStatus" and response.status.id not in self._subjects:
+            self._add(response.status.id, _of_container(response.status))
+
+    def _note_gone(self, identity: str) -> None:
+        """It was removed. Calls about it may still come; what was removed long ago is forgotten."""
+        self._gone += self._subjects.at_most_two(identity)[:1] if identity else ()
+        if len(self._gone) > _GONE_IDS_KEPT:
+            self._forget(self._gone.popleft())
+
+    def _forget(self, identity: str) -> None:
+        subject = self._subjects.get(identity)
+        if subject is None:
+            return
+        del self._subjects[identity]
+        if identity in self._home:
+            self._home.pop(identity).remove(identity)
+        for container in list(self._containers_of.pop(identity, ())):  # removed with the sandbox
+            self._forget(container)
+        if not subject.container and subject.uid:
+            self._sandboxes_of_pod[subject.uid] -= 1
+            if self._sandboxes_of_pod[subject.uid] <= 0:
+                del self._sandboxes_of_pod[subject.uid], self._pods[subject.uid]
+
+    def _add(self, identity: str, subject: Subject) -> None:
+        if subject.uid and not subject.container:
+            self._pods[subject.uid] = replace(subject, attempt=None)
+            self._sandboxes_of_pod[subject.uid] += identity not in self._subjects
+        self._subjects[identity] = subject
+
+
+def _of_pod(metadata: Any) -> Subject:
+    return Subject(
+        pod=metadata.name,
+        namespace=metadata.namespace,
+        uid=metadata.uid,
+        attempt=metadata.attempt,
+    )
+
+
+def _of_container(item: Any) -> Subject:
+    labels = item.labels
+    return Subject(
+        pod=labels.get(_POD_NAME, ""),
+        namespace=labels.get(_POD_NAMESPACE, ""),
+        uid=labels.get(_POD_UID, ""),
+        container=item.metadata.name,
+        attempt=item.metadata.attempt,
+        image=item.image.image,
+    )
+
+
+def _of_create(request: Any, book: SubjectBook) -> Subject:
+    pod = _of_pod(request.sandbox_config.metadata)
+    if not pod.pod:
+        pod = book.by_id(request.pod_sandbox_id)
+    return replace(
+        pod,
+        container=request.config.metadata.name,
+        attempt=request.config.metadata.attempt,
+        image=request.config.image.user_specified_image or request.config.image.image,
+    )
+
+
+def _of_run(request: Any, _: SubjectBook) -> Subject:
+    return _of_pod(request.config.metadata)
+
+
+def _of_pull(request: Any, _: SubjectBook) -> Subject:
+    pod = _of_pod(request.sandbox_config.metadata)
+    return replace(
+        pod, attempt=None, image=request.image.user_specified_image or request.image.image
+    )
+
+
+def _of_image(request: Any, _: SubjectBook) -> Subject:
+    return Subject(image=request.image.image)
+
+
+def _of_sandboxes(request: Any, book: SubjectBook) -> Subject:
+    """A list of sandboxes: the one of an id filter, or the pod of a label selector."""
+    chosen = request.filter
+    return book.by_id(chosen.id) if chosen.id else _selected(chosen, book)
+
+
+def _of_containers(request: Any, book: SubjectBook) -> Subject:
+    chosen = request.filter
+    identity = chosen.pod_sandbox_id or chosen.id
+    return book.by_id(identity) if identity else _selected(chosen, book)
+
+
+def _selected(chosen: Any, book: SubjectBook) -> Subject:
+    uid: str = chosen.label_selector.get(_POD_UID, "")
+    return book.by_uid(uid) if uid else ABOUT_ALL
+
+
+def _of_nothing(request: Any, _: SubjectBook) -> Subject:
+    return ABOUT_ALL
+
+
+def _of_unknown(request: Any, book: SubjectBook) -> Subject:
+    """All other methods are about an object, or about nothing."""
+    identity = getattr(request, "container_id", "") or getattr(request, "pod_sandbox_id", "")
+    return book.by_id(identity)
+
+
+_READERS: Final[dict[str, Callable[[Any, SubjectBook], Subject]]] = {
+    "RunPodSandbox": _of_run,
+    "CreateContainer": _of_create,
+    "PullImage": _of_pull,
+    "ImageStatus": _of_image,
+    "RemoveImage": _of_image,
+    "ListPodSandbox": _of_sandboxes,
+    "ListPodSandboxStats": _of_sandboxes,
+    "ListContainers": _of_containers,
+    "ListContainerStats": _of_containers,
+    "Status": _of_nothing,
+    "ImageFsInfo": _of_nothing,
+}

@@ -1,0 +1,1 @@
+"""What tests program: the words for containers, faults of calls, and what both match."""

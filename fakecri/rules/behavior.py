@@ -1,0 +1,296 @@
+"""What containers do, as plain data.
+
+Every behaviour is a frozen value with a constructor that reads like a sentence (`words`: `exits(1,
+after_s=2)`), and travels to and from plain dicts, so that scenario and script files hold the same
+things (`behavior_data`). Units: seconds after the start of the container, bytes, thousandths of a
+CPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from fakecri.core import stop_signals
+from fakecri.rules.curves import Curve
+
+if TYPE_CHECKING:
+    from fakecri.streaming.commands import Program
+
+FOREVER: Final = float("inf")
+PROTOCOLS: Final = ("http", "https", "grpc", "tcp")
+HEALTH: Final = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+
+
+class BehaviorError(ValueError):
+    """A behaviour is not one the fake knows; the text names the field and what was wanted."""
+
+
+MAX_EXIT_CODE: Final = 255
+_TIMES: Final = frozenset({"after_s", "for_s", "at_s", "from_s", "until_s", "delay_s"})
+_CODES: Final = frozenset({"code", "exit_code"})
+_TEXTS: Final = frozenset({"text", "reason", "message", "stdout", "stderr"})
+
+
+class Checked:
+    """Refuses impossible codes, times and texts where they are written."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        word = re.sub(r"(?<=.)([A-Z])", r"_\1", type(self).__name__).lower()
+        for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            problem = ""
+            if name in _TIMES:
+                problem = _not_a_time(value)
+            elif name in _CODES and value is not None:
+                problem = _not_a_code(value)
+            elif name in _TEXTS and not isinstance(value, str):
+                problem = "a text"
+            if problem:
+                raise BehaviorError(f"{word}.{name}: wanted {problem}, got {value!r}")
+
+
+def _not_a_time(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "a number"
+    return "" if value >= 0 else "0 or more"
+
+
+def _not_a_code(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "a number"
+    return "" if value in range(MAX_EXIT_CODE + 1) else f"0 to {MAX_EXIT_CODE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exits(Checked):
+    """Ends by itself."""
+
+    code: int = 0
+    after_s: float = 0.0
+    reason: str = ""  # "": as the runtime names that code (CRI-070)
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stops(Checked):
+    """How it answers the stop signal: ends with `code`, `after_s` seconds after the signal.
+
+    `code` None: as killed by the signal, 143 for SIGTERM.
+    """
+
+    code: int | None = None
+    after_s: float = 0.0
+    reason: str = ""  # "": as the runtime names that code (CRI-070)
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores(Checked):
+    """Does not react to the stop signal, for `for_s` seconds after its start (default: ever)."""
+
+    signal: str = "SIGTERM"
+    for_s: float = FOREVER
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        try:
+            stop_signals.normal(self.signal)
+        except ValueError as error:
+            raise BehaviorError(f"ignores.signal: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Prints(Checked):
+    """Writes one line to its log."""
+
+    text: str
+    at_s: float = 0.0
+    stream: str = "stdout"
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        if self.stream not in ("stdout", "stderr"):
+            raise BehaviorError(f"prints.stream: wanted stdout or stderr, got {self.stream!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Checked):
+    """One answer of ExecSync."""
+
+    exit_code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExecContext:
+    """What a handler of `replies` is told of one exec. Times are seconds, `age_s` since the start
+    of the container; `given_before`: answers of this rule to this container; `limit_s`: the time
+    limit of the exec, None for none."""
+
+    command: tuple[str, ...]
+    pod: str = ""
+    namespace: str = ""
+    container: str = ""
+    attempt: int = 0
+    age_s: float = 0.0
+    given_before: int = 0
+    limit_s: float | None = None
+
+
+Answer: TypeAlias = "Reply | int"
+"""What a handler gives: a reply, or the exit code alone."""
+ReplyHandler: TypeAlias = Callable[[ExecContext], "Answer | Awaitable[Answer]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replies(Checked):
+    """Answers exec of `command` (None: of every command) while `from_s` <= age < `until_s`.
+
+    `answers` are given in turn, the last one repeats. `handler(context)` decides instead, where
+    plain data does not reach; it may be async.
+    """
+
+    command: tuple[str, ...] | None = None
+    answers: tuple[Reply, ...] = (Reply(),)
+    from_s: float = 0.0
+    until_s: float = FOREVER
+    handler: ReplyHandler | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Serves(Checked):
+    """Listens on a TCP port of its pod while `from_s` <= age < `until_s`.
+
+    `protocol`: `http`, `https`, `grpc` (the health service) or `tcp` (takes the connection and ends
+    it). An HTTP request for `path` (None: for every path) is answered with `status`, `location`
+    (a redirect's; `{ip}` is the pod's address) and `body`, a health check of `service` (None: of
+    every one) with `health`, both after `delay_s`. `lost_bytes`: so much more of the body is
+    announced, but the connection ends before it. Of several rules of a port the last one that fits
+    answers; a path that none fits is 404, a service NOT_FOUND.
+    """
+
+    port: int
+    protocol: str = "http"
+    status: int = 200
+    path: str | None = None
+    location: str = ""
+    body: str = ""
+    lost_bytes: int = 0
+    service: str | None = None
+    health: str = "SERVING"
+    delay_s: float = 0.0
+    from_s: float = 0.0
+    until_s: float = FOREVER
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        wanted = {
+            "port": (1 <= self.port <= 65535, "1 to 65535"),
+            "lost_bytes": (self.lost_bytes >= 0, "0 or more"),
+            "status": (100 <= self.status <= 599, "100 to 599"),
+            "protocol": (self.protocol in PROTOCOLS, f"one of {', '.join(PROTOCOLS)}"),
+            "health": (self.health in HEALTH, f"one of {', '.join(HEALTH)}"),
+        }
+        for name, (holds, what) in wanted.items():
+            if not holds:
+                raise BehaviorError(f"serves.{name}: wanted {what}, got {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Resources it uses: constants or curves; 0 before the first point of a curve."""
+
+    memory: Curve = ()
+    cpu: Curve = ()
+    disk: Curve = ()
+    pids: Curve = ((0.0, 1),)
+
+
+@dataclass(frozen=True, slots=True)
+class StartFails(Checked):
+    """StartContainer fails: exit code 128, reason StartError (CRI-056)."""
+
+    message: str = "failed to create containerd task: exec: not found"
+
+
+@dataclass(frozen=True, slots=True)
+class StartHangs(Checked):
+    """StartContainer takes `for_s` seconds; for ever: until its caller gives up, and then it has
+    failed."""
+
+    for_s: float = FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAfter(Checked):
+    """Exec of `command` (None: of every one) fails with 1 for the first `after_s` seconds."""
+
+    after_s: float = 0.0
+    command: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Its main process is one of the programs that exec reaches, the small `sh` among them.
+
+    It runs `command` (default: the command and arguments of the container), writes to the log and
+    ends with its exit code. `program(Invocation)` is run instead, where plain data does not reach.
+    """
+
+    command: tuple[str, ...] | None = None
+    program: Program | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OomKillsChild(Checked):
+    """The kernel kills a child process for memory: the container runs on, with reason OOMKilled
+    from then on, whatever it ends with (CRI-071)."""
+
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WritesTerminationMessage(Checked):
+    """Writes its termination message file just before it ends."""
+
+    text: str
+
+
+Behavior: TypeAlias = (
+    Exits
+    | Stops
+    | Ignores
+    | Prints
+    | Replies
+    | Serves
+    | Uses
+    | StartFails
+    | StartHangs
+    | ReadyAfter
+    | Runs
+    | OomKillsChild
+    | WritesTerminationMessage
+)
+
+KINDS: Final[Mapping[str, type[Any]]] = {
+    "exits": Exits,
+    "stops": Stops,
+    "ignores": Ignores,
+    "start_fails": StartFails,
+    "start_hangs": StartHangs,
+    "prints": Prints,
+    "ready_after": ReadyAfter,
+    "replies": Replies,
+    "serves": Serves,
+    "uses": Uses,
+    "oom_kills_child": OomKillsChild,
+    "runs": Runs,
+    "writes_termination_message": WritesTerminationMessage,
+}

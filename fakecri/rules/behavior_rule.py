@@ -1,0 +1,39 @@
+"""Rules on what containers do: which starts they decide, and what then happens."""
+
+from __future__ import annotations
+
+from fakecri.core.objects import Container
+from fakecri.rules.behavior import KINDS, Behavior, BehaviorError
+from fakecri.rules.faults import Rule
+from fakecri.rules.matching import Match
+from fakecri.world import subject_of
+
+
+class BehaviorRule(Rule):
+    """A rule on what containers do; it is used up by the starts it decides."""
+
+    def __init__(
+        self,
+        rules: list[Rule],
+        match: Match,
+        behaviors: tuple[Behavior, ...],
+        times: int | None,
+        first_attempts: int | None = None,
+    ) -> None:
+        kinds = tuple(KINDS.values())
+        for given in behaviors:
+            if not isinstance(given, kinds):
+                raise BehaviorError(f"wanted behaviours such as exits(1), got {given!r}")
+        if first_attempts is not None and not first_attempts >= 1:
+            raise ValueError(f"first_attempts: wanted 1 or more, got {first_attempts!r}")
+        when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
+        super().__init__(rules, f"containers ({match}) behave{when}", times)
+        self.match = match
+        self.behaviors = behaviors
+        self._before_attempt = first_attempts
+
+    def fits(self, container: Container) -> bool:
+        """Whether it decides this start."""
+        if self._before_attempt is not None and container.attempt >= self._before_attempt:
+            return False
+        return self.match.fits(subject_of(container))

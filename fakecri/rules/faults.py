@@ -1,0 +1,162 @@
+"""Rules on calls: when they apply, how they are counted, how they end. Verbs are in `on.py`.
+
+A rule is made by `on(...)` and one verb, and applies from then on; as a context manager it ends
+with its block. The newest rule that fits a call acts first; one that lets the
+call go on leaves the rest to the older ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import TypeAlias
+
+from google.protobuf.message import Message
+
+from fakecri.recording.recorder import Call
+from fakecri.rules.matching import Match
+
+Proceed: TypeAlias = Callable[[], Awaitable[Message]]
+Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
+
+
+@dataclass(slots=True)
+class Condition:
+    """When a rule applies. `nth` counts the calls that fit the rest, from 1."""
+
+    method: str
+    match: Match
+    nth: int | None = None
+    where: Callable[[Call], bool] | None = None
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        if self.nth is not None and not self.nth >= 1:
+            raise ValueError(f"nth: wanted 1 or more, got {self.nth!r}")
+
+    def fits(self, call: Call) -> bool:
+        if call.method != self.method or not self.match.fits(call.subject):
+            return False
+        if self.where is not None and not self.where(call):
+            return False
+        self.seen += 1
+        return self.nth is None or self.seen == self.nth
+
+
+class RuleBook(list["Rule"]):
+    """The rules in force, oldest first. Remembers those that ended without ever deciding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended_unused: list[Rule] = []
+
+    def unused(self) -> list[Rule]:
+        """Rules that never decided anything, those that ended first."""
+        return [*self.ended_unused, *(rule for rule in self if not rule.hits)]
+
+
+class Rule:
+    """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
+
+    def __init__(self, rules: list[Rule], what: str, times: int | None = None) -> None:
+        if times is not None and not times >= 1:
+            raise ValueError(f"times: wanted 1 or more, got {times!r}")
+        self._rules = rules
+        self.what = what
+        self.left = times
+        self.hits = 0
+        self._released = asyncio.Event()
+        self._at_release: list[Callable[[], None]] = []
+        rules.append(self)
+
+    def take(self) -> None:
+        """Note one use; the last one removes the rule."""
+        self.hits += 1
+        if self.left is not None:
+            self.left -= 1
+            if self.left <= 0:
+                self.remove()
+
+    def remove(self) -> None:
+        """The rule ends; calls that hang on it wait for `release`. Repeatable."""
+        if self.active:
+            self._rules.remove(self)
+            if not self.hits and isinstance(self._rules, RuleBook):
+                self._rules.ended_unused.append(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether it still decides."""
+        return self in self._rules
+
+    def release(self) -> None:
+        """Let the calls that hang on this rule go on, and hold no more."""
+        self.remove()
+        self._released.set()
+        for ended in self._at_release:
+            ended()
+        self._at_release.clear()
+
+    def at_release(self, ended: Callable[[], None]) -> None:
+        """Call `ended` when the rule is released."""
+        self._at_release.append(ended)
+
+    async def wait_released(self) -> None:
+        await self._released.wait()
+
+    def __enter__(self) -> Rule:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        return f"<{self.what}, {self.hits} hits>"
+
+
+class CallRule(Rule):
+    """A rule on calls: a condition and what then happens."""
+
+    def __init__(
+        self, rules: list[Rule], condition: Condition, effect: Effect, what: str, times: int | None
+    ) -> None:
+        super().__init__(rules, what, times)
+        self.condition = condition
+        self.effect = effect
+
+
+class FaultRules:
+    """The call rules of one target, oldest first."""
+
+    def __init__(self) -> None:
+        self.rules = RuleBook()
+
+    def concern(self, method: str) -> bool:
+        """Whether any rule is about this method."""
+        return bool(self.rules) and any(
+            isinstance(r, CallRule) and r.condition.method == method for r in self.rules
+        )
+
+    async def apply(self, call: Call, proceed: Proceed) -> Message:
+        """Answer the call: by the newest rule that fits, else by `proceed`.
+
+        A rule that lets the call go on (delay, hang, changed answer) hands it to the next older
+        rule that fits, so a delay and a failure add up.
+        """
+        return await self._apply(list(reversed(self.rules)), call, proceed)
+
+    async def _apply(self, rules: list[Rule], call: Call, proceed: Proceed) -> Message:
+        for number, rule in enumerate(rules):
+            if isinstance(rule, CallRule) and rule.condition.fits(call):
+                rule.take()
+                go_on = partial(self._apply, rules[number + 1 :], call, proceed)
+                return await rule.effect(rule, call, go_on)
+        return await proceed()

@@ -1,0 +1,151 @@
+"""The verbs that spoil answers: lost, late, old, replaced, or with wrong items and times.
+
+What must never happen here: a verb that cannot act on that method is taken silently.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import grpc
+from google.protobuf.message import Message
+
+from fakecri.errors import CriError, status_code
+from fakecri.recording.recorder import Call
+from fakecri.rules.faults import Proceed, Rule
+from fakecri.rules.list_faults import leave_out, repeat, turn_back
+from fakecri.rules.matching import Match
+from fakecri.rules.on_base import OnBase, require_seconds
+from fakecri.rules.stream_faults import ChangeRule
+from fakecri.services import METHODS
+
+_READS: Final = frozenset(
+    name
+    for name, method in METHODS.items()
+    if not method.streams
+    and (name.startswith("List") or name.endswith(("Status", "Stats", "Info")))
+)
+"""The methods that only look."""
+
+
+class AnswerVerbs(OnBase):
+    """The call has its effect (but for `answers` and `goes_stale`), its answer is not right."""
+
+    def loses_answer(
+        self,
+        code: grpc.StatusCode | str = "UNAVAILABLE",
+        message: str = "answer lost",
+        *,
+        times: int | None = None,
+    ) -> Rule:
+        """The call takes effect, but the caller gets an error."""
+        error_code = status_code(code)
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            await proceed()
+            raise CriError(error_code, message)
+
+        return self._rule("loses the answer", effect, times)
+
+    def answers(
+        self, answer: Message | Callable[[Message], Message], *, times: int | None = None
+    ) -> Rule:
+        """The call has no effect and answers this message, or what a function makes of the
+        request."""
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            return answer if isinstance(answer, Message) else answer(call.request)
+
+        return self._rule("answers", effect, times)
+
+    def answers_late(self, after_s: float | None = None, *, times: int | None = None) -> Rule:
+        """The call takes effect at once, its answer comes `after_s` seconds later; None: not
+        before `rule.release()`, so a caller with a deadline sees DEADLINE_EXCEEDED."""
+        if after_s is not None:
+            require_seconds("after_s", after_s)
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            answer = await proceed()
+            await (rule.wait_released() if after_s is None else asyncio.sleep(after_s))
+            return answer
+
+        when = "once released" if after_s is None else f"{after_s} s late"
+        return self._rule(f"answers {when}", effect, times)
+
+    def goes_stale(self, *, times: int | None = None) -> Rule:
+        """The answer is that of the moment this rule was made. (In front of a real runtime: the
+        first answer to each request under this rule, again and again.)
+
+        Raises: ValueError for a method that does more than look.
+        """
+        if self._method not in _READS:
+            raise ValueError(f"{self._method} changes something, so it cannot be stale")
+        old = self._fake.as_of_now(self._method) if self._fake else None
+        first: dict[bytes, Message] = {}
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            if old is not None:
+                return old(call.request)
+            key = call.request.SerializeToString()
+            if key not in first:
+                first[key] = await proceed()
+            return first[key]
+
+        return self._rule("is stale", effect, times)
+
+    def changes_answer(
+        self, change: Callable[[Any], None], *, verb: str = "changes", times: int | None = None
+    ) -> Rule:
+        """The call takes effect; `change` alters the answer in place, of a stream each message."""
+        if METHODS[self._method].streams:
+            return ChangeRule(self._rules, self._condition, verb, times, change)
+
+        async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
+            answer = await proceed()
+            change(answer)
+            return answer
+
+        return self._rule(verb, effect, times)
+
+    def leaves_out(
+        self,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        keep: int | None = None,
+        times: int | None = None,
+    ) -> Rule:
+        """The list lacks the items that fit (all, if nothing is named); `keep`: the first so many
+        of them are there. Raises: ValueError for a method that answers no list."""
+        field, match = self._list_field(), Match(pod, container, image)
+
+        def change(answer: Any) -> None:
+            leave_out(getattr(answer, field), match, keep, self._subject_of)
+
+        return self.changes_answer(change, verb=f"leaves out {match}", times=times)
+
+    def repeats(
+        self,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        times: int | None = None,
+    ) -> Rule:
+        """The list has the items that fit twice. Raises: ValueError for a method without list."""
+        field, match = self._list_field(), Match(pod, container, image)
+
+        def change(answer: Any) -> None:
+            repeat(getattr(answer, field), match, self._subject_of)
+
+        return self.changes_answer(change, verb=f"repeats {match}", times=times)
+
+    def turns_back_time(self, by_s: float, *, times: int | None = None) -> Rule:
+        """Every time stamp of the answer lies `by_s` seconds earlier than it should."""
+        require_seconds("by_s", by_s)
+        by_ns = round(by_s * 1e9)
+        verb = f"turns time back {by_s} s"
+        return self.changes_answer(lambda answer: turn_back(answer, by_ns), verb=verb, times=times)

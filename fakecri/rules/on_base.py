@@ -1,0 +1,85 @@
+"""What all verbs of fault rules stand on: which calls are meant, and what can act on them.
+
+The verbs are in `on.py`, those that change answers in `on_answers.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from google.protobuf.message import Message
+
+from fakecri.rules.behavior import Behavior
+from fakecri.rules.faults import CallRule, Condition, Effect, Rule, RuleBook
+from fakecri.rules.list_faults import ITEM_FIELDS, SubjectOf
+from fakecri.rules.stream_faults import StreamFaults
+from fakecri.services import METHODS
+
+
+class Programmable(Protocol):
+    """What only a fake can be told: behaviours, names that stay taken, answers from the past, calls
+    that break off."""
+
+    def behaves(
+        self,
+        *behaviors: Behavior,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        attempt: int | None = None,
+        first_attempts: int | None = None,
+        times: int | None = None,
+    ) -> Rule: ...
+
+    def hold_name(self, request: Message) -> Callable[[], None]: ...
+
+    def as_of_now(self, method: str) -> Callable[[Message], Message]: ...
+
+    def do_half(self, method: str, request: Message) -> str: ...
+
+
+class OnBase:
+    """The calls that a rule is to be about."""
+
+    def __init__(
+        self,
+        rules: RuleBook,
+        streams: StreamFaults,
+        condition: Condition,
+        subject_of: SubjectOf,
+        fake: Programmable | None = None,
+    ) -> None:
+        self._rules = rules
+        self._streams = streams
+        self._condition = condition
+        self._subject_of = subject_of
+        self._fake = fake
+
+    @property
+    def _method(self) -> str:
+        return self._condition.method
+
+    def _rule(self, verb: str, effect: Effect, times: int | None) -> Rule:
+        what = f"{self._method} ({self._condition.match}) {verb}"
+        return CallRule(self._rules, self._condition, effect, what, times)
+
+    def _need_stream(self) -> None:
+        if not METHODS[self._method].streams:
+            raise ValueError(f"{self._method} is no stream; wanted for example GetContainerEvents")
+
+    def _need_fake(self, what: str) -> Programmable:
+        if self._fake is None:
+            raise ValueError(f"{what} in a fake runtime only; this one is real")
+        return self._fake
+
+    def _list_field(self) -> str:
+        if self._method not in ITEM_FIELDS:
+            raise ValueError(f"{self._method} answers no list; wanted for example ListContainers")
+        return ITEM_FIELDS[self._method]
+
+
+def require_seconds(name: str, value: float) -> None:
+    """Raises: ValueError for what is no duration."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise ValueError(f"{name}: wanted seconds from 0, got {value!r}")

@@ -1,0 +1,166 @@
+"""The words in which a test programs containers: `cri.behaves(exits(1), prints("hello"))`.
+
+Each makes one behaviour (see `behavior`). Units: seconds after the start of the container, bytes,
+thousandths of a CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import NoneType
+from typing import TYPE_CHECKING
+
+from fakecri.rules.behavior import (
+    FOREVER,
+    BehaviorError,
+    Exits,
+    Ignores,
+    OomKillsChild,
+    Prints,
+    ReadyAfter,
+    Replies,
+    Reply,
+    ReplyHandler,
+    Runs,
+    Serves,
+    StartFails,
+    StartHangs,
+    Stops,
+    Uses,
+    WritesTerminationMessage,
+)
+from fakecri.rules.curves import curve
+
+if TYPE_CHECKING:
+    from fakecri.streaming.commands import Program
+
+
+def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str = "") -> Exits:
+    """The container ends by itself with `code`, `after_s` seconds after its start."""
+    return Exits(code, after_s, reason, message)
+
+
+def stops(
+    code: int | None = None, *, after_s: float = 0.0, reason: str = "", message: str = ""
+) -> Stops:
+    """On the stop signal the container ends with `code` (None: as killed by the signal, 143 for
+    SIGTERM), after `after_s` seconds."""
+    return Stops(code, after_s, reason, message)
+
+
+def ignores(signal: str = "SIGTERM", *, for_s: float = FOREVER) -> Ignores:
+    """The container does not react to the stop signal (for its first `for_s` seconds)."""
+    return Ignores(signal, for_s)
+
+
+def prints(text: str, *, at_s: float = 0.0, stream: str = "stdout") -> Prints:
+    """The container writes a line to `stream` (stdout or stderr), `at_s` after its start."""
+    return Prints(text, at_s, stream)
+
+
+def replies(
+    command: Sequence[str] | str | None = None,
+    exit_code: int = 0,
+    stdout: str = "",
+    stderr: str = "",
+    *,
+    delay_s: float = 0.0,
+    answers: Sequence[Reply] = (),
+    from_s: float = 0.0,
+    until_s: float = FOREVER,
+    handler: ReplyHandler | None = None,
+) -> Replies:
+    """The container answers exec of `command` (a list, or words in one string; None: of all).
+
+    `handler(context: ExecContext)` gives a Reply or an exit code, and may be async.
+    """
+    given = tuple(answers) or (Reply(exit_code, stdout, stderr, delay_s),)
+    return Replies(_words(command), given, from_s, until_s, handler)
+
+
+def serves(
+    port: int,
+    protocol: str = "http",
+    status: int = 200,
+    *,
+    path: str | None = None,
+    location: str = "",
+    body: str = "",
+    lost_bytes: int = 0,
+    service: str | None = None,
+    health: str = "SERVING",
+    delay_s: float = 0.0,
+    from_s: float = 0.0,
+    until_s: float = FOREVER,
+) -> Serves:
+    """The container listens on a port of its pod: see `Serves`."""
+    return Serves(
+        port,
+        protocol,
+        status,
+        path,
+        location,
+        body,
+        lost_bytes,
+        service,
+        health,
+        delay_s,
+        from_s,
+        until_s,
+    )
+
+
+def uses(
+    *,
+    memory_bytes: int | Sequence[tuple[float, int]] = (),
+    cpu_millicores: int | Sequence[tuple[float, int]] = (),
+    disk_bytes: int | Sequence[tuple[float, int]] = (),
+    pids: int | Sequence[tuple[float, int]] = 1,
+) -> Uses:
+    """The container uses this much: a constant, or a curve of (seconds after start, value).
+
+    A container whose memory exceeds its limit is killed for it (OOMKilled, 137).
+    """
+    curves = (curve(amount) for amount in (memory_bytes, cpu_millicores, disk_bytes, pids))
+    return Uses(*curves)
+
+
+def start_fails(message: str = StartFails().message) -> StartFails:
+    """StartContainer fails with this text."""
+    return StartFails(message)
+
+
+def start_hangs(for_s: float = FOREVER) -> StartHangs:
+    """StartContainer takes `for_s` seconds (default: until the caller gives up)."""
+    return StartHangs(for_s)
+
+
+def ready_after(after_s: float, command: Sequence[str] | str | None = None) -> ReadyAfter:
+    """Exec of `command` (default: of every command) fails with 1 until then; what it answers later
+    is what it would answer without this."""
+    return ReadyAfter(after_s, _words(command))
+
+
+def runs(what: Sequence[str] | str | Program | None = None) -> Runs:
+    """The container's main process is run by the fake: its own command, another one, or a Python
+    `program(Invocation) -> exit code`, which may be async. SIGTERM ends it as any container; with
+    `ignores()` a program can wait for `run.stop` and end by itself."""
+    return Runs(program=what) if callable(what) else Runs(_words(what))
+
+
+def oom_kills_child(*, at_s: float = 0.0) -> OomKillsChild:
+    """The kernel kills a child process of the container for memory, `at_s` after the start."""
+    return OomKillsChild(at_s)
+
+
+def writes_termination_message(text: str) -> WritesTerminationMessage:
+    """The container leaves `text` as its termination message."""
+    return WritesTerminationMessage(text)
+
+
+def _words(command: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    if isinstance(command, str):
+        return tuple(command.split()) or None
+    if not isinstance(command, Sequence | NoneType):
+        raise BehaviorError(f"command: wanted words in a text or a list, got {command!r}")
+    return tuple(command or ()) or None

@@ -1,0 +1,26 @@
+"""Behaviours that a pod brings along: what its annotations say of its containers.
+
+`fakecri/web: "exits: {code: 1, after_s: 2}"` on a pod is for its container `web`. A kubelet hands
+the annotations of pods on to the runtime, so a manifest alone can say what the fake does. What must
+never happen here: a mistake in an annotation is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fakecri.rules.behavior import Behavior
+
+PREFIX: Final = "fakecri/"
+
+
+def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior, ...]:
+    """The behaviours for one container. Raises: ScriptError, which names the annotation."""
+    key = PREFIX + container
+    if key not in annotations:
+        return ()
+    from fakecri.scripts.script_reading import read_behaviors
+    from fakecri.scripts.yaml_reader import parse_yaml
+
+    return read_behaviors(parse_yaml(annotations[key], f"annotation {key}"))

@@ -1,0 +1,55 @@
+"""What a script file holds, once it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakecri.core.images import RegistryImage
+from fakecri.rules.behavior import Behavior
+from fakecri.scripts.yaml_reader import Value
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorEntry:
+    """Behaviours and which containers they are for."""
+
+    behaviors: tuple[Behavior, ...]
+    selectors: dict[str, Any] = field(default_factory=dict)
+    """Arguments of `behaves`: pod, container, image, attempt, first_attempts, times."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEntry:
+    """One fault and which calls it is for."""
+
+    method: str
+    action: str
+    """A verb of `FAULTS`."""
+    arguments: dict[str, Any]
+    selectors: dict[str, Any] = field(default_factory=dict)
+    """Arguments of `on`: pod, container, image, attempt, nth."""
+    place: Value | None = field(default=None, compare=False, repr=False)
+    """Where it was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardEntry:
+    """A port of pods that leads to a port of this machine."""
+
+    port: int
+    to: str
+    pod: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A whole script file; entries keep their order."""
+
+    images: tuple[str, ...] | None = None
+    """None: the fake's default images."""
+    registry: dict[str, RegistryImage | None] | None = None
+    """What pulls of these meet (see `registry_with`); None: the fake's default registry."""
+    behaviors: tuple[BehaviorEntry, ...] = ()
+    faults: tuple[FaultEntry, ...] = ()
+    forwards: tuple[ForwardEntry, ...] = ()

@@ -1,0 +1,1 @@
+"""The configuration of sandboxes and containers, field by field."""

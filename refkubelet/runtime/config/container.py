@@ -1,0 +1,182 @@
+"""The config of CreateContainer, field by field: LIFE-136..141.
+
+`ConfigError` is anything that makes the config impossible; the container then waits with reason
+CreateContainerConfigError and the error's text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import ContainerPort
+
+from refkubelet.model.addresses import by_family
+from refkubelet.model.hashes import container_hash
+from refkubelet.model.names import container_log_path, pod_log_dir
+from refkubelet.model.objects import Container, Pod, to_dict, uid
+from refkubelet.model.quantity import QuantityError
+from refkubelet.runtime.config import labels as keys
+from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
+from refkubelet.runtime.config.environment import ApiObjects, EnvironmentFacts, environment, expand
+from refkubelet.runtime.config.linux_resources import container_resources
+from refkubelet.runtime.config.mounts import (
+    MountError,
+    environment_files,
+    etc_hosts_mount,
+    termination_log_mount,
+    volume_mounts,
+    wants_etc_hosts,
+)
+from refkubelet.runtime.config.sandbox import pod_labels
+from refkubelet.runtime.config.security import SecurityError, container_security
+from refkubelet.runtime.images.volumes import VolumeImages
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.records import ImageRecord
+
+DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
+CONFIG_FAILURES: Final = (SecurityError, VariableError, MountError, QuantityError, OSError)
+
+
+class ConfigError(Exception):
+    """No config can be made for the container; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartSpec:
+    """One container to start: `image_ref` is what the image step found, `target_id` the container
+    an ephemeral one aims at, `objects` what its variables refer to (None: no API server),
+    `volume_images` the images of its image volumes."""
+
+    container: Container
+    attempt: int
+    image: ImageRecord
+    image_ref: str
+    pod_ips: tuple[str, ...] = ()
+    target_id: str = ""
+    objects: ApiObjects | None = None
+    volume_images: VolumeImages = field(default_factory=dict)
+
+
+def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
+    """ContainerConfig (upstream: generateContainerConfig). Makes the files its mounts name.
+
+    Raises `ConfigError`.
+    """
+    try:
+        return _config(start, pod, deps, options)
+    except CONFIG_FAILURES as error:
+        raise ConfigError(str(error)) from error
+
+
+def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
+    container = start.container
+    _make_log_directory(container, pod, options)
+    variables = environment(container, pod, _facts(start, pod, options))
+    return cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name=container.name, attempt=start.attempt),
+        image=cri.ImageSpec(image=start.image_ref, user_specified_image=container.image or ""),
+        command=[expand(text, variables) for text in container.command or []],
+        args=[expand(text, variables) for text in container.args or []],
+        working_dir=container.workingDir or "",
+        envs=[_key_value(name, value) for name, value in variables.items()],
+        mounts=_mounts(start, pod, variables, deps, options),
+        labels={**pod_labels(pod), keys.CONTAINER_NAME: container.name},
+        annotations=container_annotations(container, pod, start.attempt),
+        log_path=container_log_path(container.name, start.attempt),
+        stdin=bool(container.stdin),
+        stdin_once=bool(container.stdinOnce),
+        tty=bool(container.tty),
+        linux=cri.LinuxContainerConfig(
+            resources=container_resources(container, pod, options),
+            security_context=container_security(
+                container, pod, start.image, options, start.target_id
+            ),
+        ),
+    )
+
+
+def _key_value(name: str, value: str) -> Any:
+    return cri.KeyValue(key=name, value=value.encode(errors="surrogateescape"))
+
+
+def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions) -> None:
+    """The runtime writes the log; its directory is the kubelet's to make."""
+    meta = pod.metadata
+    name, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
+    directory = pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod))
+    try:
+        (Path(directory) / container.name).mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"create container log directory for container {container.name} failed: {error}"
+        ) from error
+
+
+def _facts(start: StartSpec, pod: Pod, options: RuntimeOptions) -> EnvironmentFacts:
+    host_network = bool(pod.spec and pod.spec.hostNetwork)
+    around = NodeAndPodFacts(
+        pod_ips=(options.node_ips if host_network else by_family(start.pod_ips, options.node_ips)),
+        host_ips=options.node_ips,
+        node_name=options.node_name,
+        allocatable=options.allocatable,
+    )
+    files = environment_files(start.container, pod, options.root_dir)
+    return EnvironmentFacts(around, start.objects, files)
+
+
+def _mounts(
+    start: StartSpec,
+    pod: Pod,
+    variables: Mapping[str, str],
+    deps: RuntimeDeps,
+    options: RuntimeOptions,
+) -> list[Any]:
+    container, root = start.container, options.root_dir
+    mounts = volume_mounts(container, pod, root, dict(variables), start.volume_images)
+    if wants_etc_hosts(container, pod, start.pod_ips):
+        mounts.append(etc_hosts_mount(pod, start.pod_ips, root, options.dns.cluster_domain))
+    log = termination_log_mount(_with_message_path(container), pod, root, deps.ids)
+    return [*mounts, log] if log is not None else mounts
+
+
+def _with_message_path(container: Container) -> Container:
+    if container.terminationMessagePath is not None:
+        return container
+    return Container(container.name, terminationMessagePath=DEFAULT_MESSAGE_PATH)
+
+
+def container_annotations(container: Container, pod: Pod, attempt: int) -> dict[str, str]:
+    """The kubelet's notes on the container (LIFE-136): what a restarted kubelet must know to
+    compare it with the spec and to stop it as the spec wanted."""
+    meta, spec = pod.metadata, pod.spec
+    path = container.terminationMessagePath
+    notes = {
+        keys.CONTAINER_HASH: container_hash(container),
+        keys.RESTART_COUNT: str(attempt),
+        keys.TERMINATION_MESSAGE_PATH: DEFAULT_MESSAGE_PATH if path is None else path,
+        keys.TERMINATION_MESSAGE_POLICY: container.terminationMessagePolicy or "File",
+    }
+    if meta is not None and meta.deletionGracePeriodSeconds is not None:
+        notes[keys.POD_DELETION_GRACE] = str(meta.deletionGracePeriodSeconds)
+    if spec is not None and spec.terminationGracePeriodSeconds is not None:
+        notes[keys.POD_TERMINATION_GRACE] = str(spec.terminationGracePeriodSeconds)
+    if container.lifecycle is not None and container.lifecycle.preStop is not None:
+        notes[keys.PRE_STOP_HANDLER] = _json(to_dict(container.lifecycle.preStop))
+    if container.ports:
+        notes[keys.CONTAINER_PORTS] = _json([_ordered(port) for port in container.ports])
+    return notes
+
+
+def _ordered(port: ContainerPort) -> dict[str, Any]:
+    """A port's fields as the kubelet writes them."""
+    names = ("name", "hostPort", "containerPort", "protocol", "hostIP")
+    return {n: value for n in names if (value := getattr(port, n))}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,1 @@
+"""What to do with a pod: decided over records; the doing is elsewhere."""

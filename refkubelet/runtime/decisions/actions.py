@@ -1,0 +1,265 @@
+"""What to do about a pod: the kubelet's central decision, a pure function.
+
+`compute_pod_actions` compares the spec with what the runtime has and answers with a `PodActions`:
+kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
+carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
+one (LIFE-111), a pod that keeps its own: ephemeral containers (LIFE-112), init containers
+(LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
+means the newest container of a name. What must never happen here: I/O, time, a look at anything
+but the arguments.
+
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import Container, Pod, PodSpec
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.decisions.init_actions import InitPlan
+from refkubelet.runtime.decisions.pod_actions import (
+    ContainerKill,
+    KillReason,
+    PodActions,
+    ProbeView,
+    SandboxDecision,
+    definition_changed,
+)
+from refkubelet.runtime.decisions.reset_actions import containers_to_reset
+from refkubelet.runtime.decisions.resize_actions import (
+    ContainerUpdate,
+    GivenResources,
+    in_order,
+    resize_decision,
+)
+from refkubelet.runtime.decisions.restart_policy import (
+    NEVER,
+    ON_FAILURE,
+    container_should_restart,
+    effective_policy,
+    pod_policy,
+    restart_allowed,
+)
+from refkubelet.runtime.records import (
+    ContainerRecord,
+    ContainerState,
+    NetworkMode,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
+
+__all__ = [
+    "ContainerKill",
+    "KillReason",
+    "PodActions",
+    "ProbeView",
+    "SandboxDecision",
+    "compute_pod_actions",
+    "ephemeral_containers",
+    "sandbox_decision",
+]
+
+NOTHING_GIVEN: Final[Mapping[str, GivenResources]] = MappingProxyType({})
+
+
+def compute_pod_actions(
+    pod: Pod,
+    status: RuntimePodStatus,
+    probes: ProbeView,
+    given: Mapping[str, GivenResources] = NOTHING_GIVEN,
+) -> PodActions:
+    """What to do next about `pod`, given what the runtime has and what the probes say.
+
+    `given`: the resources that the containers have now, by name; those of others stay as they are.
+    Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
+    """
+    spec = _spec(pod)
+    if resets := containers_to_reset(pod, status):  # LIFE-110
+        return PodActions(resets=resets)
+    sandbox = sandbox_decision(spec, status.sandboxes)
+    if sandbox.create:
+        return _actions_for_new_sandbox(pod, spec, status, sandbox)
+    keep = PodActions(sandbox_id=sandbox.sandbox_id, attempt=sandbox.attempt)
+    ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
+    init = InitPlan(pod, spec, status, probes, given).decide()
+    if init.kill_pod:
+        return replace(keep, kill_pod=True)
+    if not init.initialized:
+        return replace(
+            keep,
+            kills=tuple(init.kills),
+            init_to_start=tuple(init.starts),
+            ephemeral_to_start=ephemeral,
+            updates=in_order(init.updates),
+        )
+    regular = _Regular(pod, status, probes, given)
+    for container in spec.containers:
+        regular.look_at(container)
+    if not regular.starts and not regular.kept:  # LIFE-117
+        return replace(keep, kill_pod=True)
+    return replace(
+        keep,
+        kills=(*init.kills, *regular.kills),
+        ephemeral_to_start=ephemeral,
+        init_to_start=tuple(init.starts),
+        containers_to_start=tuple(regular.starts),
+        updates=in_order((*init.updates, *regular.updates)),
+    )
+
+
+# -- the sandbox ---------------------------------------------------------------------------------
+
+
+def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> SandboxDecision:
+    """Whether the pod needs a new sandbox. Upstream: PodSandboxChanged."""
+    known = sorted(sandboxes, key=lambda s: (s.attempt, s.created_at_ns), reverse=True)
+    if not known:
+        return SandboxDecision(create=True, attempt=0)  # LIFE-100
+    last = known[0]
+    ready = sum(1 for s in known if s.state is SandboxState.READY)
+    host_network = bool(spec.hostNetwork)
+    new = SandboxDecision(create=True, attempt=last.attempt + 1)
+    if ready > 1 or last.state is not SandboxState.READY:
+        return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-101
+    if (last.network_mode is NetworkMode.NODE) is not host_network:
+        return new  # LIFE-102
+    if not host_network and last.has_network and not last.ips:
+        return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-103
+    return SandboxDecision(create=False, attempt=last.attempt, sandbox_id=last.id)  # LIFE-104
+
+
+def _actions_for_new_sandbox(
+    pod: Pod, spec: PodSpec, status: RuntimePodStatus, sandbox: SandboxDecision
+) -> PodActions:
+    """LIFE-111: kill what is left, and start over unless the pod has done its work."""
+    kill_only = PodActions(kill_pod=True, attempt=sandbox.attempt)
+    if pod_policy(pod) == NEVER and sandbox.attempt != 0 and status.containers:
+        return kill_only  # LIFE-111 (a)
+    starts = tuple(
+        c for c in spec.containers if not _succeeded_on_failure(c, pod, status.newest(c.name))
+    )
+    regular_record = any(status.newest(c.name) for c in spec.containers)
+    if not starts and regular_record:
+        return kill_only  # LIFE-111 (b)
+    new = replace(kill_only, create_sandbox=True, sandbox_changed_event=sandbox.changed_event)
+    if spec.initContainers:
+        return replace(new, init_to_start=(spec.initContainers[0],))
+    return replace(new, containers_to_start=starts)
+
+
+def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecord | None) -> bool:
+    return (
+        record is not None
+        and record.state is ContainerState.EXITED
+        and record.exit_code == 0
+        and effective_policy(container, pod) == ON_FAILURE
+    )
+
+
+# -- regular and ephemeral containers ------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Regular:
+    """What to start, kill and resize, and how many containers stay as they are."""
+
+    pod: Pod
+    status: RuntimePodStatus
+    probes: ProbeView
+    given: Mapping[str, GivenResources]
+    starts: list[Container] = field(default_factory=list)
+    kills: list[ContainerKill] = field(default_factory=list)
+    updates: list[ContainerUpdate] = field(default_factory=list)
+    kept: int = 0
+
+    def look_at(self, container: Container) -> None:
+        record = self.status.newest(container.name)
+        if record is not None and record.state is ContainerState.RUNNING:
+            self._running(container, record)
+        elif should_start(container, self.pod, record):
+            self.starts.append(container)
+            self.kills += _kill_of_unknown(container, record)
+
+    def _running(self, container: Container, record: ContainerRecord) -> None:
+        """LIFE-115: the first reason counts; a resize may be one, without saying what follows."""
+        reason = kill_reason(container, record, self.probes)
+        if reason is not None:
+            always = reason is KillReason.DEFINITION_CHANGED
+            restart = always or restart_allowed(container, self.pod)
+            then = ", will be restarted" if restart else ""
+            self._kill(container, record, reason, then, restart=restart)
+            return
+        resize = resize_decision(container, record.id, self.pod, self.given.get(container.name))
+        if resize.restart:
+            self._kill(container, record, KillReason.RESIZE, "", restart=True)
+            return
+        self.updates += resize.updates
+        self.kept += 1
+
+    def _kill(
+        self,
+        container: Container,
+        record: ContainerRecord,
+        reason: KillReason,
+        then: str,
+        *,
+        restart: bool,
+    ) -> None:
+        message = f"Container {container.name} {reason.value}{then}"
+        self.kills.append(ContainerKill(record.id, container.name, reason, message))
+        if restart:
+            self.starts.append(container)
+
+
+def should_start(container: Container, pod: Pod, record: ContainerRecord | None) -> bool:
+    """Whether a regular container that does not run is started (LIFE-114, BACK-101)."""
+    if pod.metadata is not None and pod.metadata.deletionTimestamp is not None:
+        return False
+    if record is None or record.state is not ContainerState.EXITED:
+        return True
+    return container_should_restart(container, pod, record.exit_code)
+
+
+def kill_reason(
+    container: Container, record: ContainerRecord, probes: ProbeView
+) -> KillReason | None:
+    """Why a running container must be killed; the first match counts (LIFE-115,
+    PROBE-034)."""
+    if definition_changed(container, record):
+        return KillReason.DEFINITION_CHANGED
+    if probes.liveness(record.id) is ProbeResult.FAILURE:
+        return KillReason.LIVENESS
+    if probes.startup(record.id) is ProbeResult.FAILURE:
+        return KillReason.STARTUP
+    return None
+
+
+def _kill_of_unknown(
+    container: Container, record: ContainerRecord | None
+) -> tuple[ContainerKill, ...]:
+    if record is None or record.state is not ContainerState.UNKNOWN:
+        return ()
+    message = 'Container is in "unknown" state, try killing it before restart'
+    return (ContainerKill(record.id, container.name, KillReason.UNKNOWN_STATE, message),)
+
+
+def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
+    """The ephemeral containers in the form of the others."""
+    known = Container.__struct_fields__
+    return tuple(
+        Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})
+        for c in spec.ephemeralContainers or []
+    )
+
+
+def _spec(pod: Pod) -> PodSpec:
+    if pod.spec is None:
+        raise ValueError("a pod without spec has no actions")
+    return pod.spec

@@ -1,0 +1,1 @@
+"""Images of containers: names, pulls, credentials, records, volumes, collection."""

@@ -77,6 +77,7 @@ class Housekeeping:
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
         self._pods_dir = str(deps.root_dir / "pods")
+        self._looked_at: tuple[int, set[str]] | None = None
         self._complaints = Complaints(log, deps.clock)
         self.metrics = HousekeepingMetrics()
 
@@ -158,12 +159,17 @@ class Housekeeping:
     def _remove_orphan_directories(
         self, wanted: tuple[Pod, ...], running: tuple[RuntimePod, ...]
     ) -> None:
-        """Directories of pods that are neither wanted, nor running, nor at work."""
+        """Directories of pods that are neither wanted, nor running, nor at work. Nothing is read
+        while the directory and the pods are those of a look that found nothing else."""
         keep = {uid(pod) for pod in wanted} | {pod.uid for pod in running}
         try:
+            look = (os.stat(self._pods_dir).st_mtime_ns, keep)
+            if look == self._looked_at:
+                return
             names = sorted(os.listdir(self._pods_dir))
         except (FileNotFoundError, NotADirectoryError):
             return
+        self._looked_at = look if keep.issuperset(names) else None
         for name in names:
             if name in keep or not self._deps.workers.should_pod_be_finished(name):
                 continue

@@ -10,6 +10,7 @@ SyncTerminatingRuntimePod, SyncTerminatedPod.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -240,11 +241,11 @@ class PodSteps:
         raise StepError(message)
 
     def _make_directories(self, pod: Pod) -> None:
-        directory = self._deps.root_dir / "pods" / uid(pod)
+        directory = os.path.join(self._deps.root_dir, "pods", uid(pod))
         try:
-            for path in (directory, directory / "volumes", directory / "plugins"):
-                if not path.is_dir():  # nearly always they are there
-                    path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            for path in (directory, f"{directory}/volumes", f"{directory}/plugins"):
+                if not os.path.isdir(path):  # nearly always they are there
+                    os.makedirs(path, mode=DIRECTORY_MODE, exist_ok=True)
         except OSError as error:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)

@@ -34,6 +34,10 @@ T = TypeVar("T")
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+_PASSES_UNASKED = 8
+"""How many passes in a row with work at hand go by without a look at the descriptors."""
+
+
 class NothingToWaitFor(RuntimeError):
     """Every task waits, no timer is set, and no watched descriptor is readable.
 
@@ -51,6 +55,7 @@ class _JumpingSelector(selectors.BaseSelector):
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop
         self._real = selectors.DefaultSelector()
+        self._unasked = 0
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         return self._real.register(fileobj, events, data)
@@ -71,7 +76,12 @@ class _JumpingSelector(selectors.BaseSelector):
         self._real.close()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = self._real.select(0)
+        if timeout == 0 and self._unasked < _PASSES_UNASKED:
+            self._unasked += 1
+            ready = []
+        else:
+            self._unasked = 0
+            ready = self._real.select(0)
         if not ready and timeout is None:
             raise NothingToWaitFor(self._loop.describe_waiters())
         if not ready and timeout:

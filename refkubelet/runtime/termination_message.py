@@ -8,7 +8,6 @@ Upstream: kuberuntime_container.go: convertToKubeContainerStatus, getTermination
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Final
 
 from refkubelet.runtime.records import ContainerRecord, ContainerState
@@ -85,7 +84,8 @@ def log_tail(data: bytes) -> str:
 
 def _end_of_file(path: str, limit: int) -> bytes:
     """At most the last `limit` bytes; raises OSError."""
-    with Path(path).open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - limit))
-        return file.read(limit)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.pread(file, limit, max(0, os.fstat(file).st_size - limit))
+    finally:
+        os.close(file)

@@ -51,7 +51,7 @@ class _Question:
     `subject` is set if the request names no id, so that it is always about the same."""
 
     request: _Kept
-    subject: Subject | None
+    subject: Subject | None = None
     answer: _Kept | None = None
 
 
@@ -208,7 +208,11 @@ class Recorder:
         if now_s < self._t0_s:
             self._t0_s = 0.0
         question = self._question(method, request)
-        subject = question.subject or self._subjects.subject_of(method, request)
+        subject = question.subject
+        if subject is None:
+            subject = self._subjects.subject_of(method, request)
+            if subject is ABOUT_ALL:
+                question.subject = subject
         shown_s = now_s - self._t0_s
         call = Call(self._seq, method, subject, now_s, deadline_s, shown_s, question)
         self._calls.append(call)
@@ -221,10 +225,7 @@ class Recorder:
         if known is None:
             if len(self._questions) >= _SHARED_QUESTIONS:
                 self._questions.clear()
-            subject = self._subjects.subject_of(method, request)
-            always = subject if subject is ABOUT_ALL else None
-            known = _Question(_Kept(type(request), data), always)
-            self._questions[method, data] = known
+            known = self._questions[method, data] = _Question(_Kept(type(request), data))
         return known
 
     def finish(

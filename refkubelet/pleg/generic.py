@@ -80,6 +80,7 @@ class GenericPLEG:
         self.metrics = PlegMetrics()
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
+        self._settled: tuple[RuntimePod, ...] | None = None  # a list of which all is recorded
         self._requests: deque[tuple[str, float]] = deque()
         self._wake = asyncio.Event()
         self._relist_stamp_s: float | None = None
@@ -154,10 +155,12 @@ class GenericPLEG:
         if self._relist_s is not None:
             self.metrics.relist_interval.add(now_s - self._relist_s)
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
-        pods = {pod.uid: pod for pod in listed}
-        # Who failed at first sight has no record, and may be gone: its error must go, too.
-        for uid in dict.fromkeys([*self._records, *pods, *self._reinspect]):
-            await self._handle(uid, pods.get(uid), stamp_s)
+        if listed is not self._settled or self._reinspect:
+            pods = {pod.uid: pod for pod in listed}
+            # Who failed at first sight has no record, and may be gone: its error must go, too.
+            for uid in dict.fromkeys([*self._records, *pods, *self._reinspect]):
+                await self._handle(uid, pods.get(uid), stamp_s)
+            self._settled = None if self._reinspect else listed
         self._cache.update_time(stamp_s)
         self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
 
@@ -167,6 +170,7 @@ class GenericPLEG:
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         pod = await self._runtime.get_pod(uid)
         if pod is not None:
+            self._settled = None
             await self._handle(uid, pod, stamp_s)
             self._cache.observed(uid, stamp_s)
         self.metrics.pod_relist_duration.add(self._clock.monotonic_s() - now_s)

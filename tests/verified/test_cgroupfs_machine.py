@@ -197,8 +197,17 @@ class TwoFileSystems(RuleBasedStateMachine):
     def mkdir(self, second: bool, place: str) -> None:
         tree = self.focus[second]
         if tree == "memory":
-            self.people(tree, place.rpartition("/")[0])
+            self._make_room_in(place.rpartition("/")[0])
         self.both(f"mkdir {place}", tree, lambda s: (s.tree(tree) / place).mkdir())
+
+    def _make_room_in(self, parent: str) -> None:
+        """The kernel charges what a new group needs to its parent: in a full one, mkdir is ENOMEM
+        now and then (CG-131)."""
+        self.people("memory", parent)
+        path = self.pair.fake.tree("memory") / parent
+        for file in ("memory.memsw.limit_in_bytes", "memory.limit_in_bytes"):
+            if parent and (path / file).exists():
+                self._write("memory", parent, file, "-1")
 
     @rule(second=seconds, place=places)
     def mkdir_and_fill(self, second: bool, place: str) -> None:

@@ -1,1 +1,4 @@
-"""The CRI methods over the core."""
+"""The CRI methods over the core.
+
+What must never happen here: state that the core does not have; a call that changes its request.
+"""

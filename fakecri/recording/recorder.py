@@ -148,6 +148,7 @@ class Query:
     match: Match = ANYTHING
     since_s: float = float("-inf")
     where: Callable[[Call], bool] | None = None
+    until_s: float = float("inf")
 
     def differences(self, call: Call) -> list[str]:
         """What keeps `call` from fitting; [] = it fits."""
@@ -156,6 +157,8 @@ class Query:
             found.insert(0, f"method: wanted {self.method}, got {call.method}")
         if call.started_s < self.since_s:
             found.append(f"time: wanted {self.since_s:.3f} s or later, got {call.started_s:.3f} s")
+        if call.started_s > self.until_s:
+            found.append(f"time: wanted {self.until_s:.3f} s or before, got {call.started_s:.3f} s")
         if not found and self.where is not None and not self.where(call):
             found.append("the predicate `where` said no")
         return found
@@ -172,17 +175,18 @@ def query(
     image: str | None = None,
     attempt: int | None = None,
     since_s: float = float("-inf"),
+    until_s: float = float("inf"),
     where: Callable[[Call], bool] | None = None,
 ) -> Query:
     """A `Query` from the arguments that all questions take."""
-    return Query(method, Match(pod, container, image, attempt), since_s, where)
+    return Query(method, Match(pod, container, image, attempt), since_s, where, until_s)
 
 
 class Recorder:
     """Keeps the last `capacity` calls. Times are given by the caller, monotonic seconds.
 
     Questions take `pod` (a name, a pattern `web*`, or a UID), `container`, `image`, `attempt`,
-    `since_s` and `where` (a predicate over the call).
+    `since_s` and `until_s` (both count), and `where` (a predicate over the call).
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, *, t0_s: float = 0.0) -> None:

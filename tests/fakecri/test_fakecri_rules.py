@@ -208,6 +208,7 @@ def test_times_and_deadlines_are_recorded() -> None:
         assert (second.started_s, second.deadline_s) == (5.0, None)
         assert fake.times_s("Version") == [0.0, 5.0]
         assert fake.calls("Version", since_s=1.0) == [second]
+        assert fake.calls("Version", until_s=0.9) == [first]
 
     virtual(main)
 

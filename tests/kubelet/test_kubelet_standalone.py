@@ -200,6 +200,7 @@ def test_a_bad_manifest_beside_a_good_one_SRC_005(tmp_path: Path) -> None:
         (node.manifests / "bad.yaml").write_text("kind: [")
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
+        assert node.cri.count("StartContainer") == 1
 
     on_node(body, tmp_path)
 

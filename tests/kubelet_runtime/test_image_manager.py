@@ -283,6 +283,7 @@ def test_a_rate_of_zero_is_none_BACK_208(virtual: Run) -> None:
     async def main(bench: Bench) -> None:
         for number in range(50):
             await bench.ensure(policy="Always", uid=f"u{number}")
+        assert bench.clock.monotonic_s() == 0
 
     virtual(main, ImageOptions(pull_qps=0.0, pull_burst=1), ImageStatus=ABSENT, PullImage=PULLED)
 

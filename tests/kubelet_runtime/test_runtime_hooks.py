@@ -104,7 +104,9 @@ async def test_a_host_of_its_own_needs_no_runtime_LIFE_142() -> None:
 
 @virtual
 async def test_any_answer_is_a_success_LIFE_142() -> None:
-    await Stage(FakeNetwork(HttpAnswer(500))).run({"httpGet": {"port": 1}})
+    network = FakeNetwork(HttpAnswer(500))
+    await Stage(network).run({"httpGet": {"port": 1}})
+    assert [request.url for request in network.requests] == ["http://10.0.0.1:1/"]
 
 
 @virtual

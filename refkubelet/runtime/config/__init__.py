@@ -1,1 +1,4 @@
-"""The configuration of sandboxes and containers, field by field."""
+"""The configuration of sandboxes and containers, field by field.
+
+What must never happen here: a call of the runtime, or a field the kubelet leaves empty.
+"""

@@ -1,1 +1,4 @@
-"""Images of containers: names, pulls, credentials, records, volumes, collection."""
+"""Images of containers: names, pulls, credentials, records, volumes, collection.
+
+What must never happen here: a password in clear in a log, an event or a record.
+"""

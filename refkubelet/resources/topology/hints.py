@@ -1,0 +1,127 @@
+"""Topology hints, and what every manager of a resource does with them: the contract. Pure.
+
+A hint names a set of NUMA nodes from which an allocation could be made. Such a set is a bit mask:
+bit n stands for node n; None stands for "any node". The topology manager asks every hint provider
+for hints, merges them into one, keeps the result where the providers find it (`Affinities`), and
+then asks each provider to allocate. What must never happen here: knowing one of the resources.
+Upstream: pkg/kubelet/cm/topologymanager: topology_manager.go, bitmask/bitmask.go;
+pkg/kubelet/cm/admission/errors.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Protocol
+
+from refkubelet.model.objects import Container, Pod
+
+UNEXPECTED: Final = "UnexpectedAdmissionError"  # CG-080
+ANY: Final = None  # the affinity of a hint that has no opinion
+
+NumaMask = int
+"""A set of NUMA nodes: bit n is node n."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyHint:
+    """`affinity`: the NUMA nodes; None: any. `preferred`: no narrower set could ever do."""
+
+    affinity: NumaMask | None = ANY
+    preferred: bool = False
+
+
+Hints = Mapping[str, tuple[TopologyHint, ...] | None]
+"""Resource name -> the hints for it. None: no preference. Empty: no NUMA nodes can do."""
+
+NO_PREFERENCE: Final[Hints] = {}
+
+
+class AllocationError(Exception):
+    """A resource that could not be allocated; the pod is rejected (CG-080, LIFE-223).
+
+    The text is what went wrong, as the resource's manager says it. `reason` and `message` are what
+    the pod's status shows; an error without a reason of its own is an unexpected one.
+    """
+
+    def __init__(self, text: str, reason: str = UNEXPECTED) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+    @property
+    def message(self) -> str:
+        """The rejection's message."""
+        if self.reason == UNEXPECTED:
+            return f"Allocate failed due to {self}, which is unexpected"
+        return str(self)
+
+
+class HintProvider(Protocol):
+    """A manager of one kind of resource, as the topology manager sees it.
+
+    Containers come in the order of their allocation: init containers, then regular ones. With
+    policy none no hints are asked for and `allocate` is called alone.
+    """
+
+    def topology_hints(self, pod: Pod, container: Container) -> Hints:
+        """Hints for one container (scope container). Nothing is allocated."""
+        ...
+
+    def pod_topology_hints(self, pod: Pod) -> Hints:
+        """Hints for all containers of a pod together (scope pod). Nothing is allocated."""
+        ...
+
+    async def allocate(self, pod: Pod, container: Container) -> None:
+        """Allocate what the container asks for, near `Affinities.affinity` if that can be; again
+        for the same container it changes nothing. Raises `AllocationError`."""
+        ...
+
+
+class Affinities(Protocol):
+    """Where a hint provider finds the merged hint."""
+
+    def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
+        """The hint that the container was admitted with; `TopologyHint()` if there was none."""
+        ...
+
+
+def mask_of(nodes: Iterable[int]) -> NumaMask:
+    """The mask of these nodes.
+
+    >>> mask_of([0, 3])
+    9
+    """
+    mask = 0
+    for node in nodes:
+        mask |= 1 << node
+    return mask
+
+
+def nodes_of(mask: NumaMask) -> tuple[int, ...]:
+    """The nodes of a mask, in order.
+
+    >>> nodes_of(9)
+    (0, 3)
+    """
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
+
+
+def is_narrower(mask: NumaMask, than: NumaMask) -> bool:
+    """Fewer nodes; of equally many, the mask with the lower nodes.
+
+    >>> is_narrower(0b10, 0b11), is_narrower(0b01, 0b10), is_narrower(0b11, 0b100)
+    (True, True, False)
+    """
+    return (mask.bit_count(), mask) < (than.bit_count(), than)
+
+
+def all_masks(nodes: Iterable[int]) -> Iterator[NumaMask]:
+    """Every non-empty set of these nodes: one node first, then pairs, and so on.
+
+    >>> [nodes_of(mask) for mask in all_masks([0, 1, 2])]
+    [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    """
+    ordered = tuple(nodes)
+    for size in range(1, len(ordered) + 1):
+        yield from (mask_of(chosen) for chosen in combinations(ordered, size))

@@ -1,7 +1,7 @@
 """What the sync loop does with one operation on pods: store it, ask admission, tell the worker.
 
-What must never happen here: a wait for a pod; a decision about containers. A mirror pod never has
-a worker: it only wakes its static pod's (MIRR-020).
+What must never happen here: a wait for a pod, but for what admission waits for; a decision about
+containers. A mirror pod never has a worker: it only wakes its static pod's (MIRR-020).
 Rules: LIFE-003, LIFE-010..014, LIFE-204. Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions,
 HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
 """
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from refkubelet.admission.handlers import AdmitHandler, admit
+from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.admission.manager import Allocations, PodAdmission
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
 from refkubelet.model.qos import qos_class
@@ -57,6 +58,7 @@ class HandlerDeps:
     deletor: Deletor
     sources_ready: Callable[[], bool]
     admission: tuple[AdmitHandler, ...] = ()
+    allocations: Allocations | None = None
 
 
 class PodHandlers:
@@ -64,14 +66,16 @@ class PodHandlers:
 
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
+        self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
-    def additions(self, pods: Sequence[Pod]) -> None:
-        """LIFE-010: oldest first; what is refused never gets a worker."""
+    async def additions(self, pods: Sequence[Pod]) -> None:
+        """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
+        takes: making room for a critical pod holds up everything that comes later (PREE-008)."""
         for pod in sorted(pods, key=_created_at):
             self._deps.pods.add(pod)
             if is_mirror(pod):
                 self._wake_static_of(pod)
-            elif self._may_run(pod):
+            elif await self._may_run(pod):
                 self.tell_worker(SyncPodType.CREATE, pod)
 
     def updates(self, pods: Sequence[Pod]) -> None:
@@ -159,13 +163,12 @@ class PodHandlers:
         over = has_terminal_phase(pod) or is_terminal(deps.statuses.get(uid(pod)))
         return over and not deps.workers.is_pod_termination_requested(uid(pod))
 
-    def _may_run(self, pod: Pod) -> bool:
+    async def _may_run(self, pod: Pod) -> bool:
         """Admission, unless the pod ends or is over anyway (LIFE-010)."""
         deps = self._deps
         if deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod):
             return True
-        others = tuple(p for p in self.active_pods() if uid(p) != uid(pod))
-        rejection = admit(pod, others, deps.admission)
+        rejection = await self.admission.add(pod)
         if rejection is not None:
             self._reject(pod, rejection.reason, rejection.message)
         return rejection is None

@@ -18,8 +18,9 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from refkubelet.admission.apparmor import apparmor_enforceable
-from refkubelet.admission.handlers import AdmitHandler, operating_system
+from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.node_fit import NodeView, fits_node, node_view
+from refkubelet.admission.operating_system import operating_system
 from refkubelet.admission.resources import room_for
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.apiclient import ApiClient
@@ -325,7 +326,7 @@ class Kubelet:
         """In the order of LIFE-221..229. A node without facts knows its number of pods only."""
         facts = self.deps.node_facts
         return (
-            lambda pod, active: self.eviction.admit(pod),
+            lambda asked: self.eviction.admit(asked.pod),
             sysctls_allowed(self.config.allowed_unsafe_sysctls),
             operating_system,
             room_for(facts.allocatable if facts else {"pods": self.config.max_pods * NANO}),

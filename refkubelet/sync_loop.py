@@ -2,8 +2,9 @@
 
 How it works. The inputs are queues (operations from the config, events of the PLEG, changed probe
 results) and two tickers. The loop takes one item, lets its handler run to the end, and takes the
-next; only housekeeping waits for anything (the runtime's list). While the runtime is in trouble no
-input is read at all (LIFE-006); workers that are under way go on.
+next; only housekeeping waits for anything (the runtime's list), and admission (device plugins,
+pods that make room). While the runtime is in trouble no input is read at all (LIFE-006); workers
+that are under way go on.
 What must never happen: an exception of a handler ends the loop; two handlers at the same time.
 Upstream: pkg/kubelet/kubelet.go: syncLoop, syncLoopIteration.
 """
@@ -124,7 +125,7 @@ class SyncLoop:
         try:
             match name:
                 case "config":
-                    self._config(item)
+                    await self._config(item)
                 case "pleg":
                     self._deps.handlers.pleg_event(item)
                 case "sync":
@@ -136,18 +137,20 @@ class SyncLoop:
         except Exception:
             log.exception("handling %s %s failed", name, item)
 
-    def _config(self, update: PodUpdate) -> None:
+    async def _config(self, update: PodUpdate) -> None:
         """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
         handlers = self._deps.handlers
         handle: dict[PodOperation, Callable[[Sequence[Any]], None]] = {
-            PodOperation.ADD: handlers.additions,
             PodOperation.UPDATE: handlers.updates,
             PodOperation.DELETE: handlers.updates,
             PodOperation.REMOVE: handlers.removes,
             PodOperation.RECONCILE: handlers.reconcile,
         }
         try:
-            handle[update.operation](update.pods)
+            if update.operation is PodOperation.ADD:
+                await handlers.additions(update.pods)
+            else:
+                handle[update.operation](update.pods)
         finally:
             self._seen.add(update.source)
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from refkubelet.admission.handlers import AdmitHandler, Rejection
+from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Pod
 from refkubelet.model.objects import annotations as pod_annotations
 
 OLD_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
 
-def apparmor_enforceable(enabled: bool) -> AdmitHandler:
+def apparmor_enforceable(enabled: bool) -> Check:
     """A handler for a node whose kernel has AppArmor switched on or not."""
 
-    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
+    def handler(asked: PodAdmitAttributes) -> Rejection | None:
+        pod = asked.pod
         phase = pod.status.phase if pod.status is not None else None
         if enabled or phase not in (None, "", "Pending") or not wants_apparmor(pod):
             return None

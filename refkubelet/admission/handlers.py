@@ -1,18 +1,39 @@
-"""The admission handlers and their order. Pure but for what the handlers themselves look up.
+"""What an admission handler is asked and may answer, and the order rule: the first refusal wins.
 
-What must never happen here: a handler that changes anything; a rejection that is tried again.
-Upstream: pkg/kubelet/lifecycle/handlers.go, pkg/kubelet/lifecycle/predicate.go.
+A handler is a function of `PodAdmitAttributes`. Most only look and answer at once; some have
+effects (they allocate devices or CPUs, they end less important pods) and may be awaited.
+What must never happen here: a handler after a refusal; a refusal that is tried again for an ADD.
+Upstream: pkg/kubelet/lifecycle/interfaces.go, handlers.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from enum import Enum
+from typing import Protocol
 
 from refkubelet.model.objects import Pod
 
-NODE_OS: Final = "linux"
+
+class Operation(Enum):
+    """Why a pod is asked about: it is new here, or its resources are to change."""
+
+    ADD = "add"
+    RESIZE = "resize"
+
+
+@dataclass(frozen=True, slots=True)
+class PodAdmitAttributes:
+    """What a decision is about.
+
+    `pod`: for ADD with the resources allocated to it earlier, if there are any; for RESIZE with
+    those it wants. `others`: the other active pods, each with the resources *allocated* to it.
+    """
+
+    pod: Pod
+    others: tuple[Pod, ...] = ()
+    operation: Operation = Operation.ADD
 
 
 class Refusal(Protocol):
@@ -27,29 +48,25 @@ class Refusal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A `Refusal` by one of the handlers below."""
+    """A `Refusal` by one of the handlers of this package."""
 
     reason: str
     message: str
 
 
-AdmitHandler = Callable[[Pod, tuple[Pod, ...]], Refusal | None]
+Check = Callable[[PodAdmitAttributes], Rejection | None]  # answers at once and changes nothing
+AdmitHandler = Callable[[PodAdmitAttributes], Awaitable[Refusal | None] | Refusal | None]
 
 
-def admit(pod: Pod, active: tuple[Pod, ...], handlers: Iterable[AdmitHandler]) -> Refusal | None:
-    """The first rejection of `pod`, given the other pods that are active; None: it may run."""
+async def admit(attributes: PodAdmitAttributes, handlers: Iterable[AdmitHandler]) -> Refusal | None:
+    """The first refusal, handlers asked one after the other; None: the pod may run.
+
+    Gives control away only where a handler does.
+    """
     for handler in handlers:
-        rejection = handler(pod, active)
-        if rejection is not None:
-            return rejection
+        answer = handler(attributes)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        if answer is not None:
+            return answer
     return None
-
-
-def operating_system(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
-    """LIFE-224: a pod that names another operating system than this node's."""
-    named = pod.spec.os.name if pod.spec is not None and pod.spec.os is not None else NODE_OS
-    if named == NODE_OS:
-        return None
-    return Rejection(
-        "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
-    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from refkubelet.admission.handlers import AdmitHandler, Rejection
+from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Node, Pod, Toleration, is_static
 
 NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
@@ -47,15 +47,15 @@ def node_view(node: Node) -> NodeView:
     )
 
 
-def fits_node(node: Callable[[], NodeView]) -> AdmitHandler:
+def fits_node(node: Callable[[], NodeView]) -> Check:
     """A handler that asks in this order: affinity, name, ports, NoExecute taints."""
 
-    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
-        view = node()
+    def handler(asked: PodAdmitAttributes) -> Rejection | None:
+        pod, view = asked.pod, node()
         checks = (
             ("NodeAffinity", matches_affinity(pod, view)),
             ("NodeName", pod.spec is None or pod.spec.nodeName in (None, "", view.name)),
-            ("NodePorts", ports_are_free(pod, active)),
+            ("NodePorts", ports_are_free(pod, asked.others)),
             ("TaintToleration", is_static(pod) or tolerates_all(pod, view)),
         )
         for name, passed in checks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from refkubelet.admission.handlers import AdmitHandler, Rejection
+from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_requests
@@ -20,11 +20,12 @@ CHECKED: Final = (CPU, "memory", "ephemeral-storage")  # in this order, first sh
 _NANO_PER_MILLI: Final = NANO // 1000
 
 
-def room_for(allocatable: Mapping[str, int]) -> AdmitHandler:
+def room_for(allocatable: Mapping[str, int]) -> Check:
     """A handler for a node with these amounts (resource name -> nano units). Resources that the
     node does not know are not looked at."""
 
-    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
+    def handler(asked: PodAdmitAttributes) -> Rejection | None:
+        pod, active = asked.pod, asked.others
         if PODS in allocatable and (len(active) + 1) * NANO > allocatable[PODS]:
             return shortage(PODS, 1, len(active), allocatable[PODS] // NANO)
         requests = pod_requests(pod)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from refkubelet.admission.handlers import AdmitHandler, Rejection
-from refkubelet.model.objects import Pod
+from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 
 FORBIDDEN: Final = "SysctlForbidden"
 SAFE: Final = (
@@ -30,13 +29,13 @@ SAFE: Final = (
 IPC_PREFIXES: Final = ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 
 
-def sysctls_allowed(unsafe: Iterable[str] = ()) -> AdmitHandler:
+def sysctls_allowed(unsafe: Iterable[str] = ()) -> Check:
     """A handler that lets the safe settings pass, and those of `allowedUnsafeSysctls` (names, or
     beginnings of names with a `*` at the end)."""
     allowed = (*SAFE, *(normal_name(name) for name in unsafe))
 
-    def handler(pod: Pod, active: tuple[Pod, ...]) -> Rejection | None:
-        spec = pod.spec
+    def handler(asked: PodAdmitAttributes) -> Rejection | None:
+        spec = asked.pod.spec
         security = spec.securityContext if spec is not None else None
         if spec is None or security is None:
             return None

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from refkubelet.admission.handlers import Rejection, admit, operating_system
+from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Rejection, admit
+from refkubelet.admission.operating_system import operating_system
 from refkubelet.admission.resources import room_for
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
@@ -55,7 +56,7 @@ def pod(**requests: str) -> Pod:
     ],
 )
 def test_room_LIFE_225(wanted: Pod, active: list[Pod], reason: str | None, numbers: str) -> None:
-    rejection = room_for(NODE)(wanted, tuple(active))
+    rejection = room_for(NODE)(PodAdmitAttributes(wanted, tuple(active)))
     if reason is None:
         assert rejection is None
     else:
@@ -64,7 +65,7 @@ def test_room_LIFE_225(wanted: Pod, active: list[Pod], reason: str | None, numbe
 
 
 def test_a_pod_without_requests_runs_on_a_full_node_LIFE_225() -> None:
-    assert room_for(NODE)(pod(), (pod(cpu="2"),)) is None
+    assert room_for(NODE)(PodAdmitAttributes(pod(), (pod(cpu="2"),))) is None
 
 
 @pytest.mark.parametrize(
@@ -72,14 +73,27 @@ def test_a_pod_without_requests_runs_on_a_full_node_LIFE_225() -> None:
 )
 def test_operating_system_LIFE_224(name: str | None, reason: str | None) -> None:
     spec: dict[str, Any] = {"containers": []} | ({"os": {"name": name}} if name else {})
-    rejection = operating_system(decode_pod({"metadata": {"name": "p"}, "spec": spec}), ())
+    rejection = operating_system(
+        PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+    )
     assert (rejection.reason if rejection else None) == reason
 
 
-def test_the_first_refusal_wins() -> None:
-    handlers = [
-        lambda p, a: None,
-        lambda p, a: Rejection("A", "a"),
-        lambda p, a: Rejection("B", ""),
-    ]
-    assert admit(pod(), (), handlers) == Rejection("A", "a")
+async def test_the_first_refusal_wins_and_nobody_is_asked_after_it() -> None:
+    asked: list[str] = []
+
+    def handler(name: str, answer: Rejection | None) -> AdmitHandler:
+        def ask(attributes: PodAdmitAttributes) -> Rejection | None:
+            asked.append(name)
+            return answer
+
+        return ask
+
+    async def slow(attributes: PodAdmitAttributes) -> Rejection | None:
+        asked.append("slow")
+        return None
+
+    refused = Rejection("A", "a")
+    handlers = [slow, handler("one", None), handler("two", refused), handler("three", None)]
+    assert await admit(PodAdmitAttributes(pod()), handlers) is refused
+    assert asked == ["slow", "one", "two"]

@@ -9,6 +9,7 @@ import pytest
 from node_world import CONTAINER, NODE, Node, manifest, on_node
 
 from refkubelet.admission.apparmor import apparmor_enforceable
+from refkubelet.admission.handlers import PodAdmitAttributes
 from refkubelet.admission.node_fit import NodeView, fits_node, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.model.objects import Node as NodeObject
@@ -33,7 +34,7 @@ def annotated(container: str, profile: str) -> Pod:
 
 
 def refusal(of: Pod, *active: Pod, view: NodeView = VIEW) -> tuple[str, str] | None:
-    found = fits_node(lambda: view)(of, active)
+    found = fits_node(lambda: view)(PodAdmitAttributes(of, active))
     return (found.reason, found.message) if found is not None else None
 
 
@@ -66,10 +67,10 @@ def refusal(of: Pod, *active: Pod, view: NodeView = VIEW) -> tuple[str, str] | N
 )
 def test_sysctls_LIFE_222(name: str, spec: dict[str, Any], told: str | None) -> None:
     asked = pod(securityContext={"sysctls": [{"name": name, "value": "1"}]}, **spec)
-    found = sysctls_allowed(("kernel/msg*",))(asked, ())
+    found = sysctls_allowed(("kernel/msg*",))(PodAdmitAttributes(asked))
     wanted = ("SysctlForbidden", f"forbidden sysctl: {told}") if told else None
     assert ((found.reason, found.message) if found else None) == wanted
-    assert sysctls_allowed()(pod(), ()) is None
+    assert sysctls_allowed()(PodAdmitAttributes(pod())) is None
 
 
 # AppArmor
@@ -93,19 +94,19 @@ def profiled(kind: str) -> dict[str, Any]:
     ],
 )
 def test_profiles_that_the_node_cannot_enforce_LIFE_227(asked: Pod, wanted: bool) -> None:
-    found = apparmor_enforceable(False)(asked, ())
+    found = apparmor_enforceable(False)(PodAdmitAttributes(asked))
     told = "Cannot enforce AppArmor: AppArmor is not enabled on the host"
     assert ((found.reason, found.message) if found else None) == (
         ("AppArmor", told) if wanted else None
     )
-    assert apparmor_enforceable(True)(asked, ()) is None
+    assert apparmor_enforceable(True)(PodAdmitAttributes(asked)) is None
 
 
 @pytest.mark.parametrize(("phase", "asked"), [("Pending", True), ("Running", False)])
 def test_a_pod_that_ran_before_is_not_asked_again_LIFE_227(phase: str, asked: bool) -> None:
     one = pod(**profiled("RuntimeDefault"))
     one = decode_pod(to_dict(one) | {"status": {"phase": phase}})
-    assert (apparmor_enforceable(False)(one, ()) is not None) is asked
+    assert (apparmor_enforceable(False)(PodAdmitAttributes(one)) is not None) is asked
 
 
 @pytest.mark.parametrize(("text", "enabled"), [("Y\n", True), ("N\n", False), (None, False)])

@@ -31,6 +31,7 @@ PURE = (
     "refkubelet.admission.apparmor",
     "refkubelet.admission.handlers",
     "refkubelet.admission.node_fit",
+    "refkubelet.admission.operating_system",
     "refkubelet.admission.resources",
     "refkubelet.admission.sysctls",
     "refkubelet.config.validation",

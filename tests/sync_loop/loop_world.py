@@ -23,6 +23,9 @@ class Recording:
         self._log = log
         self.fails: set[str] = set()
 
+    async def additions(self, *args: Any) -> None:
+        self.__getattr__("additions")(*args)
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         def call(*args: Any, **_: Any) -> None:
             self._log.append((self._clock.monotonic_s(), name, args))

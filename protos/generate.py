@@ -18,7 +18,13 @@ from pathlib import Path
 from typing import Any
 
 PROTOS = Path(__file__).resolve().parent
-PACKAGES = {"v1": "cri/v1", "v1alpha2": "cri/v1alpha2", "health": "health"}
+PACKAGES = {
+    "v1": "cri/v1",
+    "v1alpha2": "cri/v1alpha2",
+    "health": "health",
+    "deviceplugin": "deviceplugin/v1beta1",
+    "podresources": "podresources/v1",
+}
 """Packages below `criapi`, and where their api.proto lies."""
 GENERATOR = "1.62.3"
 

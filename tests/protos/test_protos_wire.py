@@ -7,12 +7,14 @@ from typing import Any
 
 import grpc
 import pytest
+from criapi.deviceplugin import api_pb2 as deviceplugin_pb2
+from criapi.podresources import api_pb2 as podresources_pb2
 from criapi.v1 import api_pb2, api_pb2_grpc
 from criapi.v1alpha2 import api_pb2 as alpha_pb2
 from criapi.v1alpha2 import api_pb2_grpc as alpha_pb2_grpc
 from google.protobuf.descriptor import FieldDescriptor
 
-TABLE = Path(__file__).parent.parent / "data" / "cri-v1.tsv"
+DATA = Path(__file__).parent.parent / "data"
 Blocks = dict[tuple[str, str], list[tuple[str, ...]]]
 
 SCALARS = {
@@ -27,11 +29,11 @@ SCALARS = {
 }
 
 
-def read_table() -> Blocks:
+def read_table(file: str = "cri-v1.tsv") -> Blocks:
     """(kind, name) -> rows, as written in the file."""
     blocks: Blocks = {}
     rows: list[tuple[str, ...]] = []
-    for line in TABLE.read_text().splitlines():
+    for line in (DATA / file).read_text().splitlines():
         if line.startswith("#"):
             continue
         if line.startswith("\t"):
@@ -110,20 +112,35 @@ def normalised(blocks: Blocks) -> Blocks:
     }
 
 
-def test_every_message_field_value_and_method_is_as_in_the_wire_table() -> None:
-    table, ours = normalised(read_table()), normalised(file_blocks(api_pb2.DESCRIPTOR))
+@pytest.mark.parametrize(
+    ("file", "module"),
+    [
+        ("cri-v1.tsv", api_pb2),
+        ("deviceplugin-v1beta1.tsv", deviceplugin_pb2),
+        ("podresources-v1.tsv", podresources_pb2),
+    ],
+    ids=["cri", "deviceplugin", "podresources"],
+)
+def test_every_message_field_value_and_method_is_as_in_the_wire_table(
+    file: str, module: Any
+) -> None:
+    table, ours = normalised(read_table(file)), normalised(file_blocks(module.DESCRIPTOR))
     assert ours.keys() == table.keys()
     for name, rows in table.items():
         assert sorted(ours[name]) == sorted(rows), name
 
 
-def test_the_table_is_whole() -> None:
-    kinds = [kind for kind, _ in read_table()]
-    assert {kind: kinds.count(kind) for kind in sorted(set(kinds))} == {
-        "enum": 11,
-        "message": 170,
-        "service": 2,
-    }
+@pytest.mark.parametrize(
+    ("file", "blocks"),
+    [
+        ("cri-v1.tsv", {"enum": 11, "message": 170, "service": 2}),
+        ("deviceplugin-v1beta1.tsv", {"message": 20, "service": 2}),
+        ("podresources-v1.tsv", {"message": 15, "service": 1}),
+    ],
+)
+def test_the_table_is_whole(file: str, blocks: dict[str, int]) -> None:
+    kinds = [kind for kind, _ in read_table(file)]
+    assert {kind: kinds.count(kind) for kind in sorted(set(kinds))} == blocks
 
 
 @pytest.mark.parametrize("module", [api_pb2, alpha_pb2], ids=["v1", "v1alpha2"])

@@ -1,0 +1,16 @@
+from typing import Any
+
+from criapi.podresources import api_pb2
+
+class PodResourcesListerStub:
+    def __init__(self, channel: Any) -> None: ...
+    List: Any
+    GetAllocatableResources: Any
+    Get: Any
+
+class PodResourcesListerServicer:
+    def List(self, request: api_pb2.ListPodResourcesRequest, context: Any) -> Any: ...
+    def GetAllocatableResources(self, request: api_pb2.AllocatableResourcesRequest, context: Any) -> Any: ...
+    def Get(self, request: api_pb2.GetPodResourcesRequest, context: Any) -> Any: ...
+
+def add_PodResourcesListerServicer_to_server(servicer: Any, server: Any) -> None: ...

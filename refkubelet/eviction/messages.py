@@ -10,10 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.eviction.signals import Observation
-from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold, canonical
+from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.eviction.usage import PodUsage
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.quantity import NANO, format_binary, format_decimal, parse_integer
+from refkubelet.model.quantity import (
+    NANO,
+    canonical,
+    format_binary,
+    format_decimal,
+    parse_integer,
+)
 from refkubelet.model.resources import pod_requests
 from refkubelet.runtime.records import ContainerUsage
 

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.model.duration import parse_duration_s
-from refkubelet.model.quantity import (
-    NANO,
-    format_binary,
-    format_decimal_nano,
-    parse_integer,
-    parse_nano,
-)
+from refkubelet.model.quantity import canonical, format_binary, parse_integer
 
 MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
@@ -112,17 +106,6 @@ def parse_thresholds(
         if value is not None:
             found.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
     return tuple(found)
-
-
-def canonical(text: str) -> str:
-    """A quantity as Kubernetes prints it back, in the family of suffixes it was written in.
-
-    >>> canonical("1024Mi"), canonical("20275Mi"), canonical("1000M")
-    ('1Gi', '20275Mi', '1G')
-    """
-    if text.endswith("i"):
-        return format_binary(parse_nano(text) // NANO)
-    return format_decimal_nano(parse_nano(text))
 
 
 def _known(signal: str) -> str:

@@ -109,3 +109,14 @@ def format_decimal_nano(nano: int) -> str:
         if nano % unit == 0:
             return f"{nano // unit}{suffix}"
     raise AssertionError("every integer is a multiple of one nano")
+
+
+def canonical(text: str) -> str:
+    """A quantity as Kubernetes prints it back, in the family of suffixes it was written in.
+
+    >>> canonical("1024Mi"), canonical("20275Mi"), canonical("1000M"), canonical("0.5")
+    ('1Gi', '20275Mi', '1G', '500m')
+    """
+    if text.endswith("i"):
+        return format_binary(parse_nano(text) // NANO)
+    return format_decimal_nano(parse_nano(text))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         writes_termination_message,
     )
     from fakecri.target import CriTarget
+    from fakecri.topology import HugePages, MachineTopology, uniform_topology
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
@@ -49,6 +50,8 @@ _HOMES = {
     "FakeCRI": "fake",
     "FakeNode": "node",
     "Filesystem": "node",
+    "HugePages": "topology",
+    "MachineTopology": "topology",
     "Options": "options",
     "RegistryImage": "core.images",
     "Reply": "rules.behavior",
@@ -67,6 +70,7 @@ _HOMES = {
     "start_fails": "rules.words",
     "start_hangs": "rules.words",
     "stops": "rules.words",
+    "uniform_topology": "topology",
     "uses": "rules.words",
     "writes_termination_message": "rules.words",
 }
@@ -79,6 +83,8 @@ __all__ = [
     "FakeCRI",
     "FakeNode",
     "Filesystem",
+    "HugePages",
+    "MachineTopology",
     "Options",
     "RegistryImage",
     "Reply",
@@ -97,6 +103,7 @@ __all__ = [
     "start_fails",
     "start_hangs",
     "stops",
+    "uniform_topology",
     "uses",
     "writes_termination_message",
 ]

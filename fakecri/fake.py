@@ -90,7 +90,9 @@ class FakeCRI(FakeWorld):
         store = ImageStore(chosen.registry)
         for reference in chosen.images:
             store.add(reference)
-        core = Core(ids or Ids(Rng(0)), node or FakeNode(), store, self._plan_of, clock.wall_ns)
+        node = node or FakeNode()
+        node.clock = node.clock or clock
+        core = Core(ids or Ids(Rng(0)), node, store, self._plan_of, clock.wall_ns)
         core.identity = Identity(chosen.runtime_name, chosen.runtime_version or _own_version())
         core.handlers = tuple(chosen.runtime_handlers)
         core.pod_network = chosen.pod_network

@@ -1,4 +1,4 @@
-"""The fake machine: memory, filesystems, CPUs, and what the containers take of them.
+"""The fake machine: memory, filesystems, CPUs, cgroups, and what the containers take of them.
 
 The runtime core registers what its containers use; `memory()` and `filesystem()` add that to the
 base load, so CRI statistics and the machine's own numbers always agree. The methods have the
@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from fakecri.kernel_log import KernelLog, KernelLogReader
+from fakecri.topology import MachineTopology, uniform_topology
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs import CgroupFS, CgroupPath
+    from simtime import Clock
 
 GIB: Final = 1024**3
 
@@ -32,6 +39,15 @@ class FilesystemStats:
     available_bytes: int
     inodes: int
     inodes_free: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PidStats:
+    """Tasks that there may be, and that there are."""
+
+    limit: int
+    running: int
     time_ns: int
 
 
@@ -74,6 +90,17 @@ class FakeNode:
     """Where pods on the host's network can be reached, beside 127.0.0.1."""
     usage: Callable[[], Usage] = Usage
     now_ns: Callable[[], int] = lambda: 0
+    clock: Clock | None = None
+    """What the cgroup files read time from; the runtime of this node gives it its own."""
+    cgroups_version: Literal[1, 2] = 2
+    layout: MachineTopology | None = None
+    """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`. Overrides `cpus`."""
+    swap_total_bytes: int = 0
+    pid_limit: int = 32_768
+    base_pids: int = 100
+    """Tasks of others than containers."""
+    log: KernelLog = field(default_factory=KernelLog)
+    _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)
 
     def memory(self) -> MemoryStats:
         used = self.base_memory_used_bytes + self.usage().memory_bytes
@@ -96,10 +123,57 @@ class FakeNode:
         )
 
     def cpu_count(self) -> int:
-        return self.cpus
+        return self.cpus if self.layout is None else len(self.layout.cpus)
 
     def boot_id(self) -> str:
         return self.boot
+
+    @property
+    def cgroups(self) -> CgroupFS:
+        """What is mounted at /sys/fs/cgroup, made when first asked for; set it to have another."""
+        if self._cgroups is None:
+            from fakecri.cgroupfs import CgroupFS, Machine
+
+            topology = self.topology()
+            machine = Machine(cpus=self.cpu_count(), memory_nodes=len(topology.nodes))
+            self._cgroups = CgroupFS(self.cgroups_version, machine=machine, clock=self.clock)
+        return self._cgroups
+
+    @cgroups.setter
+    def cgroups(self, cgroups: CgroupFS) -> None:
+        self._cgroups = cgroups
+        self.cgroups_version = 1 if cgroups.version == 1 else 2
+
+    def cgroup_root(self) -> CgroupPath:
+        return self.cgroups.path()
+
+    def cgroup_version(self) -> Literal[1, 2]:
+        return self.cgroups_version
+
+    def kill_process(self, pid: int) -> None:
+        """SIGKILL; a pid that is gone is no error."""
+        process = self.cgroups.processes.processes.get(pid)
+        if process is not None and process.alive:
+            process.kill()
+
+    def pids(self) -> PidStats:
+        return PidStats(self.pid_limit, self.base_pids, self.now_ns())
+
+    def swap_bytes(self) -> int:
+        return self.swap_total_bytes
+
+    def topology(self) -> MachineTopology:
+        if self.layout is not None:
+            return self.layout
+        return uniform_topology(cores=self.cpus, memory_bytes=self.memory_bytes)
+
+    def kernel_says(self, text: str) -> None:
+        """A line in the kernel's log, for whoever reads it."""
+        self.log.say(self.now_ns(), text)
+
+    def kernel_log(self) -> KernelLogReader:
+        """What the kernel says from now on. Raises what `log.error` is set to."""
+        return self.log.reader()
 
 
 def _below(path: str, mount: str) -> bool:

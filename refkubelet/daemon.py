@@ -147,7 +147,7 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
 
 def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
     """What the configuration forbids the machine to be. Raises `UsageError`."""
-    if config.fail_cgroup_v1 and not machine.has_cgroup_v2():
+    if config.fail_cgroup_v1 and machine.cgroup_version() == 1:
         raise UsageError(
             "this machine uses cgroup v1 and failCgroupV1 is true (the default); "
             "set failCgroupV1: false in the configuration to run here"

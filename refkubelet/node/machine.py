@@ -1,10 +1,11 @@
-"""The machine as the kubelet sees it: memory, filesystems, CPUs. One small interface, so that a
-fake node can stand in for it."""
+"""The machine as the kubelet sees it: memory, filesystems, CPUs, cgroups. One small interface, so
+that a fake node can stand in for it."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,92 @@ class FilesystemStats:
     time_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class PidStats:
+    """Tasks (threads count) that there may be, and that there are (EVIC-025)."""
+
+    limit: int
+    running: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """An online CPU. `core` is the kernel's core id, which is unique within a socket only."""
+
+    cpu: int
+    core: int
+    socket: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class HugePages:
+    """Pages of one size that a NUMA node has set aside, in use or not."""
+
+    page_bytes: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    """A NUMA node; `distances` are those to every node, in the order of their ids."""
+
+    id: int
+    memory_bytes: int
+    hugepages: tuple[HugePages, ...] = ()
+    distances: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTopology:
+    """CPUs by number, nodes by id. A machine without NUMA has one node, 0."""
+
+    cpus: tuple[Cpu, ...]
+    nodes: tuple[NumaNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMessage:
+    """A record of the kernel's log, when it was read; continuation lines are left out."""
+
+    time_ns: int
+    text: str
+
+
+class CgroupDir(Protocol):
+    """A directory or file below /sys/fs/cgroup: what `pathlib.Path` and the fake's path share.
+
+    Errors are OSError with the kernel's errno.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent(self) -> CgroupDir: ...
+
+    def __truediv__(self, name: str, /) -> CgroupDir: ...
+
+    def mkdir(
+        self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False
+    ) -> None: ...
+
+    def rmdir(self) -> None: ...
+
+    def exists(self) -> bool: ...
+
+    def is_dir(self) -> bool: ...
+
+    def iterdir(self) -> Iterator[CgroupDir]: ...
+
+    def read_text(self) -> str: ...
+
+    def write_text(self, data: str) -> int: ...
+
+
 class Machine(Protocol):
-    """What eviction, the Node object and OOM scores ask of the machine."""
+    """What the container and resource managers, eviction and the Node object ask of the machine."""
 
     def memory(self) -> MemoryStats: ...
 
@@ -40,3 +125,27 @@ class Machine(Protocol):
     def cpu_count(self) -> int: ...
 
     def boot_id(self) -> str: ...
+
+    def cgroup_root(self) -> CgroupDir:
+        """/sys/fs/cgroup; with v1 a directory for each hierarchy is below it."""
+        ...
+
+    def cgroup_version(self) -> Literal[1, 2]:
+        """2 where the unified hierarchy is all there is; a hybrid is 1 (CG-014)."""
+        ...
+
+    def kill_process(self, pid: int) -> None:
+        """SIGKILL; a process that is gone is no error (CG-042)."""
+        ...
+
+    def pids(self) -> PidStats: ...
+
+    def swap_bytes(self) -> int:
+        """Size of all swap areas together."""
+        ...
+
+    def topology(self) -> MachineTopology: ...
+
+    def kernel_log(self) -> AsyncIterator[KernelMessage]:
+        """What the kernel says from now on (EVIC-124). Raises OSError when it cannot be read."""
+        ...

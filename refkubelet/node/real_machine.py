@@ -1,15 +1,19 @@
-"""This machine: memory, filesystems, CPUs, read from /proc and /sys at every question.
+"""This machine: memory, filesystems, CPUs, cgroups, read from /proc and /sys at every question.
 
-Rules: EVIC-020, EVIC-022, EVIC-026 (working set of cgroup v1 and v2). `root` replaces `/` as the
-place of `proc` and `sys`, for tests.
+Rules: EVIC-020, EVIC-022, EVIC-025, EVIC-026 (working set of cgroup v1 and v2), CG-014. `root`
+replaces `/` as the place of `proc`, `sys` and `dev`, for tests.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import Literal
 
-from refkubelet.node.machine import FilesystemStats, MemoryStats
+from refkubelet.node.kernel_log import KernelLog, open_at_end
+from refkubelet.node.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
+from refkubelet.node.topology import read_topology
 from simtime import Clock
 
 
@@ -36,7 +40,7 @@ class RealMachine:
     def memory(self) -> MemoryStats:
         """MemTotal and the root cgroup's working set. Raises `MachineError`."""
         return MemoryStats(
-            total_bytes=self._mem_total_bytes(),
+            total_bytes=self._meminfo_bytes("MemTotal"),
             working_set_bytes=self._working_set_bytes(),
             time_ns=self._clock.wall_ns(),
         )
@@ -64,9 +68,50 @@ class RealMachine:
         except OSError:
             return ""
 
-    def has_cgroup_v2(self) -> bool:
-        """Whether the cgroup root is the unified hierarchy."""
-        return (self._root / "sys/fs/cgroup/cgroup.controllers").exists()
+    def cgroup_root(self) -> Path:
+        """Where the cgroup file systems are mounted."""
+        return self._root / "sys/fs/cgroup"
+
+    def cgroup_version(self) -> Literal[1, 2]:
+        """Only the root of the unified hierarchy has cgroup.controllers (CG-014)."""
+        return 2 if (self.cgroup_root() / "cgroup.controllers").exists() else 1
+
+    def kill_process(self, pid: int) -> None:
+        """SIGKILL, if it is still there (CG-042). Raises ValueError for a pid that is no process's:
+        0 and negative ones mean groups of processes."""
+        if pid <= 0:
+            raise ValueError(f"pid {pid}: wanted that of one process")
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def pids(self) -> PidStats:
+        """The smaller kernel limit; tasks as /proc/loadavg counts them (EVIC-025)."""
+        kernel = self._root / "proc/sys/kernel"
+        limit = min(_number(kernel / "pid_max"), _number(kernel / "threads-max"))
+        file = self._root / "proc/loadavg"
+        try:
+            running = int(file.read_text().split()[3].partition("/")[2])
+        except (OSError, ValueError, IndexError) as e:
+            raise MachineError(f"{file}: {e}") from e
+        return PidStats(limit, running, self._clock.wall_ns())
+
+    def swap_bytes(self) -> int:
+        """SwapTotal."""
+        return self._meminfo_bytes("SwapTotal")
+
+    def topology(self) -> MachineTopology:
+        """CPUs and NUMA nodes of /sys/devices/system. Raises `MachineError`."""
+        system = self._root / "sys/devices/system"
+        try:
+            return read_topology(system, self._meminfo_bytes("MemTotal"))
+        except (OSError, ValueError) as e:
+            raise MachineError(f"{system}: {e}") from e
+
+    def kernel_log(self) -> KernelLog:
+        """/dev/kmsg from now on. Raises OSError."""
+        return KernelLog(open_at_end(self._root / "dev/kmsg"), self._clock)
 
     def swap_is_on(self) -> bool:
         """Whether any swap area is in use (failSwapOn)."""
@@ -76,16 +121,16 @@ class RealMachine:
             return False
         return len(lines) > 1
 
-    def _mem_total_bytes(self) -> int:
+    def _meminfo_bytes(self, wanted: str) -> int:
         file = self._root / "proc/meminfo"
         try:
             for line in file.read_text().splitlines():
                 name, _, value = line.partition(":")
-                if name == "MemTotal":
+                if name == wanted:
                     return int(value.split()[0]) * 1024
         except (OSError, ValueError, IndexError) as e:
             raise MachineError(f"{file}: {e}") from e
-        raise MachineError(f"{file}: no MemTotal")
+        raise MachineError(f"{file}: no {wanted}")
 
     def _working_set_bytes(self) -> int:
         """usage - inactive file pages, at least 0 (EVIC-026)."""

@@ -1,0 +1,77 @@
+"""The kernel's log of the fake machine: whoever reads gets what is said from then on.
+
+What must never happen here: a reader that is gone keeps lines, or one reader takes another's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Final
+
+_KEPT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMessage:
+    """A line of the log, and when it was written."""
+
+    time_ns: int
+    text: str
+
+
+class KernelLogReader(AsyncIterator[KernelMessage]):
+    """The lines from when it was made; never ends by itself."""
+
+    def __init__(self) -> None:
+        self._unread: deque[KernelMessage] = deque(maxlen=_KEPT)
+        self._more = asyncio.Event()
+
+    def __aiter__(self) -> KernelLogReader:
+        return self
+
+    async def __anext__(self) -> KernelMessage:
+        while not self._unread:
+            self._more.clear()
+            await self._more.wait()
+        return self._unread.popleft()
+
+    def hear(self, message: KernelMessage) -> None:
+        """Called by the log."""
+        self._unread.append(message)
+        self._more.set()
+
+
+@dataclass(slots=True)
+class KernelLog:
+    """`lines` are the last 1000, as the ring buffer of a kernel. `error` set: reading fails so."""
+
+    lines: deque[KernelMessage] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    error: OSError | None = None
+    _readers: list[weakref.ref[KernelLogReader]] = field(default_factory=list)
+
+    def say(self, time_ns: int, text: str) -> None:
+        """Write a line."""
+        message = KernelMessage(time_ns, text)
+        self.lines.append(message)
+        self._readers = [reader for reader in self._readers if reader() is not None]
+        for reference in self._readers:
+            reader = reference()
+            if reader is not None:
+                reader.hear(message)
+
+    def reader(self) -> KernelLogReader:
+        """Follows the log. Raises `error`."""
+        if self.error is not None:
+            raise self.error
+        reader = KernelLogReader()
+        self._readers.append(weakref.ref(reader))
+        return reader
+
+    @property
+    def texts(self) -> list[str]:
+        """What the lines say."""
+        return [message.text for message in self.lines]

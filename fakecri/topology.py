@@ -1,0 +1,87 @@
+"""CPUs, cores, sockets and NUMA nodes of a fake machine, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LOCAL_DISTANCE = 10
+REMOTE_DISTANCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """An online CPU. `core` is the kernel's core id, which is unique within a socket only."""
+
+    cpu: int
+    core: int
+    socket: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class HugePages:
+    """Pages of one size that a NUMA node has set aside."""
+
+    page_bytes: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    """A NUMA node; `distances` are those to every node, in the order of their ids."""
+
+    id: int
+    memory_bytes: int
+    hugepages: tuple[HugePages, ...] = ()
+    distances: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTopology:
+    """CPUs by number, nodes by id."""
+
+    cpus: tuple[Cpu, ...]
+    nodes: tuple[NumaNode, ...]
+
+
+def uniform_topology(
+    *,
+    sockets: int = 1,
+    cores: int = 4,
+    threads: int = 1,
+    nodes_per_socket: int = 1,
+    memory_bytes: int = 8 * 1024**3,
+    hugepages: tuple[HugePages, ...] = (),
+) -> MachineTopology:
+    """A machine of equal sockets, numbered as x86 servers do it: all first threads, socket by
+    socket, then the second ones. `cores`: of each socket; `threads`: of each core;
+    `memory_bytes`: of all nodes together; `hugepages`: of each node.
+
+    >>> [c.cpu for c in uniform_topology(sockets=2, cores=2, threads=2).cpus if c.socket == 1]
+    [2, 3, 6, 7]
+    """
+    if cores % nodes_per_socket:
+        raise ValueError(f"{cores} cores of a socket cannot be shared by {nodes_per_socket} nodes")
+    count = sockets * nodes_per_socket
+    of_a_node = cores // nodes_per_socket
+    cpus = [
+        Cpu(
+            thread * sockets * cores + socket * cores + core,
+            core,
+            socket,
+            socket * nodes_per_socket + core // of_a_node,
+        )
+        for thread in range(threads)
+        for socket in range(sockets)
+        for core in range(cores)
+    ]
+    nodes = [
+        NumaNode(
+            node,
+            memory_bytes // count,
+            hugepages,
+            tuple(LOCAL_DISTANCE if n == node else REMOTE_DISTANCE for n in range(count)),
+        )
+        for node in range(count)
+    ]
+    return MachineTopology(tuple(cpus), tuple(nodes))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from fakecri import FakeNode
 from refkubelet.eviction.manager import (
     EvictionConfig,
     EvictionDeps,
@@ -31,10 +32,11 @@ def make_pod(name: str, **spec: Any) -> Pod:
     )
 
 
-class Node:
+class Node(FakeNode):
     """A machine, its pods and what they use; records what the manager does."""
 
     def __init__(self, *pods: Pod, total_mi: int = 1000, disk_mi: int = 1000) -> None:
+        super().__init__(cpus=1, boot="b")
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.clock: Clock = loop.clock
@@ -60,12 +62,6 @@ class Node:
         return FilesystemStats(
             self.devices[path], self.disk_mi * MI, free, 100, 100, self.clock.wall_ns()
         )
-
-    def cpu_count(self) -> int:
-        return 1
-
-    def boot_id(self) -> str:
-        return "b"
 
     async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
         return (FilesystemUsage(self.image_mount, 0, 0, self.clock.wall_ns()),)

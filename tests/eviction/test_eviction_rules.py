@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakecri import FakeNode
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
 from refkubelet.eviction.kill import evicted_status, grace_override_s, reclaim_steps
@@ -142,7 +143,7 @@ def test_settings_make_a_configuration_EVIC_002_EVIC_007() -> None:
 # -- signals --------------------------------------------------------------------------------------
 
 
-class Disks:
+class Disks(FakeNode):
     def memory(self) -> MemoryStats:
         return MemoryStats(1000, 300, 7)
 
@@ -150,12 +151,6 @@ class Disks:
         if path not in ("/root", "/images"):
             raise FileNotFoundError(path)
         return FilesystemStats(path, 100, 40, 20, 10, 3)
-
-    def cpu_count(self) -> int:
-        return 1
-
-    def boot_id(self) -> str:
-        return "b"
 
 
 def test_observations_EVIC_020_EVIC_022_EVIC_023() -> None:

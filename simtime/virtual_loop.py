@@ -1,10 +1,10 @@
 """An asyncio loop whose clock jumps to the next timer whenever nothing can run.
 
-How it works. asyncio's loop does, for ever: ask the selector which descriptors are readable,
-waiting at most until the next timer; run what became runnable. `_JumpingSelector` answers the wait
-without waiting: it polls the real selector once and, if no watched descriptor has anything to say,
-moves the virtual clock to the next timer. So time moves only when no callback is runnable (the
-loop then asks for a time-out above 0) and nothing can be read.
+How it works. Like asyncio's own loop, every pass looks at the watched descriptors, makes runnable
+the timers that are due, and runs what was runnable then. Only waiting is different: where asyncio
+would wait, because no callback is runnable and nothing can be read, the clock moves to the next
+timer. Timers lie in a heap of their own, of those due at the same time the older one first (asyncio
+leaves that to chance; under a clock that jumps, equal times are the rule).
 
 What must never happen: time moves while work is ready; a run waits in real time; a run that waits
 for nothing hangs (it fails with `NothingToWaitFor` and lists who waits for what); the order of
@@ -36,6 +36,8 @@ DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 
 _PASSES_UNASKED = 8
 """How many passes in a row with work at hand go by without a look at the descriptors."""
+_FEW_TIMERS = 100
+"""So many cancelled timers may lie in the heap, whatever their share."""
 
 
 class NothingToWaitFor(RuntimeError):
@@ -47,73 +49,6 @@ class NothingToWaitFor(RuntimeError):
 
 class TimeLimitPassed(RuntimeError):
     """The run went on beyond the limit of virtual time it was given."""
-
-
-class _JumpingSelector(selectors.BaseSelector):
-    """Polls a real selector; turns a wait into a jump of the loop's clock."""
-
-    def __init__(self, loop: VirtualLoop) -> None:
-        self._loop = loop
-        self._real = selectors.DefaultSelector()
-        self._unasked = 0
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Any:
-        return self._real.get_map()
-
-    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._real.get_key(fileobj)
-
-    def close(self) -> None:
-        self._real.close()
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout == 0 and self._unasked < _PASSES_UNASKED:
-            self._unasked += 1
-            ready = []
-        else:
-            self._unasked = 0
-            ready = self._real.select(0)
-        if not ready and timeout is None:
-            raise NothingToWaitFor(self._loop.describe_waiters())
-        if not ready and timeout:
-            self._loop.jump()
-        if self._loop.shuffle is not None:
-            self._loop.shuffle_ready()
-        if len(ready) > 1:
-            ready.sort(key=lambda item: item[0].fd)
-        return ready
-
-
-class _Timer(asyncio.TimerHandle):
-    """A timer with its number: of two that are due at the same time, the older one runs first.
-
-    asyncio leaves that to its heap. Under a clock that jumps, equal times are the rule."""
-
-    __slots__ = ("key",)
-
-    def __init__(
-        self,
-        when: float,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        loop: VirtualLoop,
-        context: Context | None,
-    ) -> None:
-        super().__init__(when, callback, args, loop, context)
-        self.key = (when, next(loop.timer_numbers))
-        self._scheduled = True  # what asyncio's call_at sets: the loop counts it if cancelled
-
-    def __lt__(self, other: Any) -> bool:
-        return bool(self.key < other.key)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
@@ -130,15 +65,16 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         limit_s: float | None = None,
     ) -> None:
         self._virtual_s = 0.0
-        self.timer_numbers = count()
-        super().__init__(_JumpingSelector(self))
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timer_numbers = count()
+        self._cancelled_timers = 0
+        self._passes_unasked = 0
+        self._descriptors = selectors.DefaultSelector()
+        super().__init__(self._descriptors)
         self.shuffle = None if seed is None else random.Random(seed)
         self.clock = VirtualClock(self, start)
         self.jumps = 0
         self._limit_s = math.inf if limit_s is None else limit_s
-        # asyncio runs timers that are due within this. None may run before its time, by however
-        # little: it would find itself not yet due and, time standing still, ask again for ever.
-        self._clock_resolution = math.ulp(0.0)
 
     def time(self) -> float:
         return self._virtual_s
@@ -152,37 +88,80 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.TimerHandle:
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-        timer = _Timer(when, callback, args, self, context)
-        heapq.heappush(getattr(self, "_scheduled"), timer)
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        timer._scheduled = True  # type: ignore[attr-defined]  # its cancel() tells the loop then
+        heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
         return timer
 
-    def jump(self) -> None:
-        """Move the clock to the next timer; only the selector calls this."""
-        # The loop asks for `when - now`; adding that back to `now` can miss `when` by a rounding
-        # error and spin. Taking the timer's own time is exact.
-        scheduled: list[asyncio.TimerHandle] = getattr(self, "_scheduled")
-        when = scheduled[0].when()
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """asyncio tells: a timer that has not run was cancelled. Where most of many are, the heap
+        is rid of them; single ones go when their time comes."""
+        self._cancelled_timers += 1
+        if self._cancelled_timers > _FEW_TIMERS and self._cancelled_timers > len(self._timers) / 2:
+            self._timers = [row for row in self._timers if not row[2].cancelled()]
+            heapq.heapify(self._timers)
+            self._cancelled_timers = 0
+
+    def _run_once(self) -> None:
+        """One pass, as asyncio's `run_forever` asks for it until the loop is stopped."""
+        ready: deque[events.Handle] = self._ready  # type: ignore[attr-defined]
+        if (ready or self._stopping) and self._passes_unasked < _PASSES_UNASKED:
+            self._passes_unasked += 1
+        else:
+            self._passes_unasked = 0
+            readable = self._descriptors.select(0)
+            if readable:
+                readable.sort(key=lambda item: item[0].fd)
+                self._process_events(readable)  # type: ignore[attr-defined]
+            elif not (ready or self._stopping):
+                self._jump()
+        self._make_due_timers_ready(ready)
+        if self.shuffle is not None:
+            self._shuffle_ready(ready, self.shuffle)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle._cancelled:
+                handle._run()
+
+    def _make_due_timers_ready(self, ready: deque[events.Handle]) -> None:
+        timers = self._timers
+        while timers and timers[0][0] <= self._virtual_s:
+            timer = heapq.heappop(timers)[2]
+            timer._scheduled = False  # type: ignore[attr-defined]
+            if timer._cancelled:
+                self._cancelled_timers -= 1
+            else:
+                ready.append(timer)
+
+    def _jump(self) -> None:
+        """Move the clock to the next timer that was not cancelled."""
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+            self._cancelled_timers -= 1
+        if not timers:
+            raise NothingToWaitFor(self._describe_waiters())
+        when = timers[0][0]
         if when > self._limit_s:
             raise TimeLimitPassed(
                 f"the next timer is at {when:.3f} s of virtual time, the limit is "
                 f"{self._limit_s:.3f} s:\n{describe_tasks(self)}"
             )
         self._virtual_s = when
-        self._clock_resolution = math.ulp(when)
         self.jumps += 1
 
-    def shuffle_ready(self) -> None:
+    @staticmethod
+    def _shuffle_ready(ready: deque[events.Handle], dice: random.Random) -> None:
         """Permute the runnable steps of different tasks; all other callbacks keep their place."""
-        ready: deque[events.Handle] = getattr(self, "_ready")
         places = [i for i, handle in enumerate(ready) if _is_task_step(handle)]
-        if len(places) < 2 or self.shuffle is None:
+        if len(places) < 2:
             return
         steps = [ready[i] for i in places]
-        self.shuffle.shuffle(steps)
+        dice.shuffle(steps)
         for i, handle in zip(places, steps, strict=True):
             ready[i] = handle
 
-    def describe_waiters(self) -> str:
+    def _describe_waiters(self) -> str:
         """What `NothingToWaitFor` says: the time, and one line per unfinished task."""
         head = f"nothing left to wait for at {self._virtual_s:.3f} s of virtual time:"
         return f"{head}\n{describe_tasks(self)}"

@@ -1,10 +1,10 @@
 """One event at a time from many inputs, chosen at random among those that have one (LIFE-001).
 
-How it works. Each queue has one task that waits for its next item; the task that gets one says so
-in one event. Tickers say so too, from a timer of the loop: they are nearly all the traffic there
-is, and need no task. `_ready` names the inputs that have an item, in order of arrival. What must
-never happen: an item is lost (a task whose item was not taken yet keeps it), or a queue is read
-ahead by more than one item.
+How it works. Each queue has one task that waits for its next item; the task that gets one says so.
+Tickers say so too, from a timer of the loop: they are nearly all the traffic there is, and need no
+task. `_ready` names the inputs that have an item, in order of arrival. What must never happen: an
+item is lost (a task whose item was not taken yet keeps it), or a queue is read ahead by more than
+one item.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Inputs:
         self._gets: dict[str, asyncio.Task[Any]] = {}
         self._unwatched = list(self._queues)
         self._ready: dict[str, None] = {}
-        self._arrived = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
 
     def start_tickers(self) -> None:
         """The tickers tick from now on, until `close`."""
@@ -71,8 +71,8 @@ class Inputs:
         while self._unwatched:
             self._watch(self._unwatched.pop())
         while not self._ready:
-            self._arrived.clear()
-            await self._arrived.wait()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
         ready = list(self._ready)
         name = self._choose(ready) if len(ready) > 1 else ready[0]
         del self._ready[name]
@@ -88,7 +88,8 @@ class Inputs:
 
     def _arrive(self, name: str) -> None:
         self._ready[name] = None
-        self._arrived.set()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     async def close(self) -> None:
         """Stop waiting."""

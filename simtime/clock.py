@@ -49,7 +49,7 @@ class VirtualClock(Clock):
     """The clock of one `VirtualLoop`: wall time is `start` plus the loop's time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, start: datetime) -> None:
-        self._loop_time = loop.time
+        self._loop_time = self.monotonic_s = loop.time  # type: ignore[method-assign]
         self._start_ns = (start - _EPOCH) // timedelta(microseconds=1) * 1000
 
     def monotonic_s(self) -> float:

@@ -89,7 +89,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
         timer = asyncio.TimerHandle(when, callback, args, self, context)
-        timer._scheduled = True  # type: ignore[attr-defined]  # its cancel() tells the loop then
+        timer._scheduled = True  # type: ignore[attr-defined]  # its cancel() then tells us
         heapq.heappush(self._timers, (when, next(self._timer_numbers), timer))
         return timer
 
@@ -104,16 +104,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def _run_once(self) -> None:
         """One pass, as asyncio's `run_forever` asks for it until the loop is stopped."""
-        ready: deque[events.Handle] = self._ready  # type: ignore[attr-defined]
-        if (ready or self._stopping) and self._passes_unasked < _PASSES_UNASKED:
+        ready: deque[events.Handle] = getattr(self, "_ready")
+        must_not_wait = ready or getattr(self, "_stopping")
+        if must_not_wait and self._passes_unasked < _PASSES_UNASKED:
             self._passes_unasked += 1
         else:
             self._passes_unasked = 0
             readable = self._descriptors.select(0)
             if readable:
                 readable.sort(key=lambda item: item[0].fd)
-                self._process_events(readable)  # type: ignore[attr-defined]
-            elif not (ready or self._stopping):
+                getattr(self, "_process_events")(readable)
+            elif not must_not_wait:
                 self._jump()
         self._make_due_timers_ready(ready)
         if self.shuffle is not None:

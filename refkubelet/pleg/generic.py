@@ -82,7 +82,7 @@ class GenericPLEG:
         self._reinspect: dict[str, None] = {}
         self._settled: tuple[RuntimePod, ...] | None = None  # a list of which all is recorded
         self._requests: deque[tuple[str, float]] = deque()
-        self._wake = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
         self._relist_stamp_s: float | None = None
         self._relist_s: float | None = None
         self._due_s = 0.0
@@ -104,7 +104,7 @@ class GenericPLEG:
         self._options = options or self._options
         self._hurried = True
         self._due_s = self._clock.monotonic_s()
-        self._wake.set()
+        self._wake()
 
     async def _guarded(self, what: str, step: Awaitable[None]) -> None:
         """A relist that fails is tried again in time; if that lasts, `healthy` tells (PLEG-201)."""
@@ -142,7 +142,7 @@ class GenericPLEG:
         if len(self._requests) >= ON_DEMAND_SLOTS:
             return
         self._requests.append((uid, self._cache.stamp_s()))
-        self._wake.set()
+        self._wake()
 
     def request_reinspection(self, uid: str) -> None:
         """Fetch that pod's status at the next relist even if no state changes (PLEG-007)."""
@@ -235,10 +235,15 @@ class GenericPLEG:
                 uid, asked_s = self._requests.popleft()
                 if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
                     return uid
-            self._wake.clear()
-            timer = asyncio.get_running_loop().call_at(self._due_s, self._wake.set)
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_at(self._due_s, self._wake)
             try:
-                await self._wake.wait()
+                await self._waiting
             finally:
                 timer.cancel()
         return None
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

@@ -10,12 +10,14 @@ REMOTE_DISTANCE = 20
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """An online CPU. `core` is the kernel's core id, which is unique within a socket only."""
+    """An online CPU. `core` is the kernel's core id, which is unique within a socket only. `cache`:
+    the last-level cache that it shares with some CPUs of its NUMA node; None: with all of them."""
 
     cpu: int
     core: int
     socket: int
     node: int
+    cache: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +52,34 @@ def uniform_topology(
     cores: int = 4,
     threads: int = 1,
     nodes_per_socket: int = 1,
+    caches_per_node: int = 1,
     memory_bytes: int = 8 * 1024**3,
     hugepages: tuple[HugePages, ...] = (),
 ) -> MachineTopology:
     """A machine of equal sockets, numbered as x86 servers do it: all first threads, socket by
     socket, then the second ones. `cores`: of each socket; `threads`: of each core;
-    `memory_bytes`: of all nodes together; `hugepages`: of each node.
+    `caches_per_node`: last-level caches, each for as many cores of a node; `memory_bytes`: of all
+    nodes together; `hugepages`: of each node.
 
     >>> [c.cpu for c in uniform_topology(sockets=2, cores=2, threads=2).cpus if c.socket == 1]
     [2, 3, 6, 7]
     """
     if cores % nodes_per_socket:
         raise ValueError(f"{cores} cores of a socket cannot be shared by {nodes_per_socket} nodes")
+    if cores // nodes_per_socket % caches_per_node:
+        raise ValueError(
+            f"{cores // nodes_per_socket} cores of a node cannot share {caches_per_node} caches"
+        )
     count = sockets * nodes_per_socket
     of_a_node = cores // nodes_per_socket
+    of_a_cache = of_a_node // caches_per_node
     cpus = [
         Cpu(
             thread * sockets * cores + socket * cores + core,
             core,
             socket,
             socket * nodes_per_socket + core // of_a_node,
+            None if caches_per_node == 1 else (socket * cores + core) // of_a_cache,
         )
         for thread in range(threads)
         for socket in range(sockets)

@@ -40,12 +40,14 @@ class PidStats:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """An online CPU. `core` is the kernel's core id, which is unique within a socket only."""
+    """An online CPU. `core` is the kernel's core id, which is unique within a socket only. `cache`:
+    the last-level cache that it shares with some CPUs of its NUMA node; None: with all of them."""
 
     cpu: int
     core: int
     socket: int
     node: int
+    cache: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

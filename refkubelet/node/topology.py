@@ -7,11 +7,14 @@ CPU is listed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
 from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
+from refkubelet.resources.cpuset import parse_cpuset
 
+LAST_LEVEL: Final = 3
 _KIB: Final = 1024
 
 
@@ -19,12 +22,12 @@ def read_topology(system: Path, memory_bytes: int) -> MachineTopology:
     """From `system`, /sys/devices/system. `memory_bytes`: of the machine, which the only node has
     where the kernel knows no NUMA. Raises OSError and ValueError for files that are not right."""
     nodes = [(number, path) for number, path in _numbered(system / "node", "node")]
-    cpu_dirs = dict(_numbered(system / "cpu", "cpu"))
+    cpu_dirs = {n: path for n, path in _numbered(system / "cpu", "cpu") if _online(path)}
     node_of = {cpu: number for number, path in nodes for cpu, _ in _numbered(path, "cpu")}
+    in_node = Counter(node_of.get(number, 0) for number in cpu_dirs)
     cpus = tuple(
-        _cpu(number, path, node_of.get(number, 0))
+        _cpu(number, path, node := node_of.get(number, 0), _cache(path, in_node[node]))
         for number, path in cpu_dirs.items()
-        if _online(path)
     )
     if not nodes:
         return MachineTopology(cpus, (NumaNode(0, memory_bytes, (), (10,)),))
@@ -46,11 +49,20 @@ def _online(cpu: Path) -> bool:
     return True
 
 
-def _cpu(number: int, path: Path, node: int) -> Cpu:
+def _cpu(number: int, path: Path, node: int, cache: int | None) -> Cpu:
     """Machines without these files have a core for each CPU, and one socket."""
     core = _number(path / "topology/core_id", number)
     socket = _number(path / "topology/physical_package_id", 0)
-    return Cpu(number, core, max(0, socket), node)
+    return Cpu(number, core, max(0, socket), node, cache)
+
+
+def _cache(cpu: Path, cpus_in_node: int) -> int | None:
+    """The level 3 cache, unless all CPUs of the node share it."""
+    for _, index in _numbered(cpu / "cache", "index"):
+        if _number(index / "level", 0) == LAST_LEVEL and (index / "shared_cpu_list").exists():
+            sharing = parse_cpuset((index / "shared_cpu_list").read_text().strip())
+            return None if len(sharing) == cpus_in_node else _number(index / "id", 0)
+    return None
 
 
 def _number(file: Path, default: int) -> int:

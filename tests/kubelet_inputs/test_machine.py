@@ -115,6 +115,22 @@ def test_an_offline_cpu_is_none(tmp_path: Path) -> None:
     assert [cpu.cpu for cpu in tree(tmp_path, files).topology().cpus] == [0, 1, 2]
 
 
+def test_last_level_caches_count_where_they_divide_a_node(tmp_path: Path) -> None:
+    shared = {f"cpu{cpu}": ("2-3" if cpu > 1 else f"{cpu}") for cpu in range(4)}
+    files = {
+        f"sys/devices/system/cpu/{cpu}/cache/index{index}/{file}": text
+        for cpu, cpus in shared.items()
+        for index in (2, 3)
+        for file, text in (
+            ("level", f"{index}\n"),
+            ("id", f"{5 + int(cpu[-1])}\n"),
+            ("shared_cpu_list", f"{cpus if index == 3 else 0}\n"),
+        )
+    }
+    found = tree(tmp_path, TWO_SOCKETS | files).topology()
+    assert [cpu.cache for cpu in found.cpus] == [5, 6, None, None]
+
+
 def test_a_machine_without_numa_has_one_node(tmp_path: Path) -> None:
     found = tree(tmp_path, {"sys/devices/system/cpu/cpu0/topology/core_id": "0\n"}).topology()
     assert found == MachineTopology((Cpu(0, 0, 0, 0),), (NumaNode(0, 2048 * 1024, (), (10,)),))

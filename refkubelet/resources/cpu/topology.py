@@ -1,0 +1,83 @@
+"""Where each CPU is: its core, last-level cache, NUMA node and socket. Pure.
+
+Upstream: pkg/kubelet/cm/cpumanager/topology/topology.go: CPUTopology, Discover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from refkubelet.node.machine import MachineTopology
+from refkubelet.resources.cpuset import CpuSet
+
+Level = Literal["core", "cache", "node", "socket"]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPlace:
+    """One CPU. `core` is its core's lowest CPU: a number that no other core of the machine has."""
+
+    cpu: int
+    core: int
+    cache: int
+    node: int
+    socket: int
+
+
+class CpuTopology:
+    """The CPUs of a machine, in units of every level. Never changed once made."""
+
+    def __init__(self, places: Iterable[CpuPlace]) -> None:
+        self.places: Mapping[int, CpuPlace] = {place.cpu: place for place in places}
+        self.cpus: CpuSet = frozenset(self.places)
+        self.units: Mapping[Level, Mapping[int, CpuSet]] = {
+            level: self.split(self.cpus, level) for level in ("core", "cache", "node", "socket")
+        }
+
+    def unit_of(self, cpu: int, level: Level) -> int:
+        """The number of the unit that the CPU is in."""
+        number: int = getattr(self.places[cpu], level)
+        return number
+
+    def split(self, cpus: Iterable[int], level: Level) -> dict[int, CpuSet]:
+        """These CPUs by unit, units in order of their numbers."""
+        units: dict[int, set[int]] = {}
+        for cpu in cpus:
+            units.setdefault(self.unit_of(cpu, level), set()).add(cpu)
+        return {number: frozenset(units[number]) for number in sorted(units)}
+
+    def usual_size(self, level: Level) -> int:
+        """CPUs in a unit if all are equally large, which is taken for granted (upstream:
+        CPUsPerCore, CPUsPerUncore, CPUsPerSocket)."""
+        return len(self.cpus) // len(self.units[level])
+
+    def of_units(self, level: Level, numbers: Iterable[int]) -> CpuSet:
+        """All CPUs of these units."""
+        units = self.units[level]
+        return frozenset(cpu for number in numbers for cpu in units.get(number, ()))
+
+    @property
+    def hierarchy(self) -> tuple[Level, Level]:
+        """The larger of socket and NUMA node, then the smaller. A node is taken to be the larger
+        unless the machine has more nodes than sockets."""
+        nodes_larger = len(self.units["socket"]) >= len(self.units["node"])
+        return ("node", "socket") if nodes_larger else ("socket", "node")
+
+
+def cpu_topology(machine: MachineTopology) -> CpuTopology:
+    """The machine's CPUs; one without a known last-level cache shares it with its socket."""
+    cores: dict[tuple[int, int], int] = {}
+    for cpu in sorted(machine.cpus, key=lambda c: c.cpu):
+        cores.setdefault((cpu.socket, cpu.core), cpu.cpu)
+    return CpuTopology(
+        CpuPlace(
+            cpu=cpu.cpu,
+            core=cores[cpu.socket, cpu.core],
+            cache=cpu.socket if cpu.cache is None else cpu.cache,
+            node=cpu.node,
+            socket=cpu.socket,
+        )
+        for cpu in machine.cpus
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -74,6 +74,8 @@ class CgroupFS:
         self.open_files: dict[int, OpenFile] = {}
         self.eventfds: dict[int, EventFd] = {}
         self.mounts: dict[str, Hierarchy] = {}
+        self.before_use: Callable[[], None] | None = None
+        """Called before a file is opened: whoever charges usage brings it up to date."""
         self._clock = clock
         self._next_fd = _FIRST_FD
         if version == 2:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Charges = dict[Cgroup, int]
 MEMORY: Final = "memory"
+NEVER_A_VICTIM: Final = -1000
 EVENTS: Final = ("low", "high", "max", "oom", "oom_kill", "oom_group_kill", "sock_throttled")
 
 
@@ -225,30 +226,45 @@ def set_cache(memory: Memory, wanted_bytes: int) -> None:
     memory.add(0, max(more, -memory.file_bytes))
 
 
+def oom_score(process: Process, total_bytes: int) -> int:
+    """How much the OOM killer wants it, bytes; the biggest dies. `total_bytes`: what is short."""
+    return process.memory_bytes + process.oom_score_adj * (total_bytes // 1000)
+
+
 def _oom_kill(full: Memory) -> bool:
     """Kill the biggest process below; with memory.oom.group its whole group (CG-132, CG-135)."""
     candidates = [
         task.process
         for cgroup in full.cgroup.down()
         for tid, task in sorted(cgroup.members.items())
-        if tid == task.process.pid and task.process.alive
+        if tid == task.process.pid
+        and task.process.alive
+        and task.process.oom_score_adj > NEVER_A_VICTIM
     ]
     if not candidates:
         return False
-    victim = max(candidates, key=lambda process: process.memory_bytes)
+    victim = max(candidates, key=lambda process: oom_score(process, full.limit_bytes))
     memory = home(victim)
     assert memory is not None
     group = [m for m in memory.cgroup.states_up(MEMORY) if m.settings.get("memory.oom.group")]
     within = [m for m in group if m.cgroup in set(full.cgroup.down())]
     if not within:
-        memory.happened("oom_kill")
-        victim.kill()
+        _kill(full, victim)
         return True
     for process in candidates:
         if any(c is within[-1].cgroup for c in process.leader.at[full.cgroup.hierarchy.mount].up()):
-            home_of = home(process)
-            assert home_of is not None
-            home_of.happened("oom_kill")
-            process.kill()
+            _kill(full, process)
     within[-1].happened("oom_group_kill")
     return True
+
+
+def _kill(full: Memory, victim: Process) -> None:
+    if not victim.alive:  # it went with another one of its group
+        return
+    memory = home(victim)
+    assert memory is not None
+    if victim.table.on_oom is not None:
+        victim.table.on_oom(full, victim)
+    memory.happened("oom_kill")
+    victim.oom_killed = True
+    victim.kill()

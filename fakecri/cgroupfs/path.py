@@ -140,6 +140,8 @@ class CgroupPath:
 
         `create` is O_CREAT: EACCES for a name that is not there (CG-101).
         """
+        if self.fs.before_use is not None:
+            self.fs.before_use()
         with self._errors():
             found = self._found()
             if found is None and create and self._parent():

@@ -55,6 +55,10 @@ class Process:
     """Called once, when it becomes a zombie."""
     hung: bool = False
     """Waits for memory in a group whose OOM killer is off (CG-132)."""
+    name: str = ""
+    oom_score_adj: int = 0
+    """-1000 to 1000, in thousandths of the memory that is short; -1000: never a victim."""
+    oom_killed: bool = False
 
     @property
     def alive(self) -> bool:
@@ -153,27 +157,35 @@ class ProcessTable:
     pending: list[tuple[Process, int]] = field(default_factory=list)
     """Signals to frozen processes."""
     next_id: int = WRITER
+    on_oom: Callable[[memory_use.Memory, Process], None] | None = None
+    """Told which group was at its limit and who is going to be killed for it."""
 
     def start(self, like: Task | None, tid: int | None = None) -> Process:
         """A new process in the cgroups of that task, in the roots for None."""
+        return self.start_in(self._places(like), tid)
+
+    def start_in(self, places: dict[str, Cgroup], tid: int | None = None) -> Process:
+        """A new process in that cgroup of each hierarchy, by mount. Raises EAGAIN, ENOSPC."""
         tid = tid if tid is not None else self._new_id()
         process = Process(tid, self)
-        self._enter(Task(tid, process), like)
+        self._enter(Task(tid, process), places)
         self.processes[tid] = process
         return process
 
     def add_task(self, process: Process, like: Task) -> Task:
         """A thread of it."""
         task = Task(self._new_id(), process)
-        self._enter(task, like)
+        self._enter(task, self._places(like))
         return task
 
     def _new_id(self) -> int:
         self.next_id += 1
         return self.next_id
 
-    def _enter(self, task: Task, like: Task | None) -> None:
-        places = {h.mount: h.root if like is None else like.at[h.mount] for h in self.hierarchies}
+    def _places(self, like: Task | None) -> dict[str, Cgroup]:
+        return {h.mount: h.root if like is None else like.at[h.mount] for h in self.hierarchies}
+
+    def _enter(self, task: Task, places: dict[str, Cgroup]) -> None:
         for cgroup in places.values():
             _need_room(cgroup)
         task.at = places

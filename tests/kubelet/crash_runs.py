@@ -209,18 +209,13 @@ class _Course:
 
 
 def points_of(methods: Sequence[str]) -> list[Point]:
-    """Where to crash: before and after every call that changes something, and after one call of
-    each kind of reading between two such calls (the others find and leave the same)."""
-    points: list[Point] = []
-    seen: set[str] = set()
-    for number, method in enumerate(methods):
-        if not is_reading(method):
-            points += [Point(number, method, after=False), Point(number, method, after=True)]
-            seen.clear()
-        elif method not in seen:
-            points.append(Point(number, method, after=True))
-            seen.add(method)
-    return points
+    """Where to crash: at every call. One that changes something before the runtime got it, and
+    after; one that only reads, when its answer was on the way: before it, nothing was different."""
+    return [
+        Point(number, method, after)
+        for number, method in enumerate(methods)
+        for after in ((True,) if is_reading(method) else (False, True))
+    ]
 
 
 def is_reading(method: str) -> bool:

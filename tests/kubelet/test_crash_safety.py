@@ -1,6 +1,6 @@
 """A kubelet killed at any CRI call and started again does no harm (LIFE-202, LIFE-203, BACK-007).
 
-Each script is run once undisturbed; then once for every call it made (`crash_runs.points_of`). Whatever
+Each script is run once undisturbed; then once for every call that it made (`points_of`). Whatever
 the point: never two running instances of a container, every exit is told to the API server with its
 code, what is healthy is not started again, and at the end there is what there was undisturbed.
 """

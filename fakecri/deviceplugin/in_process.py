@@ -1,0 +1,111 @@
+"""The device-plugins directory as an object: plugins and kubelet in one process, without sockets.
+
+For virtual time, where sockets cannot be. It does what the directory does: a kubelet that starts
+removes every socket, so plugins have to listen and register again; a plugin that dies breaks its
+stream. What must never happen here: knowing a kubelet; it is only somebody who can be told of a
+registration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from google.protobuf.message import Message
+
+from fakecri.deviceplugin.plugin import FakeDevicePlugin
+from fakecri.errors import CriError, status_code, unknown
+
+Register = Callable[[Message], Awaitable[None]]
+
+
+class InProcessPlugins:
+    """The directory; give it to the kubelet. `faithful` plugins register again whenever the kubelet
+    starts, as plugins do that watch its socket."""
+
+    def __init__(self) -> None:
+        self._listening: dict[str, FakeDevicePlugin] = {}
+        self._faithful: dict[str, FakeDevicePlugin] = {}
+        self._register: Register | None = None
+        self._returning: set[asyncio.Task[None]] = set()
+
+    # The plugins' side
+
+    async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
+        """The plugin listens and registers. Raises `CriError` when the kubelet refuses it, or with
+        UNAVAILABLE when there is none; a faithful plugin then waits for the next one."""
+        self._listening[plugin.endpoint] = plugin
+        if faithful:
+            self._faithful[plugin.endpoint] = plugin
+        if self._register is None:
+            raise CriError(status_code("UNAVAILABLE"), "no kubelet takes registrations")
+        await self._send(plugin)
+
+    async def _send(self, plugin: FakeDevicePlugin) -> None:
+        assert self._register is not None
+        try:
+            await self._register(plugin.registration())
+        except Exception as error:  # whatever a service raises, its client sees as UNKNOWN
+            plugin.refusals.append(str(error))
+            raise unknown(str(error)) from None
+
+    def stop(self, plugin: FakeDevicePlugin) -> None:
+        """The plugin dies: its socket and its streams are gone."""
+        self._listening.pop(plugin.endpoint, None)
+        self._faithful.pop(plugin.endpoint, None)
+        plugin.end_streams()
+
+    # The kubelet's side
+
+    async def open(self, register: Register) -> None:
+        """A kubelet starts: all sockets are removed, and faithful plugins come back."""
+        self._listening.clear()
+        self._register = register
+        for plugin in self._faithful.values():
+            task = asyncio.create_task(self._return(plugin), name=f"plugin {plugin.endpoint}")
+            self._returning.add(task)
+            task.add_done_callback(self._returning.discard)
+
+    async def _return(self, plugin: FakeDevicePlugin) -> None:
+        self._listening[plugin.endpoint] = plugin
+        if self._register is not None:
+            with suppress(CriError):  # `refusals` tells
+                await self._send(plugin)
+
+    async def connect(self, endpoint: str) -> Connection:
+        """Raises ConnectionRefusedError when no plugin listens there."""
+        if endpoint not in self._listening:
+            raise ConnectionRefusedError(f"no plugin listens at {endpoint}")
+        return Connection(self, self._listening[endpoint])
+
+    async def close(self) -> None:
+        """The kubelet ends: plugins stay, and nobody takes registrations."""
+        self._register = None
+
+    def listens(self, plugin: FakeDevicePlugin) -> bool:
+        return self._listening.get(plugin.endpoint) is plugin
+
+
+class Connection:
+    """A kubelet's connection to one plugin; calls fail once the plugin has died."""
+
+    def __init__(self, plugins: InProcessPlugins, plugin: FakeDevicePlugin) -> None:
+        self._plugins = plugins
+        self._plugin = plugin
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message:
+        if not self._plugins.listens(self._plugin):
+            raise CriError(status_code("UNAVAILABLE"), "connection refused")
+        return await self._plugin.call(method, request, timeout_s=timeout_s)
+
+    def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        return self._plugin.stream(method, request, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,247 @@
+"""The fake device plugin: a call target for the five methods of v1beta1.DevicePlugin.
+
+It keeps what it was asked (`calls`) and answers as it was told. Devices and health may change at
+any time: everybody who watches gets the new list. What must never happen here: a message shared
+with the caller; a wait that virtual time cannot see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from criapi.deviceplugin import api_pb2 as api
+from google.protobuf.message import Message
+
+from fakecri.errors import CriError, status_code, unknown
+
+API_VERSION: Final = "v1beta1"
+METHODS: Final = (
+    "GetDevicePluginOptions",
+    "ListAndWatch",
+    "GetPreferredAllocation",
+    "Allocate",
+    "PreStartContainer",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginDevice:
+    """A device: `health` is Healthy or anything else; `nodes`: the NUMA nodes it is near to."""
+
+    id: str
+    health: str = "Healthy"
+    nodes: tuple[int, ...] = ()
+
+    def message(self) -> Any:
+        device = api.Device(ID=self.id, health=self.health)
+        if self.nodes:
+            device.topology.nodes.extend(api.NUMANode(ID=node) for node in self.nodes)
+        return device
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCall:
+    """One call of the kubelet; `time_s`: of the loop's clock."""
+
+    method: str
+    request: Message
+    time_s: float
+
+
+@dataclass(slots=True)
+class _Fault:
+    """What happens to the next calls of a method; `times` None: to all."""
+
+    text: str = ""
+    code: str = "UNKNOWN"
+    delay_s: float = 0.0
+    hangs: bool = False
+    times: int | None = None
+
+
+class FakeDevicePlugin:
+    """`devices`: IDs or `PluginDevice`s. `endpoint`: the name of its socket.
+
+    Settable at any time: `version` (what it registers with), `pre_start_required`,
+    `preferred_allocation` (what it answers to GetDevicePluginOptions), `answers` (IDs -> what a
+    container gets for them), `prefers` ((available, must include, size) -> IDs), `answer_count`
+    (how many answers Allocate gives; 1 is right). `refusals`: what kubelets said that did not take
+    its registration.
+    """
+
+    def __init__(
+        self, resource: str, devices: Iterable[str | PluginDevice] = (), *, endpoint: str = ""
+    ) -> None:
+        self.resource = resource
+        self.endpoint = endpoint or resource.replace("/", "-") + ".sock"
+        self.version = API_VERSION
+        self.pre_start_required = False
+        self.preferred_allocation = False
+        self.answers: Callable[[Sequence[str]], Any] = self._variable
+        self.prefers: Callable[[Sequence[str], Sequence[str], int], Iterable[str]] = _first
+        self.answer_count = 1
+        self.calls: list[PluginCall] = []
+        self.refusals: list[str] = []
+        self._faults: dict[str, _Fault] = {}
+        self._devices: list[PluginDevice] = []
+        self._watchers: list[asyncio.Queue[bool]] = []
+        self.set_devices(*devices)
+
+    # What it is told
+
+    def set_devices(self, *devices: str | PluginDevice) -> None:
+        """From now on it has these; two with one ID are a lie it may tell."""
+        self._devices = [PluginDevice(d) if isinstance(d, str) else d for d in devices]
+        self._tell(True)
+
+    def set_health(self, device_id: str, health: str) -> None:
+        """From now on the device has that health."""
+        changed = [replace(d, health=health) if d.id == device_id else d for d in self._devices]
+        self.set_devices(*changed)
+
+    def fails(
+        self, method: str, text: str, *, code: str = "UNKNOWN", times: int | None = None
+    ) -> None:
+        """Calls of the method fail with that gRPC status; `times` None: from now on."""
+        self._faults[_known(method)] = _Fault(text, code, times=times)
+
+    def delays(self, method: str, delay_s: float, *, times: int | None = None) -> None:
+        """Calls of the method take that much longer."""
+        self._faults[_known(method)] = _Fault(delay_s=delay_s, times=times)
+
+    def hangs(self, method: str, *, times: int | None = None) -> None:
+        """Calls of the method are never answered."""
+        self._faults[_known(method)] = _Fault(hangs=True, times=times)
+
+    def works(self, method: str) -> None:
+        """Undo `fails`, `delays` and `hangs`."""
+        self._faults.pop(_known(method), None)
+
+    def end_streams(self) -> None:
+        """Break every ListAndWatch, as a plugin does that dies."""
+        self._tell(False)
+
+    # What it was asked
+
+    @property
+    def allocated(self) -> list[tuple[str, ...]]:
+        """The device IDs of every Allocate, in order."""
+        return [
+            tuple(wish.devices_ids)
+            for call in self.calls
+            if call.method == "Allocate"
+            for wish in call.request.container_requests  # type: ignore[attr-defined]
+        ]
+
+    def registration(self) -> Any:
+        """The RegisterRequest it sends."""
+        options = self._options()
+        return api.RegisterRequest(
+            version=self.version,
+            endpoint=self.endpoint,
+            resource_name=self.resource,
+            options=options,
+        )
+
+    # A call target
+
+    async def call(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> Message:
+        """One unary call. Raises `CriError`."""
+        self._note(method, request)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._misbehave(method)
+        except TimeoutError:
+            raise CriError(status_code("DEADLINE_EXCEEDED"), "context deadline exceeded") from None
+        return self._answer(method, request)
+
+    async def stream(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Message]:
+        """ListAndWatch: the list now and after every change, until `end_streams`."""
+        self._note(method, request)
+        await self._misbehave(method)
+        changes: asyncio.Queue[bool] = asyncio.Queue()
+        self._watchers.append(changes)
+        try:
+            yield self._list()
+            while await changes.get():
+                yield self._list()
+        finally:
+            self._watchers.remove(changes)
+        raise CriError(status_code("UNAVAILABLE"), "error reading from server: EOF")
+
+    async def close(self) -> None:
+        """Nothing is open between calls."""
+
+    def _note(self, method: str, request: Message) -> None:
+        copy = type(request)()
+        copy.CopyFrom(request)
+        self.calls.append(PluginCall(_known(method), copy, asyncio.get_running_loop().time()))
+
+    async def _misbehave(self, method: str) -> None:
+        fault = self._faults.get(method)
+        if fault is None or fault.times == 0:
+            return
+        if fault.times is not None:
+            fault.times -= 1
+        if fault.hangs:
+            await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(fault.delay_s)
+        if fault.text:
+            raise CriError(status_code(fault.code), fault.text)
+
+    def _answer(self, method: str, request: Any) -> Any:
+        match method:
+            case "GetDevicePluginOptions":
+                return self._options()
+            case "GetPreferredAllocation":
+                chosen = [self._preferred(wish) for wish in request.container_requests]
+                return api.PreferredAllocationResponse(container_responses=chosen)
+            case "Allocate":
+                given = [self.answers(wish.devices_ids) for wish in request.container_requests]
+                copies = (given * self.answer_count)[: self.answer_count * len(given)]
+                return api.AllocateResponse(container_responses=copies)
+            case "PreStartContainer":
+                return api.PreStartContainerResponse()
+        raise unknown(f"{method} is no unary method")
+
+    def _preferred(self, wish: Any) -> Any:
+        ids = self.prefers(
+            list(wish.available_deviceIDs), list(wish.must_include_deviceIDs), wish.allocation_size
+        )
+        return api.ContainerPreferredAllocationResponse(deviceIDs=ids)
+
+    def _options(self) -> Any:
+        return api.DevicePluginOptions(
+            pre_start_required=self.pre_start_required,
+            get_preferred_allocation_available=self.preferred_allocation,
+        )
+
+    def _list(self) -> Message:
+        return api.ListAndWatchResponse(devices=[device.message() for device in self._devices])
+
+    def _tell(self, goes_on: bool) -> None:
+        for changes in self._watchers:
+            changes.put_nowait(goes_on)
+
+    def _variable(self, ids: Sequence[str]) -> Any:
+        """One environment variable, `DEVICES_<RESOURCE>`, with the IDs in it."""
+        name = "".join(c if c.isalnum() else "_" for c in self.resource.upper())
+        return api.ContainerAllocateResponse(envs={f"DEVICES_{name}": ",".join(ids)})
+
+
+def _known(method: str) -> str:
+    if method not in METHODS:
+        raise ValueError(f"{method!r} is no method of a device plugin; wanted {', '.join(METHODS)}")
+    return method
+
+
+def _first(available: Sequence[str], must_include: Sequence[str], size: int) -> Iterable[str]:
+    """What must be, then whatever comes first."""
+    return [*must_include, *(one for one in available if one not in must_include)][:size]

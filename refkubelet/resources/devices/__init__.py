@@ -1,0 +1,1 @@
+"""The device manager: devices of plugins, given to containers at admission (CG-084)."""

@@ -1,0 +1,95 @@
+"""What the device manager knows, as frozen values: devices, options of plugins, what was given.
+
+Messages of the wire become these once, where they arrive. Upstream: pkg/kubelet/cm/devicemanager:
+types.go, checkpoint/checkpoint.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+HEALTHY: Final = "Healthy"
+NO_NODE: Final = -1  # where devices without a NUMA node are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device as its plugin told of it. `nodes`: the NUMA nodes it is near to; none: no matter."""
+
+    id: str
+    health: str = HEALTHY
+    nodes: tuple[int, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        return self.health == HEALTHY
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOptions:
+    """The optional calls a plugin wants."""
+
+    pre_start_required: bool = False
+    preferred_allocation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """What one container has of one resource. `devices`: NUMA node -> IDs, a device near two nodes
+    under both; `answer`: the plugin's answer to Allocate, in wire form, as the file keeps it."""
+
+    devices: Mapping[int, tuple[str, ...]]
+    answer: bytes = b""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(one for ids in self.devices.values() for one in ids)
+
+
+def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[str, ...]]:
+    """These devices by NUMA node; those that are unknown have none.
+
+    >>> by_node(["a", "b"], {"a": Device("a", nodes=(0, 1))})
+    {0: ('a',), 1: ('a',), -1: ('b',)}
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    for one in ids:
+        device = known.get(one)
+        for node in (device.nodes if device else ()) or (NO_NODE,):
+            found[node] = (*found.get(node, ()), one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceNode:
+    """A device file that a container gets; `permissions`: of r, w, m."""
+
+    host_path: str
+    container_path: str
+    permissions: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMount:
+    """A directory or file that a container gets."""
+
+    host_path: str
+    container_path: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """What a container's devices add to its configuration (CG-084)."""
+
+    envs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    mounts: tuple[DeviceMount, ...] = ()
+    devices: tuple[DeviceNode, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    cdi_devices: tuple[str, ...] = ()
+
+
+NO_SETTINGS: Final = ContainerSettings()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,10 @@ from msgspec.structs import replace as with_fields
 
 from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.handlers import AdmitHandler
-from refkubelet.admission.node_fit import NodeView, fits_node, node_view
-from refkubelet.admission.operating_system import operating_system
-from refkubelet.admission.resources import room_for
+from refkubelet.admission.node_fit import NodeView, node_view
+from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
-from refkubelet.apiclient import ApiClient
+from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.eviction.files import PodFilesReader
@@ -50,10 +49,12 @@ from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG, PlegOptions
 from refkubelet.pod_objects import PodObjects
 from refkubelet.pod_workers.killing import kill_pod_now
+from refkubelet.pod_workers.records import PodStatusFn
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.pods.factory import ApiAccess, build_pod_config
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
+from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
@@ -220,6 +221,11 @@ class Kubelet:
     def _build_loop(self) -> None:
         deps = self.deps
         self.deletions = ContainerDeletor(self.client, self._runtime_options)
+        self.preemptor = Preemptor(
+            PreemptionDeps(
+                lambda: self.handlers.admission.allocated_pods(), self._preempt, self.recorder
+            )
+        )
         self.handlers = PodHandlers(
             HandlerDeps(
                 deps.clock,
@@ -253,6 +259,7 @@ class Kubelet:
                 self.handlers,
                 self.housekeeping,
                 self.pleg,
+                self.preemptor,
                 self.evented,
             )
         )
@@ -312,6 +319,9 @@ class Kubelet:
             ),
         )
 
+    async def _preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
+        await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
+
     async def _evict(self, request: KillRequest) -> None:
         await kill_pod_now(
             self.workers,
@@ -323,16 +333,35 @@ class Kubelet:
         )
 
     def _admission(self) -> tuple[AdmitHandler, ...]:
-        """In the order of LIFE-221..229. A node without facts knows its number of pods only."""
+        """In the order of LIFE-221..229."""
         facts = self.deps.node_facts
         return (
             lambda asked: self.eviction.admit(asked.pod),
             sysctls_allowed(self.config.allowed_unsafe_sysctls),
-            operating_system,
-            room_for(facts.allocatable if facts else {"pods": self.config.max_pods * NANO}),
-            fits_node(self._node_view),
+            predicates(
+                PredicateDeps(
+                    self._node_view,
+                    self._allocatable,
+                    self._fresh_node_view if self.deps.api else None,
+                    self.preemptor.make_room,
+                )
+            ),
             apparmor_enforceable(facts.apparmor if facts else True),
         )
+
+    def _allocatable(self) -> Mapping[str, int]:
+        """A node without facts knows its number of pods only."""
+        facts = self.deps.node_facts
+        return facts.allocatable if facts else {"pods": self.config.max_pods * NANO}
+
+    async def _fresh_node_view(self) -> NodeView | None:
+        """The node as the API server shows it now; None: it does not answer (LIFE-226)."""
+        api = self.deps.api
+        try:
+            return node_view(await api.get_node(self.deps.node_name)) if api else None
+        except ApiError as error:
+            log.warning("cannot ask for the node: %s", error)
+            return None
 
     def _node_view(self) -> NodeView:
         """The node as the API server shows it; before that, as it will be registered."""

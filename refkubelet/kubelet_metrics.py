@@ -14,6 +14,7 @@ from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
+from refkubelet.preemption.preemptor import Preemptor
 from refkubelet.runtime.records import SandboxState
 
 
@@ -26,6 +27,7 @@ class MeasuredParts:
     handlers: PodHandlers
     housekeeping: Housekeeping
     pleg: GenericPLEG
+    preemptor: Preemptor
     evented: EventedPLEG | None = None
 
 
@@ -97,6 +99,13 @@ def _of_pods(parts: MeasuredParts) -> list[Numbers]:
             lambda: {(static,): n for static, n in counted.restarted.items()},
             ("static",),
             kind="counter",
+        ),
+        Numbers(
+            "preemptions",
+            "Pods that ended for critical ones, by the resource that was short first.",
+            lambda: {(signal,): n for signal, n in parts.preemptor.preempted.items()},
+            ("preemption_signal",),
+            kind="unknown",
         ),
         Numbers(
             "orphaned_runtime_pods_total",

@@ -306,6 +306,11 @@ class Node:
         conditions = (self._observed.node.get("status") or {}).get("conditions") or []
         return next((dict(c) for c in conditions if c["type"] == kind), {})
 
+    def allocatable(self, resource: str) -> str:
+        """What the Node at the API says it can give to pods, as written; "" before it is there."""
+        amounts = (self._observed.node.get("status") or {}).get("allocatable") or {}
+        return str(amounts.get(resource, ""))
+
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
         """Events at the API, oldest first: about that pod, or all."""
         wanted = pod and self.runtime_name(pod)

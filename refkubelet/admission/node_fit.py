@@ -7,17 +7,18 @@ NodeAffinity, NodeName, NodePorts, TaintToleration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.admission.handlers import Rejection
 from refkubelet.model.objects import Node, Pod, Toleration, is_static
 
+AFFINITY: Final = "NodeAffinity"
 NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "NodeAffinity": "node(s) didn't match Pod's node affinity/selector",
+        AFFINITY: "node(s) didn't match Pod's node affinity/selector",
         "NodeName": "node(s) didn't match the requested node name",
         "NodePorts": "node(s) didn't have free ports for the requested pod ports",
         "TaintToleration": "node(s) had taints that the pod didn't tolerate",
@@ -34,6 +35,7 @@ class NodeView:
     name: str
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     taints: tuple[tuple[str, str, str], ...] = ()
+    strict_groups: bool = True  # the runtime can keep to supplementalGroupsPolicy Strict
 
 
 def node_view(node: Node) -> NodeView:
@@ -47,23 +49,19 @@ def node_view(node: Node) -> NodeView:
     )
 
 
-def fits_node(node: Callable[[], NodeView]) -> Check:
-    """A handler that asks in this order: affinity, name, ports, NoExecute taints."""
-
-    def handler(asked: PodAdmitAttributes) -> Rejection | None:
-        pod, view = asked.pod, node()
-        checks = (
-            ("NodeAffinity", matches_affinity(pod, view)),
-            ("NodeName", pod.spec is None or pod.spec.nodeName in (None, "", view.name)),
-            ("NodePorts", ports_are_free(pod, asked.others)),
-            ("TaintToleration", is_static(pod) or tolerates_all(pod, view)),
-        )
-        for name, passed in checks:
-            if not passed:
-                return Rejection(name, f"Predicate {name} failed: {NO_MATCH[name]}")
-        return None
-
-    return handler
+def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejection, ...]:
+    """All that is wrong, in this order: affinity, name, ports, NoExecute taints."""
+    checks = (
+        (AFFINITY, matches_affinity(pod, view)),
+        ("NodeName", pod.spec is None or pod.spec.nodeName in (None, "", view.name)),
+        ("NodePorts", ports_are_free(pod, others)),
+        ("TaintToleration", is_static(pod) or tolerates_all(pod, view)),
+    )
+    return tuple(
+        Rejection(name, f"Predicate {name} failed: {NO_MATCH[name]}")
+        for name, passed in checks
+        if not passed
+    )
 
 
 def matches_affinity(pod: Pod, node: NodeView) -> bool:

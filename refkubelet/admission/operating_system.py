@@ -1,23 +1,27 @@
 """Whether a pod is for this node's operating system (LIFE-224). Pure.
 
-Upstream: pkg/kubelet/lifecycle/predicate.go: rejectPodAdmissionBasedOnOSField.
+Upstream: pkg/kubelet/lifecycle/predicate.go: rejectPodAdmissionBasedOnOSSelector,
+rejectPodAdmissionBasedOnOSField.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from refkubelet.admission.handlers import PodAdmitAttributes, Rejection
+from refkubelet.admission.handlers import Rejection
+from refkubelet.model.objects import Pod, labels
 
 NODE_OS: Final = "linux"
+LABEL: Final = "kubernetes.io/os"
 
 
-def operating_system(asked: PodAdmitAttributes) -> Rejection | None:
-    """A handler that refuses a pod that names another operating system than this node's."""
-    spec = asked.pod.spec
-    named = spec.os.name if spec is not None and spec.os is not None else NODE_OS
-    if named == NODE_OS:
-        return None
-    return Rejection(
-        "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS"
-    )
+def operating_system(pod: Pod) -> Rejection | None:
+    """Refuses a pod whose label (a label, no selector) or whose field names another one."""
+    if labels(pod).get(LABEL, NODE_OS) != NODE_OS:
+        text = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+        return Rejection("PodOSSelectorNodeLabelDoesNotMatch", text)
+    named = pod.spec.os.name if pod.spec is not None and pod.spec.os is not None else NODE_OS
+    if named != NODE_OS:
+        text = "Failed to admit pod as the OS field doesn't match node OS"
+        return Rejection("PodOSNotSupported", text)
+    return None

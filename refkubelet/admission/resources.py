@@ -1,53 +1,87 @@
-"""Whether the node has room for a pod's requests (LIFE-225). Pure.
+"""Whether the node has room for what a pod requests (LIFE-225). Pure.
 
-Critical pods are refused like all others here: making room for them by preemption is not part of
-this module. Upstream: pkg/kubelet/lifecycle/predicate.go, scheduler noderesources: fitsRequest.
+Upstream: pkg/kubelet/lifecycle/predicate.go; scheduler noderesources: fitsRequest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_requests
 
 PODS: Final = "pods"
 CPU: Final = "cpu"
-CHECKED: Final = (CPU, "memory", "ephemeral-storage")  # in this order, first shortage counts
+NATIVE: Final = (CPU, "memory", "ephemeral-storage")  # in this order
+HUGE_PAGES: Final = "hugepages-"
 _NANO_PER_MILLI: Final = NANO // 1000
 
 
-def room_for(allocatable: Mapping[str, int]) -> Check:
-    """A handler for a node with these amounts (resource name -> nano units). Resources that the
-    node does not know are not looked at."""
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A refusal: there is not enough of a resource. Millicores, bytes or numbers."""
 
-    def handler(asked: PodAdmitAttributes) -> Rejection | None:
-        pod, active = asked.pod, asked.others
-        if PODS in allocatable and (len(active) + 1) * NANO > allocatable[PODS]:
-            return shortage(PODS, 1, len(active), allocatable[PODS] // NANO)
-        requests = pod_requests(pod)
-        for name in CHECKED:
-            wanted, used = requests.get(name, 0), _used(active, name)
-            if name in allocatable and wanted > 0 and wanted > allocatable[name] - used:
-                unit = _NANO_PER_MILLI if name == CPU else NANO
-                amounts = (-(-amount // unit) for amount in (wanted, used, allocatable[name]))
-                return shortage(name, *amounts)
-        return None
+    resource: str
+    requested: int
+    used: int
+    capacity: int
 
-    return handler
+    @property
+    def missing(self) -> int:
+        """So much must become free (PREE-002)."""
+        return self.requested - (self.capacity - self.used)
 
+    @property
+    def reason(self) -> str:
+        return f"OutOf{self.resource}"
 
-def shortage(name: str, requested: int, used: int, capacity: int) -> Rejection:
-    """The rejection; cpu in millicores, memory and storage in bytes."""
-    return Rejection(
-        f"OutOf{name}",
-        f"Node didn't have enough resource: {name}, requested: {requested}, "
-        f"used: {used}, capacity: {capacity}",
-    )
+    @property
+    def message(self) -> str:
+        return (
+            f"Node didn't have enough resource: {self.resource}, requested: {self.requested}, "
+            f"used: {self.used}, capacity: {self.capacity}"
+        )
 
 
-def _used(active: Iterable[Pod], name: str) -> int:
-    return sum(pod_requests(pod).get(name, 0) for pod in active)
+def shortages(
+    pod: Pod, others: Sequence[Pod], allocatable: Mapping[str, int]
+) -> tuple[Shortage, ...]:
+    """Everything the pod is short of on a node with these amounts (resource -> nano units).
+
+    Numbers of pods first, then cpu, memory and storage, then the rest by name. Native resources
+    that the node does not tell, and extended ones it does not know, are not looked at.
+    """
+    found: list[Shortage] = []
+    if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:
+        found.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
+    wanted = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
+    looked_at = [name for name in (*NATIVE, *_scalars(wanted)) if name in wanted]
+    used = [pod_requests(other) for other in others] if looked_at else []
+    for name in looked_at:
+        if name not in allocatable and not name.startswith(HUGE_PAGES):
+            continue
+        short = Shortage(
+            name,
+            _units(name, wanted[name]),
+            sum(_units(name, requests.get(name, 0)) for requests in used),
+            allocatable.get(name, 0) // _unit(name),
+        )
+        if short.missing > 0:
+            found.append(short)
+    return tuple(found)
+
+
+def _scalars(names: Mapping[str, int]) -> list[str]:
+    """Huge pages and extended resources."""
+    return sorted(name for name in names if name.startswith(HUGE_PAGES) or "/" in name)
+
+
+def _unit(name: str) -> int:
+    return _NANO_PER_MILLI if name == CPU else NANO
+
+
+def _units(name: str, amount: int) -> int:
+    return -(-amount // _unit(name))

@@ -68,6 +68,23 @@ def pod_level(pod: Pod, which: str) -> dict[str, int]:
     return {name: parse_nano(text) for name, text in (values or {}).items()}
 
 
+def has_pod_level_resources(pod: Pod) -> bool:
+    """The pod itself requests or limits something (upstream: IsPodLevelResourcesSet)."""
+    return bool(pod_level(pod, "requests") or pod_level(pod, "limits"))
+
+
+def resource_request(pod: Pod, name: str) -> int:
+    """The nano units that ranking and preemption count for one resource (EVIC-080, PREE-002).
+
+    Requests at the pod's level hide those of its containers, whole; overhead counts only where the
+    rest is not 0. Upstream: pkg/api/v1/resource/helpers.go: GetResourceRequestQuantity.
+    """
+    level = has_pod_level_resources(pod)
+    asked = pod_level(pod, "requests") if level else container_total(pod, "requests")
+    amount = asked.get(name, 0)
+    return amount + _overhead(pod).get(name, 0) if amount else 0
+
+
 def _overhead(pod: Pod) -> dict[str, int]:
     values = pod.spec.overhead if pod.spec else None
     return {name: parse_nano(text) for name, text in (values or {}).items()}

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Rejection, admit
+from refkubelet.admission.node_fit import NodeView
 from refkubelet.admission.operating_system import operating_system
-from refkubelet.admission.resources import room_for
+from refkubelet.admission.predicates import PredicateDeps, predicates, supplemental_groups
+from refkubelet.admission.resources import shortages
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
 
@@ -18,6 +20,7 @@ NODE = {
     "cpu": 2 * NANO,
     "memory": 4 * GI * NANO,
     "ephemeral-storage": 10 * GI * NANO,
+    "example.com/known": 4 * NANO,
 }
 
 
@@ -53,30 +56,72 @@ def pod(**requests: str) -> Pod:
             f"ephemeral-storage, requested: {11 * GI}, used: 0, capacity: {10 * GI}",
         ),
         (pod(**{"example.com/thing": "9"}), [], None, ""),
+        (
+            pod(**{"example.com/known": "3"}),
+            [pod(**{"example.com/known": "2"})],
+            "OutOfexample.com/known",
+            "example.com/known, requested: 3, used: 2, capacity: 4",
+        ),
+        (
+            pod(**{"hugepages-2Mi": "2Mi"}),
+            [],
+            "OutOfhugepages-2Mi",
+            f"hugepages-2Mi, requested: {2 * 1024**2}, used: 0, capacity: 0",
+        ),
     ],
 )
 def test_room_LIFE_225(wanted: Pod, active: list[Pod], reason: str | None, numbers: str) -> None:
-    rejection = room_for(NODE)(PodAdmitAttributes(wanted, tuple(active)))
+    found = shortages(wanted, active, NODE)
     if reason is None:
-        assert rejection is None
+        assert found == ()
     else:
         message = f"Node didn't have enough resource: {numbers}"
-        assert rejection == Rejection(reason, message)
+        assert [(one.reason, one.message) for one in found] == [(reason, message)]
 
 
 def test_a_pod_without_requests_runs_on_a_full_node_LIFE_225() -> None:
-    assert room_for(NODE)(PodAdmitAttributes(pod(), (pod(cpu="2"),))) is None
+    assert shortages(pod(), [pod(cpu="2")], NODE) == ()
+
+
+def test_all_shortages_are_told_in_order_PREE_002() -> None:
+    wanted = pod(**{"example.com/known": "5", "memory": "5Gi", "cpu": "2500m"})
+    found = shortages(wanted, [pod(cpu="500m"), pod(), pod()], NODE)
+    told = [(one.resource, one.missing) for one in found]
+    assert told == [("pods", 1), ("cpu", 1000), ("memory", GI), ("example.com/known", 1)]
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [(None, None), ("linux", None), ("windows", "PodOSNotSupported")]
+    ("label", "field", "reason"),
+    [
+        (None, None, None),
+        (None, "linux", None),
+        ("linux", None, None),
+        (None, "windows", "PodOSNotSupported"),
+        ("windows", "linux", "PodOSSelectorNodeLabelDoesNotMatch"),
+    ],
 )
-def test_operating_system_LIFE_224(name: str | None, reason: str | None) -> None:
-    spec: dict[str, Any] = {"containers": []} | ({"os": {"name": name}} if name else {})
+def test_operating_system_LIFE_224(
+    label: str | None, field: str | None, reason: str | None
+) -> None:
+    spec: dict[str, Any] = {"containers": []} | ({"os": {"name": field}} if field else {})
+    labels = {"kubernetes.io/os": label} if label else {}
     rejection = operating_system(
-        PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+        decode_pod({"metadata": {"name": "p", "labels": labels}, "spec": spec})
     )
     assert (rejection.reason if rejection else None) == reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "strict_groups", "refused"),
+    [("Strict", False, True), ("Strict", True, False), ("Merge", False, False)],
+)
+def test_supplemental_groups_LIFE_224(policy: str, strict_groups: bool, refused: bool) -> None:
+    spec = {"containers": [], "securityContext": {"supplementalGroupsPolicy": policy}}
+    asked = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+    told = supplemental_groups(asked, NodeView("n1", strict_groups=strict_groups))
+    text = "SupplementalGroupsPolicy=Strict is not supported in this node"
+    wanted = Rejection("SupplementalGroupsPolicyNotSupported", text) if refused else None
+    assert told == wanted
 
 
 async def test_the_first_refusal_wins_and_nobody_is_asked_after_it() -> None:
@@ -97,3 +142,37 @@ async def test_the_first_refusal_wins_and_nobody_is_asked_after_it() -> None:
     handlers = [slow, handler("one", None), handler("two", refused), handler("three", None)]
     assert await admit(PodAdmitAttributes(pod()), handlers) is refused
     assert asked == ["slow", "one", "two"]
+
+
+def predicate_handler(**deps: Any) -> AdmitHandler:
+    return predicates(PredicateDeps(lambda: NodeView("n1"), lambda: NODE, **deps))
+
+
+async def test_labels_that_have_just_come_count_LIFE_226() -> None:
+    spec = {"containers": [], "nodeSelector": {"zone": "a"}}
+    selects = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+
+    async def labelled() -> NodeView | None:
+        return NodeView("n1", {"zone": "a"})
+
+    async def silent() -> NodeView | None:
+        return None
+
+    assert await admit(selects, [predicate_handler(fresh_node=labelled)]) is None
+    for handler in (predicate_handler(fresh_node=silent), predicate_handler()):
+        refused = await admit(selects, [handler])
+        assert refused is not None
+        assert refused.reason == "NodeAffinity"
+
+
+async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_LIFE_225() -> None:
+    spec = {"containers": [], "nodeSelector": {"zone": "a"}}
+    selects = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+
+    async def never() -> NodeView | None:
+        raise AssertionError("only affinity is worth another question")
+
+    full = PodAdmitAttributes(selects, (pod(), pod(), pod()))
+    refused = await admit(full, [predicate_handler(fresh_node=never)])
+    assert refused is not None
+    assert refused.reason == "OutOfpods"

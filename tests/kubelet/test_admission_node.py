@@ -10,7 +10,7 @@ from node_world import CONTAINER, NODE, Node, manifest, on_node
 
 from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.handlers import PodAdmitAttributes
-from refkubelet.admission.node_fit import NodeView, fits_node, node_view
+from refkubelet.admission.node_fit import NodeView, mismatches, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.model.objects import Node as NodeObject
 from refkubelet.model.objects import Pod, decode_pod, to_dict
@@ -34,8 +34,8 @@ def annotated(container: str, profile: str) -> Pod:
 
 
 def refusal(of: Pod, *active: Pod, view: NodeView = VIEW) -> tuple[str, str] | None:
-    found = fits_node(lambda: view)(PodAdmitAttributes(of, active))
-    return (found.reason, found.message) if found is not None else None
+    found = mismatches(of, active, view)
+    return (found[0].reason, found[0].message) if found else None
 
 
 # Sysctls

@@ -1,0 +1,196 @@
+"""Room for critical pods: who ends so that a critical pod fits, and how (PREE-)."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import ignores_term, runs
+from conformance.registry import Feature, conformance
+
+API = Feature.API
+NODE_CRITICAL: dict[str, Any] = {
+    "priority": 2000001000,
+    "priorityClassName": "system-node-critical",
+}
+CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
+TWO_PODS = {"maxPods": 2}
+PREEMPTED = "Preempted in order to admit critical pod"
+REFUSED_S = limits.START_S + limits.STATUS_PASS_S
+GONE_S = limits.START_S + limits.STOP_S + limits.STATUS_PASS_S
+
+
+def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPlan:
+    """A pod with a request, Guaranteed if it is `limited` too; its containers end badly."""
+    amounts = {"cpu": f"{cpu_m}m", "memory": "8Mi"}
+    resources = {"requests": amounts} | ({"limits": amounts} if limited else {})
+    return pod(name, container("main", runs(stop_exit_code=1), resources=resources), **spec)
+
+
+async def run_all(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until all are Running."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans), within_s=limits.START_S
+    )
+
+
+async def running(node: Node, name: str) -> None:
+    """Run until the pod is Running, though others must stop first."""
+    await node.run_until(lambda: node.api_phase(name) == "Running", within_s=GONE_S, what=name)
+
+
+def preempted(node: Node) -> list[str]:
+    """The victims, in order."""
+    return [event["involvedObject"]["name"] for event in node.events("Preempting")]
+
+
+async def cpus_m(node: Node) -> int:
+    """What the node can give to pods, in millicores."""
+    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
+    text = node.allocatable("cpu")
+    return int(text[:-1]) if text.endswith("m") else 1000 * int(text)
+
+
+@conformance(
+    id="preempt-one", rules=["PREE-001", "PREE-008", "LIFE-230"], needs=[API], node_config=TWO_PODS
+)
+async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
+    """On a full node an ordinary pod ends for a critical one, before that one's sandbox is made."""
+    await run_all(node, pod("one", container("main", runs(stop_exit_code=1))), pod("two"))
+    await node.create_pod(pod("critical", **CRITICAL))
+    await running(node, "critical")
+    victims = preempted(node)
+    expect_equal(node, len(victims), 1, "victims")
+    stop = node.calls("StopContainer", pod=victims[0])[0]
+    sandbox = node.calls("RunPodSandbox", pod="critical")[0]
+    expect(node, stop.ended_s <= sandbox.started_s, "the stop has ended before the sandbox comes")
+
+
+@conformance(id="preempt-status", rules=["PREE-007", "LIFE-230"], needs=[API], node_config=TWO_PODS)
+async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
+    """A preempted pod is Failed with reason, message and DisruptionTarget; the grace is its own."""
+    victim = pod("web", container("main", ignores_term()), grace_s=4)
+    await run_all(node, victim, sized("large", 1, limited=True))
+    await node.create_pod(pod("critical", **CRITICAL))
+    await running(node, "critical")
+    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=REFUSED_S)
+    status = (node.api_pod("web") or {})["status"]
+    expect_equal(node, (status["reason"], status["message"]), ("Preempting", PREEMPTED), "status")
+    target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
+    seen = target.get("status"), target.get("reason"), target.get("message")
+    text = "Pod was preempted by Kubelet to accommodate a critical pod."
+    expect_equal(node, seen, ("True", "TerminationByKubelet", text), "DisruptionTarget")
+    event = node.events("Preempting")[0]
+    expect_equal(node, (event["type"], event["message"]), ("Warning", PREEMPTED), "event")
+    timeouts = [call.request.timeout for call in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [4], "timeouts of StopContainer")
+
+
+@conformance(id="preempt-not-for-ordinary", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
+async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
+    """A pod of high, but no system priority gets no room: it is refused, and nothing stops."""
+    await run_all(node, pod("one"), pod("two"))
+    await node.create_pod(pod("important", priority=1000000000))
+    await node.run_until(lambda: node.api_phase("important") == "Failed", within_s=REFUSED_S)
+    status = (node.api_pod("important") or {})["status"]
+    expect_equal(node, status["reason"], "OutOfpods", "reason")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(
+    id="preempt-best-effort-first", rules=["PREE-005"], needs=[API], node_config={"maxPods": 3}
+)
+async def the_least_qos_class_ends_first(node: Node) -> None:
+    """Of a Guaranteed, a Burstable and a BestEffort pod, each enough, the BestEffort one ends."""
+    besteffort = pod("besteffort", container("main", runs(stop_exit_code=1)))
+    await run_all(node, sized("guaranteed", 1, limited=True), sized("burstable", 1), besteffort)
+    await node.create_pod(pod("critical", **CRITICAL))
+    await running(node, "critical")
+    expect_equal(node, preempted(node), ["besteffort"], "victims")
+
+
+@conformance(id="preempt-closest", rules=["PREE-002", "PREE-006"], needs=[API])
+async def the_pod_that_comes_closest_ends(node: Node) -> None:
+    """Of pods of one class the smallest that is enough ends, not the largest."""
+    cpus = await cpus_m(node)
+    plans = [sized(name, cpus * share // 100) for name, share in SHARES.items()]
+    await run_all(node, *plans)
+    await node.create_pod(sized("critical", cpus * 30 // 100, **CRITICAL))
+    await running(node, "critical")
+    expect_equal(node, preempted(node), ["middle"], "victims")
+
+
+SHARES = {"small": 15, "large": 50, "middle": 25}  # percent of the node's CPUs; 20 are missing
+
+
+@conformance(id="preempt-in-order", rules=["PREE-005", "PREE-007"], needs=[API])
+async def several_victims_end_one_after_the_other(node: Node) -> None:
+    """When no class is enough, Burstable pods end before Guaranteed ones, one at a time."""
+    cpus = await cpus_m(node)
+    half = cpus * 45 // 100
+    await run_all(node, sized("guaranteed", half, limited=True), sized("burstable", half))
+    await node.create_pod(sized("critical", cpus * 90 // 100, **CRITICAL))
+    await running(node, "critical")
+    expect_equal(node, preempted(node), ["burstable", "guaranteed"], "victims")
+    first, second = (node.calls("StopContainer", pod=name)[0] for name in preempted(node))
+    expect(node, first.ended_s <= second.started_s, "the second stops when the first has stopped")
+
+
+@conformance(
+    id="preempt-critical-by-priority", rules=["PREE-003"], needs=[API], node_config=TWO_PODS
+)
+async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
+    """A system-node-critical pod takes the place of a system-cluster-critical one."""
+    work = container("main", runs(stop_exit_code=1))
+    await run_all(node, pod("cluster", work, **CRITICAL), pod("node", work, **NODE_CRITICAL))
+    await node.create_pod(pod("new", **NODE_CRITICAL))
+    await running(node, "new")
+    expect_equal(node, preempted(node), ["cluster"], "victims")
+
+
+@conformance(id="preempt-not-enough", rules=["PREE-004"], needs=[API])
+async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> None:
+    """A critical pod that is larger than the node is refused, and nobody ends for it."""
+    cpus = await cpus_m(node)
+    await run_all(node, sized("web", cpus // 2))
+    await node.create_pod(sized("critical", cpus + 7, **CRITICAL))
+    await node.run_until(lambda: node.api_phase("critical") == "Failed", within_s=REFUSED_S)
+    status = (node.api_pod("critical") or {})["status"]
+    wanted = (
+        "Pod was rejected: Unexpected error while attempting to recover from admission failure: "
+        "preemption: error finding a set of pods to preempt: no set of running pods found to "
+        "reclaim resources: [(res: cpu, q: 7), ]"
+    )
+    seen = status["reason"], status["message"]
+    expect_equal(node, seen, ("UnexpectedAdmissionError", wanted), "status")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="preempt-other-reason", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
+async def nobody_ends_for_a_pod_that_is_refused_anyway(node: Node) -> None:
+    """A critical pod that does not belong on the node is refused for that, and nothing stops."""
+    await run_all(node, pod("one"), pod("two"))
+    await node.create_pod(pod("critical", nodeSelector={"no": "such"}, **CRITICAL))
+    await node.run_until(lambda: node.api_phase("critical") == "Failed", within_s=REFUSED_S)
+    expect_equal(
+        node, (node.api_pod("critical") or {})["status"]["reason"], "NodeAffinity", "reason"
+    )
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="preempt-static", rules=["PREE-001", "PREE-008"], needs=[API], node_config=TWO_PODS)
+async def a_static_pod_is_critical(node: Node) -> None:
+    """A static pod takes the place of an ordinary one; later pods wait until that has stopped."""
+    victim = pod("victim", container("main", ignores_term()), grace_s=4)
+    await run_all(node, victim, sized("other", 1))
+    await node.apply_static(pod("static"))
+    await node.run_until(lambda: preempted(node), within_s=limits.START_S, what="a preemption")
+    await node.create_pod(pod("later"))
+    await running(node, "static")
+    await node.run_until(lambda: node.api_phase("later") == "Failed", within_s=GONE_S)
+    expect_equal(node, preempted(node), ["victim"], "victims")
+    stops = node.calls("StopContainer", pod="victim")
+    expect(node, stops and stops[0].ended_s, "the victim had stopped before later was looked at")

@@ -1,0 +1,137 @@
+"""Which pods must end so that a critical pod fits (PREE-001..006). Pure.
+
+The choice spares Guaranteed pods before Burstable ones, and those before BestEffort ones: of each
+class only those end without whom all pods of the lesser classes would not be enough.
+Upstream: pkg/kubelet/preemption/preemption.go: getPodsToPreempt and below;
+pkg/kubelet/types/pod_update.go: Preemptable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from refkubelet.model.objects import Pod, is_critical
+from refkubelet.model.qos import qos_class
+from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import resource_request
+
+PODS: Final = "pods"
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+_NANO_PER_MILLI: Final = NANO // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """So much of a resource is missing: millicores, bytes or numbers, above 0 (PREE-002)."""
+
+    resource: str
+    amount: int
+
+
+Requirements = tuple[Requirement, ...]
+
+
+class NoVictims(Exception):
+    """All pods that may end would not be enough; the text names what stays missing (PREE-004)."""
+
+    def __init__(self, left: Requirements) -> None:
+        super().__init__(f"no set of running pods found to reclaim resources: {listed(left)}")
+
+
+def listed(requirements: Requirements) -> str:
+    """As upstream prints them.
+
+    >>> listed((Requirement("memory", 123),))
+    '[(res: memory, q: 123), ]'
+    """
+    return f"[{''.join(f'(res: {one.resource}, q: {one.amount}), ' for one in requirements)}]"
+
+
+def preemptable(preemptor: Pod, pod: Pod) -> bool:
+    """PREE-003: `pod` may end for the sake of `preemptor`."""
+    if is_critical(preemptor) and not is_critical(pod):
+        return True
+    mine, other = _priority(preemptor), _priority(pod)
+    return mine is not None and other is not None and mine > other
+
+
+def _priority(pod: Pod) -> int | None:
+    return pod.spec.priority if pod.spec is not None else None
+
+
+def pods_to_preempt(
+    preemptor: Pod, pods: Sequence[Pod], requirements: Requirements
+) -> tuple[Pod, ...]:
+    """PREE-005: the victims in the order in which they are to end.
+
+    Raises `NoVictims`.
+    """
+    found = [pod for pod in pods if preemptable(preemptor, pod)]
+    left = without(requirements, found)
+    if left:
+        raise NoVictims(left)
+    best_effort, burstable, guaranteed = (
+        [pod for pod in found if qos_class(pod) == name]
+        for name in ("BestEffort", "Burstable", "Guaranteed")
+    )
+    last = closest_pods(guaranteed, without(requirements, [*best_effort, *burstable]))
+    then = closest_pods(burstable, without(requirements, [*best_effort, *last]))
+    first = closest_pods(best_effort, without(requirements, [*then, *last]))
+    return first + then + last
+
+
+def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, ...]:
+    """PREE-006: one after the other the pod that comes closest to what is still missing.
+
+    Raises `NoVictims`.
+    """
+    candidates, chosen = list(pods), []
+    while requirements:
+        if not candidates:
+            raise NoVictims(requirements)
+        best = _closest(candidates, requirements)
+        chosen.append(candidates[best])
+        requirements = without(requirements, [candidates[best]])
+        candidates[best] = candidates[-1]  # the last one takes the place: it decides later ties
+        candidates.pop()
+    return tuple(chosen)
+
+
+def _closest(candidates: Sequence[Pod], requirements: Requirements) -> int:
+    """The index; among the equally close the smaller request wins, then the later place."""
+    best, best_rank = 0, _rank(candidates[0], requirements)
+    for index, pod in enumerate(candidates[1:], start=1):
+        rank = _rank(pod, requirements)
+        if rank <= best_rank:
+            best, best_rank = index, rank
+    return best
+
+
+def _rank(pod: Pod, requirements: Requirements) -> tuple[float, int, int]:
+    return distance(pod, requirements), request(pod, MEMORY), request(pod, CPU)
+
+
+def distance(pod: Pod, requirements: Requirements) -> float:
+    """How far the pod's end would be from enough: 0 it is enough, at most one per requirement."""
+    missing = ((one.amount - request(pod, one.resource), one.amount) for one in requirements)
+    return sum(((left / amount) ** 2 for left, amount in missing if left > 0), 0.0)
+
+
+def without(requirements: Requirements, pods: Sequence[Pod]) -> Requirements:
+    """What is still missing when these pods are gone."""
+    left = (
+        replace(one, amount=one.amount - sum(request(pod, one.resource) for pod in pods))
+        for one in requirements
+    )
+    return tuple(one for one in left if one.amount > 0)
+
+
+def request(pod: Pod, resource: str) -> int:
+    """What the pod's end frees: millicores, bytes or numbers; one pod is one pod (PREE-002)."""
+    if resource == PODS:
+        return 1
+    unit = _NANO_PER_MILLI if resource == CPU else NANO
+    return -(-resource_request(pod, resource) // unit)

@@ -1,0 +1,39 @@
+"""The status of a pod that the kubelet ends for a reason of the node's (LIFE-230). Pure.
+
+Upstream: pkg/kubelet/eviction, preemption and nodeshutdown, which all make the same change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from refkubelet.model.objects import Pod, PodCondition, PodStatus
+
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+BY_KUBELET: Final = "TerminationByKubelet"
+
+
+def ended_status(
+    pod: Pod, reason: str, message: str, *, disruption: str | None
+) -> Callable[[PodStatus], PodStatus]:
+    """What the kill makes of the status: Failed, for this reason. `disruption`: the message of the
+    condition DisruptionTarget; None: the pod does not get it."""
+    target = PodCondition(
+        type=DISRUPTION_TARGET,
+        status="True",
+        reason=BY_KUBELET,
+        message=disruption,
+        observedGeneration=(pod.metadata.generation if pod.metadata else None) or None,
+    )
+
+    def change(status: PodStatus) -> PodStatus:
+        others = [c for c in status.conditions or () if c.type != target.type]
+        conditions = [target, *others] if disruption is not None else status.conditions
+        return msgspec.structs.replace(
+            status, phase="Failed", reason=reason, message=message, conditions=conditions
+        )
+
+    return change

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from fakecri.kernel_log import KernelLog, KernelLogReader
-from fakecri.topology import MachineTopology, uniform_topology
+from fakecri.topology import HugePages, MachineTopology, page_size_name, uniform_topology
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs import CgroupFS, CgroupPath
     from simtime import Clock
 
 GIB: Final = 1024**3
+NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
+"""What an x86 machine could have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class FakeNode:
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
     layout: MachineTopology | None = None
-    """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`. Overrides `cpus`."""
+    """CPUs and NUMA nodes; None: a socket with one core for each of `cpus`, and huge pages of the
+    usual sizes, none of them set aside. Overrides `cpus`."""
     swap_total_bytes: int = 0
     pid_limit: int = 32_768
     base_pids: int = 100
@@ -135,7 +138,12 @@ class FakeNode:
             from fakecri.cgroupfs import CgroupFS, Machine
 
             topology = self.topology()
-            machine = Machine(cpus=self.cpu_count(), memory_nodes=len(topology.nodes))
+            sizes = {pages.page_bytes for node in topology.nodes for pages in node.hugepages}
+            machine = Machine(
+                cpus=self.cpu_count(),
+                memory_nodes=len(topology.nodes),
+                hugepage_sizes=tuple(map(page_size_name, sorted(sizes, reverse=True))),
+            )
             self._cgroups = CgroupFS(self.cgroups_version, machine=machine, clock=self.clock)
         return self._cgroups
 
@@ -165,7 +173,9 @@ class FakeNode:
     def topology(self) -> MachineTopology:
         if self.layout is not None:
             return self.layout
-        return uniform_topology(cores=self.cpus, memory_bytes=self.memory_bytes)
+        return uniform_topology(
+            cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=NO_HUGEPAGES
+        )
 
     def kernel_says(self, text: str) -> None:
         """A line in the kernel's log, for whoever reads it."""

@@ -28,6 +28,17 @@ class HugePages:
     pages: int
 
 
+def page_size_name(page_bytes: int) -> str:
+    """
+    >>> [page_size_name(n << 10) for n in (64, 2048, 1048576)]
+    ['64KB', '2MB', '1GB']
+    """
+    for unit, power in (("GB", 30), ("MB", 20)):
+        if page_bytes >= 1 << power:
+            return f"{page_bytes >> power}{unit}"
+    return f"{page_bytes >> 10}KB"
+
+
 @dataclass(frozen=True, slots=True)
 class NumaNode:
     """A NUMA node; `distances` are those to every node, in the order of their ids."""

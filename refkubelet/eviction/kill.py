@@ -1,6 +1,6 @@
-"""How a pod is ended, and what is tried before: reclaim steps, grace, status. Pure.
+"""How a pod is ended: grace and status. Pure.
 
-Rules: EVIC-044, EVIC-045, EVIC-070, EVIC-087, EVIC-094.
+Rules: EVIC-087, EVIC-094.
 """
 
 from __future__ import annotations
@@ -15,16 +15,6 @@ from refkubelet.eviction.thresholds import Threshold
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 
 HARD_GRACE_S: Final = 1  # EVIC-087
-
-
-def reclaim_steps(signal: str, *, dedicated_image_fs: bool) -> tuple[str, ...]:
-    """What can be freed without ending a pod, in order (EVIC-044, EVIC-045)."""
-    disk = signal.partition(".")[0]
-    if disk not in ("nodefs", "imagefs", "containerfs"):
-        return ()
-    if disk == "nodefs" and dedicated_image_fs:
-        return ()
-    return ("containers", "images")
 
 
 def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:

@@ -5,52 +5,94 @@ Upstream: pkg/kubelet/eviction/eviction_manager.go: localStorageEviction.
 
 from __future__ import annotations
 
-from refkubelet.eviction.thresholds import STORAGE, canonical
-from refkubelet.eviction.usage import PodUsage
-from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO, format_binary, parse_integer
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.eviction.layout import Layout
+from refkubelet.eviction.thresholds import STORAGE
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.quantity import NANO, canonical, format_binary, parse_integer
 from refkubelet.model.resources import pod_limits
+from refkubelet.stats.usage import NOTHING, PodUsage, layer
+
+EMPTY_DIR_LIMIT: Final = "emptydirfs.limit"  # what EVIC-096 counts as signals
+POD_LIMIT: Final = "ephemeralpodfs.limit"
+CONTAINER_LIMIT: Final = "ephemeralcontainerfs.limit"
 
 
-def local_storage_violation(pod: Pod, usage: PodUsage) -> str | None:
-    """The eviction message of the first limit that is broken, or None.
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A limit that is broken: as a signal, and as a message."""
 
-    emptyDir volumes first (EVIC-100), then the pod (EVIC-101), then regular containers one by one
-    (EVIC-102).
-    """
-    for volume, size in empty_dirs(pod).items():
-        if size is not None and usage.files.volumes.get(volume, 0) > parse_integer(size) > 0:
-            return f'Usage of EmptyDir volume "{volume}" exceeds the limit "{canonical(size)}". '
-    limit = pod_limits(pod).get(STORAGE)
-    if limit is not None and usage.disk_bytes > limit // NANO:
-        return (
-            "Pod ephemeral local storage usage exceeds the total limit of containers "
-            f"{format_binary(limit // NANO)}. "
-        )
-    used = {row.name: usage.container_disk_bytes(row) or 0 for row in usage.containers}
-    for container in pod.spec.containers if pod.spec else ():
-        limits = (container.resources.limits if container.resources else None) or {}
-        text = limits.get(STORAGE)
-        if text is not None and used.get(container.name, 0) > parse_integer(text):
-            return (
-                f"Container {container.name} exceeded its local ephemeral storage limit "
-                f'"{canonical(text)}". '
-            )
+    signal: str
+    rule: str
+    message: str
+
+
+def local_storage_violation(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
+    """The first limit that is broken, or None: emptyDir volumes, then the pod, then regular
+    containers one by one."""
+    return _volume(pod, usage) or _pod(pod, usage) or _container(pod, usage, layout)
+
+
+def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
+    """EVIC-100; volumes in memory, too."""
+    for name, size in _size_limits(pod).items():
+        seen = usage.files.volumes.get(name)
+        if seen is not None and seen.used.bytes > parse_integer(size) > 0:
+            text = f'Usage of EmptyDir volume "{name}" exceeds the limit "{canonical(size)}". '
+            return Violation(EMPTY_DIR_LIMIT, "EVIC-100", text)
     return None
 
 
-def empty_dirs(pod: Pod) -> dict[str, str | None]:
-    """The pod's emptyDir volumes on disk: name -> sizeLimit, if any."""
+def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
+    """EVIC-101."""
+    limit = pod_limits(pod).get(STORAGE)
+    if limit is None or usage.ephemeral_storage.bytes <= limit // NANO:
+        return None
+    text = (
+        "Pod ephemeral local storage usage exceeds the total limit of containers "
+        f"{format_binary(limit // NANO)}. "
+    )
+    return Violation(POD_LIMIT, "EVIC-101", text)
+
+
+def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
+    """EVIC-102. A limit of 0 is none."""
+    limits = {c.name: _limit(c) for c in (pod.spec.containers if pod.spec else ())}
+    for row in usage.containers:
+        limit = limits.get(row.name)
+        used = usage.files.logs.get(row.name, NOTHING)
+        if layout is Layout.ONE:
+            used += layer(row)
+        if limit is not None and used.bytes > parse_integer(limit) > 0:
+            text = (
+                f"Container {row.name} exceeded its local ephemeral storage limit "
+                f'"{canonical(limit)}". '
+            )
+            return Violation(CONTAINER_LIMIT, "EVIC-102", text)
+    return None
+
+
+def has_storage_limits(pod: Pod) -> bool:
+    """Whether the pod can break a limit of its own."""
+    if pod.spec is None:
+        return False
+    containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
+    return any(_limit(c) is not None for c in containers) or bool(_size_limits(pod))
+
+
+def _limit(container: Container) -> str | None:
+    limits = (container.resources.limits if container.resources else None) or {}
+    text: str | None = limits.get(STORAGE)
+    return text
+
+
+def _size_limits(pod: Pod) -> dict[str, str]:
+    """The pod's emptyDir volumes that have a sizeLimit."""
     volumes = (pod.spec.volumes if pod.spec else None) or ()
     return {
         v.name: v.emptyDir.sizeLimit
         for v in volumes
-        if v.emptyDir is not None and v.emptyDir.medium in (None, "")
+        if v.emptyDir is not None and v.emptyDir.sizeLimit is not None
     }
-
-
-def has_storage_limits(pod: Pod) -> bool:
-    """Whether the pod can break a limit of its own (EVIC-100..102)."""
-    containers = pod.spec.containers if pod.spec else ()
-    limits = ((c.resources.limits if c.resources else None) or {} for c in containers)
-    return any(STORAGE in limit for limit in limits) or any(empty_dirs(pod).values())

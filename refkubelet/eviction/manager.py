@@ -5,6 +5,7 @@ first; else, for the most urgent starved resource, reclaim what no pod needs, th
 ranked pod that is not critical, and wait for its end. After an eviction the next cycle follows at
 once. What must never happen: a critical pod is ended (EVIC-085), more than one pod is ended for a
 threshold in one cycle (EVIC-086), or a failing look at the machine ends anything (EVIC-041).
+Statistics of pods are asked for only when somebody may have to go: an idle cycle is cheap.
 Upstream: pkg/kubelet/eviction/eviction_manager.go.
 """
 
@@ -13,36 +14,36 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.admission import Rejection, admit_under_pressure
+from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
-from refkubelet.eviction.files import ReadFiles
-from refkubelet.eviction.kill import (
-    HARD_GRACE_S,
-    evicted_status,
-    grace_override_s,
+from refkubelet.eviction.evictor import Evictor, KillRequest
+from refkubelet.eviction.kill import HARD_GRACE_S, grace_override_s
+from refkubelet.eviction.layout import (
+    Layout,
+    containerfs_thresholds,
+    disk_of,
+    ignored_containerfs,
     reclaim_steps,
 )
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
-from refkubelet.eviction.messages import (
-    REASON,
-    THRESHOLD_MET,
-    EvictionText,
-    eviction_text,
-    reclaim_message,
-)
+from refkubelet.eviction.messages import THRESHOLD_MET, EvictionText, eviction_text, reclaim_message
+from refkubelet.eviction.metrics import EvictionMetrics
+from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
-from refkubelet.eviction.signals import NodeObservations, observe
-from refkubelet.eviction.thresholds import MEMORY, SIGNALS, Threshold, parse_thresholds
-from refkubelet.eviction.usage import PodUsage, usage_by_pod, usage_on_disk
+from refkubelet.eviction.signals import NodeObservations
+from refkubelet.eviction.thresholds import SIGNALS, Threshold
+from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, PodStatus, full_name, is_critical, uid
-from refkubelet.node.machine import Machine
+from refkubelet.model.objects import Pod, full_name, uid
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
+from refkubelet.runtime.records import ImageFilesystems
+from refkubelet.stats.provider import PodStats
+from refkubelet.stats.usage import PodUsage
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -55,34 +56,6 @@ Reclaim = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class EvictionConfig:
-    """Thresholds and times of one kubelet (EVIC-007)."""
-
-    thresholds: tuple[Threshold, ...] = ()
-    pressure_transition_s: float = 300.0
-    max_pod_grace_s: int = 0
-    local_storage_isolation: bool = True
-
-    @classmethod
-    def from_settings(
-        cls,
-        *,
-        hard: Mapping[str, str],
-        soft: Mapping[str, str],
-        soft_grace_period: Mapping[str, str],
-        minimum_reclaim: Mapping[str, str],
-        pressure_transition_s: float = 300.0,
-        max_pod_grace_s: int = 0,
-    ) -> EvictionConfig:
-        """From the maps of a KubeletConfiguration, defaults already applied (EVIC-006).
-
-        Raises `ThresholdError`.
-        """
-        thresholds = parse_thresholds(hard, soft, soft_grace_period, minimum_reclaim)
-        return cls(thresholds, pressure_transition_s or 300.0, max_pod_grace_s)
-
-
-@dataclass(frozen=True, slots=True)
 class PressureCondition:
     """One pressure condition of the node; `status` is "True" or "False"."""
 
@@ -91,37 +64,24 @@ class PressureCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class KillRequest:
-    """End this pod: `status_fn` changes the status published with the kill, `grace_s` overrides
-    the pod's grace period (the pod worker raises it to at least 1)."""
-
-    pod: Pod
-    status_fn: Callable[[PodStatus], PodStatus]
-    grace_s: int
-
-
-@dataclass(frozen=True, slots=True)
 class EvictionDeps:
     """What evictions need of their kubelet.
 
     `kill_pod` returns when the containers are stopped and raises when that takes too long
-    (EVIC-089). `active_pods`: neither terminal nor fully terminated (EVIC-052). `reclaim_...` free
-    disk that no pod needs (EVIC-071, EVIC-072). `pod_files` (`files.PodFilesReader`) measures logs
-    and volumes; None counts writable layers alone.
+    (EVIC-089). `active_pods`: neither terminal nor fully terminated, with their allocated resources
+    (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071, EVIC-072), by the names
+    `containers` and `images`.
     """
 
     clock: Clock
-    machine: Machine
-    root_dir: str
-    image_fs_info: Callable[[], Awaitable[tuple[FilesystemUsage, ...]]]
-    container_stats: Callable[[], Awaitable[tuple[ContainerUsage, ...]]]
+    observer: Observer
+    image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
+    stats: PodStats
     active_pods: Callable[[], tuple[Pod, ...]]
     pod_is_finished: Callable[[Pod], bool]
     kill_pod: Callable[[KillRequest], Awaitable[None]]
     events: EventRecorder
-    reclaim_containers: Reclaim | None = None
-    reclaim_images: Reclaim | None = None
-    pod_files: ReadFiles | None = None
+    reclaim: Mapping[str, Reclaim]
 
 
 class EvictionManager:
@@ -130,10 +90,13 @@ class EvictionManager:
     def __init__(self, config: EvictionConfig, deps: EvictionDeps) -> None:
         self._config = config
         self._deps = deps
+        self._thresholds = config.thresholds
         self._memory = CycleMemory()
         self._conditions: tuple[str, ...] = ()
-        self._dedicated_image_fs: bool | None = None
+        self._layout: Layout | None = None
         self._complaints = Complaints(log, deps.clock)
+        self.metrics = EvictionMetrics()
+        self._evictor = Evictor(deps.kill_pod, deps.events, self.metrics)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -141,7 +104,8 @@ class EvictionManager:
         return self._conditions
 
     def node_conditions(self) -> tuple[PressureCondition, ...]:
-        """All three pressure conditions, for the Node object (EVIC-060..062)."""
+        """All three pressure conditions, for the Node object (EVIC-060..062). Taints are somebody
+        else's: the kubelet sets none (EVIC-064)."""
         types = dict.fromkeys(condition for _, condition in SIGNALS.values())
         return tuple(PressureCondition(t, str(t in self._conditions)) for t in types)
 
@@ -156,7 +120,7 @@ class EvictionManager:
             try:
                 evicted = await self.synchronize()
             except Exception as error:
-                self._complaints.failed(BLIND, error, CriCallError)
+                self._complaints.failed(BLIND, error, CriCallError, OSError)
             else:
                 self._complaints.over(BLIND)
             if evicted:
@@ -166,12 +130,14 @@ class EvictionManager:
 
     async def synchronize(self) -> tuple[Pod, ...]:
         """One cycle; the pods that were evicted. Raises when the node cannot be observed."""
+        if not self._thresholds and not self._config.local_storage_isolation:
+            return ()
         observed = await self._observe()
-        usage = usage_by_pod(await self._deps.container_stats())
-        if self._dedicated_image_fs is None:
-            self._dedicated_image_fs = observed.dedicated_image_fs  # EVIC-040
+        thresholds = self._thresholds
+        if self._layout is None:
+            thresholds = self._decide_layout(observed.layout)
         result = evaluate(
-            self._config.thresholds,
+            thresholds,
             observed.signals,
             self._memory,
             self._deps.clock.monotonic_s(),
@@ -179,112 +145,103 @@ class EvictionManager:
         )
         self._memory, self._conditions = result.memory, result.conditions
         pods = self._deps.active_pods()
-        evicted = await self._evict_above_limits(pods, usage)
+        evicted = await self._evict_above_limits(pods)
         if evicted or not result.acting:
             return evicted
         threshold = result.acting[0]
+        log.info("%s", threshold_line(threshold, observed.signals[threshold.signal]))
         message = reclaim_message(threshold.resource)
         self._deps.events.node_event("Warning", THRESHOLD_MET, message)
         if await self._reclaim(threshold):
             return ()
-        return await self._evict_first(threshold, result, pods, usage)
+        return await self._evict_first(threshold, result, pods)
 
     async def _observe(self) -> NodeObservations:
-        image_fs = await self._deps.image_fs_info()
-        return observe(self._deps.machine, self._deps.root_dir, image_fs)
+        return self._deps.observer.observe(await self._deps.image_fs_info())
 
-    async def _evict_above_limits(
-        self, pods: tuple[Pod, ...], usage: Mapping[str, PodUsage]
-    ) -> tuple[Pod, ...]:
+    def _decide_layout(self, layout: Layout) -> tuple[Threshold, ...]:
+        """EVIC-040, EVIC-042: once. The thresholds of this first cycle (EVIC-043)."""
+        for complaint in ignored_containerfs(self._thresholds):
+            log.error("eviction manager: %s", complaint)
+        first, copied = containerfs_thresholds(self._thresholds, layout)
+        self._layout = layout
+        self._thresholds = (*first, *copied)
+        return first
+
+    @property
+    def _decided(self) -> Layout:
+        return self._layout or Layout.ONE
+
+    async def _evict_above_limits(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Section 8 of the rules: every offender, at once."""
         if not self._config.local_storage_isolation:
             return ()
+        limited = [pod for pod in pods if has_storage_limits(pod)]
+        if not limited:
+            return ()
+        usage = await self._deps.stats.of(limited, files=True)
         evicted: list[Pod] = []
-        for pod in pods:
+        for pod in limited:
             found = usage.get(uid(pod))
-            if found is None or not has_storage_limits(pod):
+            violation = found and local_storage_violation(pod, found, self._decided)
+            if not violation or self._evictor.spares(pod):
                 continue
-            violation = local_storage_violation(pod, self._with_files(pod, found))
-            if violation is None:
-                continue
-            text = EvictionText(violation, {})
-            if await self._evict(pod, text, HARD_GRACE_S, disruption=False):
-                evicted.append(pod)
+            log.info("%s", violation_line(pod, violation))
+            text = EvictionText(violation.message, {})
+            await self._evictor.evict(pod, text, HARD_GRACE_S, violation.signal, disruption=False)
+            evicted.append(pod)
         return tuple(evicted)
 
     async def _reclaim(self, threshold: Threshold) -> bool:
         """EVIC-070: free what no pod needs; True when that was enough."""
-        steps = reclaim_steps(threshold.signal, dedicated_image_fs=bool(self._dedicated_image_fs))
-        known = {
-            "containers": self._deps.reclaim_containers,
-            "images": self._deps.reclaim_images,
-        }
-        functions = [known[step] for step in steps]
-        ran = False
-        for function in functions:
-            if function is None:
-                continue
-            ran = True
-            try:
-                await function()
-            except Exception as error:
-                log.warning("eviction manager: cannot reclaim disk: %s", error)
-        if not ran:
+        steps = reclaim_steps(threshold.signal, self._decided)
+        if not steps:
             return False
+        for step in steps:
+            try:
+                await self._deps.reclaim[step]()
+            except Exception as error:
+                log.warning("eviction manager: cannot reclaim disk (%s): %s", step, error)
         observed = await self._observe()
-        left = thresholds_met(self._config.thresholds, observed.signals, enforce_min_reclaim=True)
+        left = thresholds_met(self._thresholds, observed.signals, enforce_min_reclaim=True)
+        outcome = "not enough" if left else "enough"
+        log.info("reclaimed %s: %s (EVIC-070)", " and ".join(steps), outcome)
         return not left
 
     async def _evict_first(
-        self,
-        threshold: Threshold,
-        result: CycleResult,
-        pods: tuple[Pod, ...],
-        usage: Mapping[str, PodUsage],
+        self, threshold: Threshold, result: CycleResult, pods: tuple[Pod, ...]
     ) -> tuple[Pod, ...]:
         """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
         observations = result.memory.observations
-        if threshold.resource != MEMORY:
-            usage = self._usage_on_disk(threshold.signal, pods, usage)
-        for pod in rank_pods(threshold.resource, pods, usage):
-            text = eviction_text(
-                pod, usage.get(uid(pod)), threshold.resource, result.acting, observations
-            )
+        on_disk = disk_of(threshold.signal) is not None
+        usage = await self._deps.stats.of(pods, cgroups=not on_disk, files=on_disk)
+        ranked = rank_pods(threshold.signal, pods, usage, self._decided)
+        now_ns = self._deps.clock.wall_ns()
+        self.metrics.acted_on(
+            {t.signal: observations[t.signal].time_ns for t in result.acting}, now_ns
+        )
+        for place, pod in enumerate(ranked, start=1):
+            if self._evictor.spares(pod):
+                continue
+            found = usage.get(uid(pod))
+            text = eviction_text(pod, found, threshold.resource, result.acting, observations)
             grace_s = grace_override_s(threshold, pod, self._config.max_pod_grace_s)
-            if await self._evict(pod, text, grace_s, disruption=True):
-                return (pod,)
-        log.info("eviction manager: no pod can be evicted to reclaim %s", threshold.resource)
+            self._explain(threshold, pod, found, (place, len(ranked)), grace_s)
+            await self._evictor.evict(pod, text, grace_s, threshold.signal, disruption=True)
+            return (pod,)
+        log.info("no pod can be evicted to reclaim %s (EVIC-057)", threshold.resource)
         return ()
 
-    def _usage_on_disk(
-        self, signal: str, pods: tuple[Pod, ...], usage: Mapping[str, PodUsage]
-    ) -> Mapping[str, PodUsage]:
-        dedicated = bool(self._dedicated_image_fs)
-        return {
-            pod_uid: usage_on_disk(
-                self._with_files(pod, usage[pod_uid]), signal, dedicated_image_fs=dedicated
-            )
-            for pod in pods
-            if (pod_uid := uid(pod)) in usage
-        }
-
-    def _with_files(self, pod: Pod, usage: PodUsage) -> PodUsage:
-        read = self._deps.pod_files
-        return usage if read is None else replace(usage, files=read(pod))
-
-    async def _evict(self, pod: Pod, text: EvictionText, grace_s: int, *, disruption: bool) -> bool:
-        if is_critical(pod):
-            log.error("eviction manager: cannot evict a critical pod %s", full_name(pod))
-            return False
-        self._deps.events.pod_event(
-            pod, "Warning", REASON, text.message, annotations=text.annotations
-        )
-        request = KillRequest(pod, evicted_status(pod, text.message, disruption), grace_s)
-        try:
-            await self._deps.kill_pod(request)
-        except Exception as error:  # EVIC-086: the kill goes on, and counts
-            log.warning("eviction manager: pod %s: %s", full_name(pod), error)
-        return True
+    def _explain(
+        self,
+        threshold: Threshold,
+        pod: Pod,
+        usage: PodUsage | None,
+        place: tuple[int, int],
+        grace_s: int,
+    ) -> None:
+        why = rank_line(pod, usage, threshold.signal, self._decided, place)
+        log.info("%s", eviction_line(pod, f"{threshold.signal}, {why}", grace_s))
 
     async def _wait_for_cleanup(self, evicted: tuple[Pod, ...]) -> None:
         """EVIC-051: until the pods are gone for good, at most 30 s."""

@@ -11,17 +11,15 @@ from typing import Final
 
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
-from refkubelet.eviction.usage import PodUsage
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.quantity import (
-    NANO,
     canonical,
     format_binary,
     format_decimal,
     parse_integer,
 )
-from refkubelet.model.resources import pod_requests
 from refkubelet.runtime.records import ContainerUsage
+from refkubelet.stats.usage import PodUsage
 
 REASON: Final = "Evicted"
 THRESHOLD_MET: Final = "EvictionThresholdMet"
@@ -98,9 +96,8 @@ def _numbers(
 
 def _pod_level_memory(pod: Pod) -> str | None:
     resources = pod.spec.resources if pod.spec else None
-    if resources is None or MEMORY not in (resources.requests or {}):
-        return None
-    return format_binary(pod_requests(pod)[MEMORY] // NANO)
+    text = ((resources.requests if resources else None) or {}).get(MEMORY)
+    return None if text is None else canonical(text)
 
 
 def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, str, str]]:
@@ -120,9 +117,13 @@ def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, 
 
 
 def _used(usage: PodUsage, row: ContainerUsage, resource: str) -> int | None:
+    """Of disk the writable layer and the logs, and both must be known (EVIC-091)."""
     if resource == MEMORY:
         return row.memory_working_set_bytes
-    return usage.container_disk_bytes(row) if resource == STORAGE else None
+    logs = usage.files.logs.get(row.name)
+    if resource != STORAGE or row.rootfs_used_bytes is None or logs is None:
+        return None
+    return row.rootfs_used_bytes + logs.bytes
 
 
 def _request_text(container: Container, resource: str) -> str:

@@ -9,14 +9,15 @@ Upstream: pkg/kubelet/eviction/helpers.go: rankMemoryPressure and its siblings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE
-from refkubelet.eviction.usage import PodUsage
+from refkubelet.eviction.layout import Layout, disk_use
+from refkubelet.eviction.thresholds import MEMORY, PIDS, STORAGE, resource_of
 from refkubelet.model.objects import Pod, full_name, uid
 from refkubelet.model.quantity import NANO
-from refkubelet.model.resources import pod_requests
+from refkubelet.model.resources import resource_request
+from refkubelet.stats.usage import DiskUse, PodUsage
 
 Key = tuple[int, int, int, str]
 NO_STATS: Final = 0
@@ -32,20 +33,20 @@ def memory_key(pod: Pod, usage: PodUsage | None) -> Key:
     return _exceeding(pod, usage.memory_bytes, request, request)
 
 
-def disk_key(pod: Pod, usage: PodUsage | None) -> Key:
+def disk_key(pod: Pod, used: DiskUse | None) -> Key:
     """EVIC-081. Bytes."""
-    request = request_of(pod, STORAGE)
-    if usage is None:
+    if used is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
-    return _exceeding(pod, usage.disk_bytes, request, request)
+    request = request_of(pod, STORAGE)
+    return _exceeding(pod, used.bytes, request, request)
 
 
-def inodes_key(pod: Pod, usage: PodUsage | None) -> Key:
+def inodes_key(pod: Pod, used: DiskUse | None) -> Key:
     """EVIC-081: no pod can ask for inodes, and yet its ephemeral-storage request is subtracted in
     the last step."""
-    if usage is None:
+    if used is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
-    return _exceeding(pod, usage.inodes, 0, request_of(pod, STORAGE))
+    return _exceeding(pod, used.inodes, 0, request_of(pod, STORAGE))
 
 
 def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
@@ -55,23 +56,28 @@ def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
     return (_priority(pod), WITHIN, -usage.processes, full_name(pod))
 
 
-RANKING: Final[Mapping[str, Callable[[Pod, PodUsage | None], Key]]] = {
-    MEMORY: memory_key,
-    STORAGE: disk_key,
-    INODES: inodes_key,
-    PIDS: pids_key,
-}
+def rank_pods(
+    signal: str, pods: Iterable[Pod], usage: Mapping[str, PodUsage], layout: Layout
+) -> tuple[Pod, ...]:
+    """All pods, the first to evict first. What counts as use of a disk depends on the layout
+    (EVIC-044..046)."""
+    resource = resource_of(signal)
 
+    def key(pod: Pod) -> Key:
+        found = usage.get(uid(pod))
+        if resource == MEMORY:
+            return memory_key(pod, found)
+        if resource == PIDS:
+            return pids_key(pod, found)
+        used = None if found is None else disk_use(found, signal, layout)
+        return disk_key(pod, used) if resource == STORAGE else inodes_key(pod, used)
 
-def rank_pods(resource: str, pods: Iterable[Pod], usage: Mapping[str, PodUsage]) -> tuple[Pod, ...]:
-    """All pods, the first to evict first."""
-    key = RANKING[resource]
-    return tuple(sorted(pods, key=lambda pod: key(pod, usage.get(uid(pod)))))
+    return tuple(sorted(pods, key=key))
 
 
 def request_of(pod: Pod, resource: str) -> int:
-    """What the pod asks for, in whole units; pod-level requests win, overhead counts."""
-    return pod_requests(pod).get(resource, 0) // NANO
+    """What the pod asks for, in whole units (EVIC-080)."""
+    return resource_request(pod, resource) // NANO
 
 
 def _priority(pod: Pod) -> int:

@@ -1,9 +1,7 @@
-"""What the machine has left: one observation per signal.
+"""What the machine has left, as values: one observation per signal, and the layout of the disks.
+Pure.
 
-Rules: EVIC-020, EVIC-022, EVIC-023, EVIC-026..028. Not observed: allocatable memory, processes, a
-disk for containers. A signal without observation is never pressure (EVIC-027). The numbers of
-ImageFsInfo do not count: its mount point is measured, only its time stamp is taken (EVIC-028).
-Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
+A signal without observation is never pressure (EVIC-027). `observer.py` makes them.
 """
 
 from __future__ import annotations
@@ -11,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from refkubelet.node.machine import FilesystemStats, Machine
-from refkubelet.runtime.records import FilesystemUsage
+from refkubelet.eviction.layout import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +26,12 @@ class NodeObservations:
     """All signals of one look at the machine, and the layout of its disks (EVIC-040)."""
 
     signals: Mapping[str, Observation]
-    dedicated_image_fs: bool
+    layout: Layout = Layout.ONE
 
 
-def observe(
-    machine: Machine, root_dir: str, image_fs: tuple[FilesystemUsage, ...]
-) -> NodeObservations:
-    """Look at memory, the disk of `root_dir` and the disk of the images.
-
-    Raises `OSError` when a disk cannot be found: the whole cycle is then skipped (EVIC-041).
-    """
-    memory = machine.memory()
-    node_fs = machine.filesystem(root_dir)
-    signals = {
-        "memory.available": Observation(
-            memory.total_bytes - memory.working_set_bytes, memory.total_bytes, memory.time_ns
-        ),
-        **_disk("nodefs", node_fs, memory.time_ns),
-    }
-    if not image_fs:
-        return NodeObservations(signals, dedicated_image_fs=False)
-    images = machine.filesystem(image_fs[0].mountpoint)
-    signals |= _disk("imagefs", images, image_fs[0].time_ns)
-    return NodeObservations(signals, dedicated_image_fs=images.device != node_fs.device)
-
-
-def _disk(name: str, stats: FilesystemStats, time_ns: int) -> dict[str, Observation]:
-    return {
-        f"{name}.available": Observation(stats.available_bytes, stats.capacity_bytes, time_ns),
-        f"{name}.inodesFree": Observation(stats.inodes_free, stats.inodes, time_ns),
-    }
+def layout_of(node_device: str, image_device: str, container_device: str) -> Layout:
+    """EVIC-040. Containers apart from images on a disk that is not the node's count as split,
+    wherever they lie."""
+    if image_device == node_device:
+        return Layout.ONE
+    return Layout.DEDICATED if container_device == image_device else Layout.SPLIT

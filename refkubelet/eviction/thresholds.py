@@ -1,6 +1,6 @@
 """Eviction thresholds: their texts in the configuration, and what they mean in bytes. Pure.
 
-Rules: EVIC-001..007, EVIC-009, EVIC-060..062. Messages of errors are wire facts: other tools
+Rules: EVIC-001..009, EVIC-060..062. Messages of errors are wire facts: other tools
 match them.
 Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig; pkg/kubelet/eviction/api/types.go.
 """
@@ -8,8 +8,8 @@ Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig; pkg/kubelet/evi
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from refkubelet.model.duration import parse_duration_s
@@ -19,6 +19,9 @@ MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 INODES: Final = "inodes"
 PIDS: Final = "pids"
+DISKS: Final = ("nodefs", "imagefs", "containerfs")
+PODS: Final = "pods"
+"""Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""
 SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
     "memory.available": (MEMORY, "MemoryPressure"),
     "allocatableMemory.available": (MEMORY, "MemoryPressure"),
@@ -69,7 +72,7 @@ class Threshold:
 
     @property
     def resource(self) -> str:
-        return SIGNALS[self.signal][0]
+        return resource_of(self.signal)
 
     @property
     def condition(self) -> str:
@@ -85,8 +88,9 @@ def parse_thresholds(
     soft: Mapping[str, str],
     soft_grace_period: Mapping[str, str],
     minimum_reclaim: Mapping[str, str],
+    enforced: Collection[str] = (),
 ) -> tuple[Threshold, ...]:
-    """The thresholds of a configuration, hard ones first.
+    """The thresholds of a configuration, hard ones first. `enforced`: enforceNodeAllocatable.
 
     Raises `ThresholdError` with the text a kubelet shows (EVIC-001..005).
     """
@@ -105,7 +109,16 @@ def parse_thresholds(
             )
         if value is not None:
             found.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
+    if PODS in enforced:  # EVIC-008
+        allocatable = "allocatableMemory.available"
+        memory = [t for t in found if t.signal == "memory.available" and t.hard]
+        found += [replace(t, signal=allocatable, grace_s=0.0) for t in memory]
     return tuple(found)
+
+
+def resource_of(signal: str) -> str:
+    """The starved resource of a signal (EVIC-056)."""
+    return SIGNALS[signal][0]
 
 
 def _known(signal: str) -> str:

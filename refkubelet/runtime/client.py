@@ -25,7 +25,7 @@ from refkubelet.runtime.records import (
     ContainerRecord,
     ContainerUsage,
     ExecResult,
-    FilesystemUsage,
+    ImageFilesystems,
     ImageRecord,
     ListedContainer,
     ListedSandbox,
@@ -281,10 +281,13 @@ class CriClient:
         request = cri.RemoveImageRequest(image=cri.ImageSpec(image=image))
         await self._call("RemoveImage", request)
 
-    async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
-        """The image filesystems, in the runtime's order; the kubelet uses the first (CRI-098)."""
+    async def image_fs_info(self) -> ImageFilesystems:
+        """Where images and containers are; the kubelet uses the first of each (CRI-098)."""
         answer = await self._call("ImageFsInfo", cri.ImageFsInfoRequest())
-        return tuple(convert.filesystem_usage(usage) for usage in answer.image_filesystems)
+        return ImageFilesystems(
+            tuple(convert.filesystem_usage(usage) for usage in answer.image_filesystems),
+            tuple(convert.filesystem_usage(usage) for usage in answer.container_filesystems),
+        )
 
     # -- one way out ---------------------------------------------------------------------------
 

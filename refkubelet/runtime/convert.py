@@ -243,6 +243,17 @@ def container_usage(stats: Message) -> ContainerUsage:
         cpu_usage_nano_cores=_value(stats.cpu, "usage_nano_cores"),
         rootfs_used_bytes=_value(layer, "used_bytes") if has_layer else None,
         rootfs_inodes_used=_value(layer, "inodes_used") if has_layer else None,
+        rootfs_time_ns=layer.timestamp,
+        rootfs_mountpoint=layer.fs_id.mountpoint,
+        cpu_time_ns=stats.cpu.timestamp,
+        memory_usage_bytes=_value(stats.memory, "usage_bytes"),
+        memory_rss_bytes=_value(stats.memory, "rss_bytes"),
+        memory_available_bytes=_value(stats.memory, "available_bytes"),
+        memory_page_faults=_value(stats.memory, "page_faults"),
+        memory_major_page_faults=_value(stats.memory, "major_page_faults"),
+        swap_time_ns=stats.swap.timestamp,
+        swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
+        swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
     )
 
 

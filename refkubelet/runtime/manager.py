@@ -20,7 +20,7 @@ from refkubelet.runtime.pods import PodReader
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
     ContainerUsage,
-    FilesystemUsage,
+    ImageFilesystems,
     RuntimeConditions,
     RuntimePod,
     RuntimePodStatus,
@@ -112,8 +112,8 @@ class RuntimeManager:
         """Raises `CriCallError`."""
         return await self.client.version(CRI_VERSION)
 
-    async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
-        """The image filesystems; the first is the one that counts. Raises `CriCallError`."""
+    async def image_fs_info(self) -> ImageFilesystems:
+        """Of the image filesystems the first is the one that counts. Raises `CriCallError`."""
         return await self.client.image_fs_info()
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:

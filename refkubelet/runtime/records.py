@@ -217,6 +217,15 @@ class FilesystemUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageFilesystems:
+    """The answer of ImageFsInfo, in the runtime's order. `containers`: where writable layers are;
+    empty when the runtime does not tell."""
+
+    images: tuple[FilesystemUsage, ...]
+    containers: tuple[FilesystemUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerUsage:
     """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
 
@@ -231,6 +240,17 @@ class ContainerUsage:
     cpu_usage_nano_cores: int | None = None
     rootfs_used_bytes: int | None = None
     rootfs_inodes_used: int | None = None
+    rootfs_time_ns: int = 0
+    rootfs_mountpoint: str = ""
+    cpu_time_ns: int = 0
+    memory_usage_bytes: int | None = None
+    memory_rss_bytes: int | None = None
+    memory_available_bytes: int | None = None
+    memory_page_faults: int | None = None
+    memory_major_page_faults: int | None = None
+    swap_time_ns: int = 0
+    swap_usage_bytes: int | None = None
+    swap_available_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

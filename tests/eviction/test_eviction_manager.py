@@ -7,16 +7,23 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fakecri import FakeNode
-from refkubelet.eviction.manager import (
-    EvictionConfig,
-    EvictionDeps,
-    EvictionManager,
-    KillRequest,
-    PressureCondition,
-)
+from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.evictor import KillRequest
+from refkubelet.eviction.manager import EvictionDeps, EvictionManager, PressureCondition
+from refkubelet.eviction.observer import Observer
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.node.machine import FilesystemStats, MemoryStats
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
+from refkubelet.runtime.records import (
+    ContainerState,
+    ContainerUsage,
+    FilesystemUsage,
+    ImageFilesystems,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    SandboxState,
+)
+from refkubelet.stats.provider import PodStats
 from simtime import Clock, VirtualLoop, run_virtual
 
 MI = 1 << 20
@@ -63,8 +70,17 @@ class Node(FakeNode):
             self.devices[path], self.disk_mi * MI, free, 100, 100, self.clock.wall_ns()
         )
 
-    async def image_fs_info(self) -> tuple[FilesystemUsage, ...]:
-        return (FilesystemUsage(self.image_mount, 0, 0, self.clock.wall_ns()),)
+    async def image_fs_info(self) -> ImageFilesystems:
+        return ImageFilesystems((FilesystemUsage(self.image_mount, 0, 0, self.clock.wall_ns()),))
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
+        sandbox = ListedSandbox("s", SandboxState.READY)
+        return tuple(
+            RuntimePod(
+                name, name, "n", (sandbox,), (ListedContainer(name, "c", ContainerState.RUNNING),)
+            )
+            for name in (pod.metadata.name or "" for pod in self.pods if pod.metadata)
+        )
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
         return tuple(
@@ -106,16 +122,14 @@ class Node(FakeNode):
         )
         deps = EvictionDeps(
             self.clock,
-            self,
-            "/root",
+            Observer(self, "/root"),
             self.image_fs_info,
-            self.container_stats,
+            PodStats(self, self),
             lambda: tuple(self.pods),
             self.finished,
             self.kill_pod,
             self,
-            self.reclaim("containers"),
-            self.reclaim("images", frees_mi),
+            {"containers": self.reclaim("containers"), "images": self.reclaim("images", frees_mi)},
         )
         return EvictionManager(config, deps)
 

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from fakecri import FakeNode
 from refkubelet.eviction.admission import admit_under_pressure
+from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
-from refkubelet.eviction.kill import evicted_status, grace_override_s, reclaim_steps
-from refkubelet.eviction.local_storage import local_storage_violation
-from refkubelet.eviction.manager import EvictionConfig
+from refkubelet.eviction.kill import evicted_status, grace_override_s
+from refkubelet.eviction.layout import Layout, reclaim_steps
+from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import eviction_text, node_condition_message, reclaim_message
-from refkubelet.eviction.ranking import RANKING, rank_pods
-from refkubelet.eviction.signals import Observation, observe
+from refkubelet.eviction.observer import Observer
+from refkubelet.eviction.ranking import rank_pods
+from refkubelet.eviction.signals import NodeObservations, Observation
 from refkubelet.eviction.thresholds import (
     SIGNALS,
     Threshold,
@@ -24,10 +26,10 @@ from refkubelet.eviction.thresholds import (
     ThresholdValue,
     parse_thresholds,
 )
-from refkubelet.eviction.usage import PodUsage, usage_by_pod
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.machine import FilesystemStats, MemoryStats
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
+from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.stats.usage import DiskUse, PodUsage, rows_by_pod
 
 MI = 1 << 20
 
@@ -154,21 +156,31 @@ class Disks(FakeNode):
 
 
 def test_observations_EVIC_020_EVIC_022_EVIC_023() -> None:
-    seen = observe(Disks(), "/root", (FilesystemUsage("/images", 999, 99, 5),))
-    assert seen.dedicated_image_fs
+    seen = look("/images")
+    assert seen.layout is Layout.DEDICATED
     assert dict(seen.signals) == {
         "memory.available": Observation(700, 1000, 7),
+        "pid.available": Observation(32668, 32768, 0),  # EVIC-025
         "nodefs.available": Observation(40, 100, 7),
         "nodefs.inodesFree": Observation(10, 20, 7),
         "imagefs.available": Observation(40, 100, 5),  # EVIC-028: only mount point and time
         "imagefs.inodesFree": Observation(10, 20, 5),
+        "containerfs.available": Observation(40, 100, 5),  # EVIC-024: the same
+        "containerfs.inodesFree": Observation(10, 20, 5),
     }
-    assert not observe(Disks(), "/root", (FilesystemUsage("/root", 0, 0, 5),)).dedicated_image_fs
+    assert look("/root").layout is Layout.ONE
+
+
+def look(image_mount: str) -> NodeObservations:
+    filesystems = ImageFilesystems((FilesystemUsage(image_mount, 999, 99, 5),))
+    return Observer(Disks(), "/root").observe(filesystems)
 
 
 def test_an_unknown_image_disk_stops_the_cycle_EVIC_041() -> None:
     with pytest.raises(FileNotFoundError):
-        observe(Disks(), "/root", (FilesystemUsage("/nowhere", 0, 0, 5),))
+        look("/nowhere")
+    with pytest.raises(FileNotFoundError, match="imagefs device is not found"):
+        Observer(Disks(), "/root").observe(ImageFilesystems(()))
 
 
 # -- the cycle ------------------------------------------------------------------------------------
@@ -281,8 +293,8 @@ def test_an_acting_soft_threshold_was_low_for_its_whole_grace_EVIC_053(levels: A
 # -- ranking --------------------------------------------------------------------------------------
 
 
-def names(resource: str, pods: Any, usage: dict[str, PodUsage]) -> list[str]:
-    ranked = rank_pods(resource, pods, usage)
+def names(signal: str, pods: Any, usage: dict[str, PodUsage]) -> list[str]:
+    ranked = rank_pods(signal, pods, usage, Layout.ONE)
     return [pod.metadata.name or "" for pod in ranked if pod.metadata]
 
 
@@ -303,7 +315,7 @@ def test_memory_ranking_EVIC_080_EVIC_083_EVIC_084() -> None:
         "over-much": uses(300 * MI),
         "best-effort": uses(50 * MI),
     }
-    assert names("memory", pods, usage) == [
+    assert names("memory.available", pods, usage) == [
         "no-stats",
         "over-much",
         "best-effort",
@@ -316,18 +328,25 @@ def test_memory_ranking_EVIC_080_EVIC_083_EVIC_084() -> None:
 def test_disk_ranking_EVIC_081() -> None:
     pods = [make_pod("a", requests={"ephemeral-storage": "1Gi"}), make_pod("b"), make_pod("c")]
     usage = {"a": uses(disk=900 * MI), "b": uses(disk=MI), "c": uses(disk=2 * MI)}
-    assert names("ephemeral-storage", pods, usage) == ["c", "b", "a"]
+    assert names("nodefs.available", pods, usage) == ["c", "b", "a"]
 
 
 def test_inodes_ranking_subtracts_the_storage_request_EVIC_081() -> None:
     pods = [make_pod("a", requests={"ephemeral-storage": "1Gi"}), make_pod("b")]
-    assert names("inodes", pods, {"a": uses(inodes=50), "b": uses(inodes=5)}) == ["b", "a"]
+    assert names("nodefs.inodesFree", pods, {"a": uses(inodes=50), "b": uses(inodes=5)}) == [
+        "b",
+        "a",
+    ]
+
+
+def counts(processes: int) -> PodUsage:
+    return PodUsage((), processes=processes)
 
 
 def test_pid_ranking_asks_for_priority_first_EVIC_082_EVIC_083() -> None:
     pods = [make_pod("high", priority=5), make_pod("few"), make_pod("many"), make_pod("none")]
-    usage = {"high": PodUsage((), 90), "few": PodUsage((), 1), "many": PodUsage((), 9)}
-    assert names("pids", pods, usage) == ["none", "many", "few", "high"]
+    usage = {"high": counts(90), "few": counts(1), "many": counts(9)}
+    assert names("pid.available", pods, usage) == ["none", "many", "few", "high"]
 
 
 PODS = st.lists(
@@ -336,8 +355,8 @@ PODS = st.lists(
 )
 
 
-@given(PODS, st.sampled_from(sorted(RANKING)), st.randoms(use_true_random=False))
-def test_ranking_is_a_total_order_EVIC_080(rows: Any, resource: str, shuffle: Any) -> None:
+@given(PODS, st.sampled_from(sorted(SIGNALS)), st.randoms(use_true_random=False))
+def test_ranking_is_a_total_order_EVIC_080(rows: Any, signal: str, shuffle: Any) -> None:
     pods = [
         make_pod(f"p{i}", priority=priority, requests={"memory": f"{request}00Mi"})
         for i, (priority, request, _) in enumerate(rows)
@@ -347,10 +366,10 @@ def test_ranking_is_a_total_order_EVIC_080(rows: Any, resource: str, shuffle: An
         for i, (_, _, used) in enumerate(rows)
         if used is not None
     }
-    ranked = names(resource, pods, usage)
+    ranked = names(signal, pods, usage)
     assert sorted(ranked) == sorted(f"p{i}" for i in range(len(rows)))
     shuffle.shuffle(pods)
-    assert names(resource, pods, usage) == ranked
+    assert names(signal, pods, usage) == ranked
 
 
 def test_usage_is_added_up_per_pod_EVIC_029() -> None:
@@ -358,8 +377,10 @@ def test_usage_is_added_up_per_pod_EVIC_029() -> None:
         ContainerUsage("1", "a", "u", "p", "n", 10, 0, None, None, 1, None),
         ContainerUsage("2", "b", "u", "p", "n", None, 0, None, None, 2, 4),
     ]
-    usage = usage_by_pod(rows)["u"]
-    assert (usage.memory_bytes, usage.disk_bytes, usage.inodes) == (10, 3, 4)
+    usage = PodUsage(rows_by_pod(rows, ["1", "2"])["u"])
+    assert (usage.memory_bytes, usage.layers) == (10, DiskUse(3, 4))
+    assert [row.name for row in rows_by_pod(rows, ["2"])["u"]] == ["b"]
+    assert rows_by_pod(rows, []) == {}
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -445,17 +466,21 @@ def test_grace_of_an_eviction_EVIC_087(threshold: Threshold, own: Any, wanted: i
 
 
 @pytest.mark.parametrize(
-    ("signal", "dedicated", "wanted"),
+    ("signal", "layout", "wanted"),
     [
-        ("memory.available", False, ()),
-        ("nodefs.available", False, ("containers", "images")),
-        ("nodefs.available", True, ()),
-        ("imagefs.inodesFree", True, ("containers", "images")),
-        ("pid.available", False, ()),
+        ("memory.available", Layout.ONE, ()),
+        ("nodefs.available", Layout.ONE, ("containers", "images")),
+        ("nodefs.available", Layout.DEDICATED, ()),
+        ("imagefs.inodesFree", Layout.DEDICATED, ("containers", "images")),
+        ("containerfs.available", Layout.SPLIT, ("containers",)),
+        ("imagefs.available", Layout.SPLIT, ("images",)),
+        ("pid.available", Layout.ONE, ()),
     ],
 )
-def test_what_can_be_reclaimed_EVIC_044_EVIC_045(signal: str, dedicated: bool, wanted: Any) -> None:
-    assert reclaim_steps(signal, dedicated_image_fs=dedicated) == wanted
+def test_what_can_be_reclaimed_EVIC_044_EVIC_045_EVIC_046(
+    signal: str, layout: Layout, wanted: Any
+) -> None:
+    assert reclaim_steps(signal, layout) == wanted
 
 
 @pytest.mark.parametrize(
@@ -471,7 +496,8 @@ def test_what_can_be_reclaimed_EVIC_044_EVIC_045(signal: str, dedicated: bool, w
     ],
 )
 def test_local_storage_of_the_pod_EVIC_101(limits: Any, used: int, message: Any) -> None:
-    assert local_storage_violation(make_pod(limits=limits), uses(disk=used)) == message
+    violation = local_storage_violation(make_pod(limits=limits), uses(disk=used), Layout.ONE)
+    assert (violation and violation.message) == message
 
 
 def test_local_storage_of_one_container_EVIC_102() -> None:
@@ -487,9 +513,12 @@ def test_local_storage_of_one_container_EVIC_102() -> None:
             }
         }
     )
-    assert local_storage_violation(pod, uses(disk=2 * MI)) == (
-        'Container main exceeded its local ephemeral storage limit "1Mi". '
+    assert local_storage_violation(pod, uses(disk=2 * MI), Layout.ONE) == Violation(
+        "ephemeralcontainerfs.limit",
+        "EVIC-102",
+        'Container main exceeded its local ephemeral storage limit "1Mi". ',
     )
+    assert local_storage_violation(pod, uses(disk=2 * MI), Layout.DEDICATED) is None
 
 
 # -- admission ------------------------------------------------------------------------------------

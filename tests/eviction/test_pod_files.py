@@ -1,18 +1,17 @@
-"""Logs and volumes of pods: measured, limited, ranked."""
+"""Logs and volumes of pods: limited, ranked, named."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from refkubelet.eviction.files import PodFilesReader, directory_bytes
+from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import parse_thresholds
-from refkubelet.eviction.usage import PodFiles, PodUsage, usage_on_disk
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.runtime.records import ContainerUsage
+from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
 
 MI = 1 << 20
 
@@ -31,21 +30,17 @@ def make_pod(*, limit: str = "", size: str | None = None, medium: str = "") -> P
     )
 
 
-def uses(layer: int, logs: int = 0, volume: int = 0) -> PodUsage:
+def uses(layer: int, logs: int = 0, volume: int = 0, **files: Any) -> PodUsage:
+    """Writable layer, logs and a volume of so many bytes and 7, 2 and 3 inodes."""
     row = ContainerUsage("id", "main", "u", "p", "n", 0, 0, None, None, layer, 7)
-    return PodUsage((row,), files=PodFiles({"main": logs}, {"v": volume}))
+    seen = VolumeUse(DiskUse(volume, 3), 1, files.pop("local", True))
+    found = PodFiles({"main": DiskUse(logs, 2)}, {"v": seen}, **files)
+    return PodUsage((row,), files=found)
 
 
-def test_files_are_measured_where_they_lie_EVIC_029(tmp_path: Path) -> None:
-    logs = tmp_path / "logs" / "n_p_u" / "main"
-    volume = tmp_path / "root" / "pods" / "u" / "volumes" / "kubernetes.io~empty-dir" / "v" / "sub"
-    for directory, size in ((logs, 1 * MI), (volume, 2 * MI)):
-        directory.mkdir(parents=True)
-        (directory / "file").write_bytes(b"x" * size)
-    read = PodFilesReader(str(tmp_path / "root"), str(tmp_path / "logs"))
-    assert read(make_pod()) == PodFiles({"main": MI}, {"v": 2 * MI})
-    assert read(make_pod(medium="Memory")).volumes == {}
-    assert directory_bytes(str(tmp_path / "nothing")) == 0
+def message(pod: Pod, usage: PodUsage, layout: Layout = Layout.ONE) -> str | None:
+    violation = local_storage_violation(pod, usage, layout)
+    return violation and violation.message
 
 
 def test_who_has_limits_EVIC_100_EVIC_102() -> None:
@@ -56,37 +51,68 @@ def test_who_has_limits_EVIC_100_EVIC_102() -> None:
 
 def test_a_volume_above_its_size_comes_first_EVIC_100() -> None:
     pod = make_pod(size="1Mi", limit="1Mi")
-    assert local_storage_violation(pod, uses(5 * MI, volume=2 * MI)) == (
+    assert message(pod, uses(5 * MI, volume=2 * MI)) == (
         'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '
     )
-    assert local_storage_violation(make_pod(size="2Mi"), uses(0, volume=2 * MI)) is None
-    assert local_storage_violation(make_pod(size="0"), uses(0, volume=2 * MI)) is None
+    assert message(make_pod(size="2Mi"), uses(0, volume=2 * MI)) is None
+    assert message(make_pod(size="0"), uses(0, volume=2 * MI)) is None
 
 
-def test_logs_and_volumes_count_for_the_pod_EVIC_101() -> None:
+def test_a_volume_in_memory_has_a_size_but_no_place_on_disk_EVIC_100_EVIC_101() -> None:
+    usage = uses(0, volume=2 * MI, local=False)
+    wanted = 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". '
+    assert message(make_pod(size="1Mi", medium="Memory"), usage) == wanted
+    assert message(make_pod(limit="1Mi", medium="Memory"), usage) is None
+
+
+def test_a_volume_that_was_not_measured_yet_breaks_nothing_EVIC_103() -> None:
+    assert message(make_pod(size="1Mi"), PodUsage(uses(0).containers)) is None
+
+
+def test_all_files_count_for_the_pod_EVIC_101() -> None:
     pod = make_pod(limit="4Mi")
-    assert local_storage_violation(pod, uses(2 * MI, MI, MI)) is None
-    message = local_storage_violation(pod, uses(2 * MI, MI, MI + 1))
-    assert message is not None
-    assert message.startswith("Pod ephemeral local storage usage exceeds")
+    wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. "
+    assert message(pod, uses(2 * MI, MI, MI)) is None
+    assert message(pod, uses(2 * MI, MI, MI + 1)) == wanted
+    assert message(pod, uses(2 * MI, MI, MI, pod_logs=DiskUse(1, 1))) == wanted
+    assert message(pod, uses(2 * MI, MI, MI, etc_hosts=DiskUse(1, 1))) == wanted
 
 
-def test_which_disk_counts_for_which_signal_EVIC_044_EVIC_045() -> None:
-    def disk(signal: str, dedicated: bool) -> int:
-        return usage_on_disk(uses(4, 2, 1), signal, dedicated_image_fs=dedicated).disk_bytes
+def test_which_disk_counts_for_which_signal_EVIC_044_EVIC_045_EVIC_046() -> None:
+    def used(signal: str, layout: Layout) -> DiskUse:
+        return disk_use(uses(4, 2, 1), signal, layout)
 
-    assert [disk("nodefs.available", d) for d in (False, True)] == [7, 3]
-    assert [disk("imagefs.available", d) for d in (False, True)] == [7, 4]
+    all_of_it, layers, rest = DiskUse(7, 12), DiskUse(4, 7), DiskUse(3, 5)
+    wanted = {
+        Layout.ONE: (all_of_it, all_of_it, all_of_it),
+        Layout.DEDICATED: (rest, layers, layers),
+        Layout.SPLIT: (all_of_it, NOTHING, all_of_it),
+    }
+    for layout, found in wanted.items():
+        for what in ("available", "inodesFree"):
+            disks = ("nodefs", "imagefs", "containerfs")
+            assert tuple(used(f"{disk}.{what}", layout) for disk in disks) == found
+    assert used("memory.available", Layout.ONE) == NOTHING
+
+
+def test_volumes_in_memory_do_not_count_on_disk_EVIC_044() -> None:
+    usage = uses(4, 2, 1, local=False)
+    assert disk_use(usage, "nodefs.available", Layout.ONE) == DiskUse(6, 9)
 
 
 def test_a_container_is_named_with_its_logs_EVIC_091() -> None:
     (threshold,) = parse_thresholds({"nodefs.available": "1Gi"}, {}, {}, {})
     seen: dict[str, Any] = {"nodefs.available": Observation(MI, 1 << 30, 1)}
-    text = eviction_text(
-        make_pod(), uses(3 * MI, MI), "ephemeral-storage", [threshold], seen
-    ).message
-    assert text == (
-        "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: "
-        "1Mi. Container main was using 4Mi, request is 0, has larger consumption of "
+    usage = uses(3 * MI, MI)
+
+    def text(usage: PodUsage) -> str:
+        return eviction_text(make_pod(), usage, "ephemeral-storage", [threshold], seen).message
+
+    low = (
+        "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 1Mi. "
+    )
+    assert text(usage) == (
+        f"{low}Container main was using 4Mi, request is 0, has larger consumption of "
         "ephemeral-storage. "
     )
+    assert text(PodUsage(usage.containers)) == low  # without a log nothing is known

@@ -123,7 +123,7 @@ class ImageGC:
         self._known = detect(self._known, images, used, self._clock.monotonic_s())
 
     async def _image_filesystem(self) -> FilesystemStats:
-        filesystems = await self._client.image_fs_info()
+        filesystems = (await self._client.image_fs_info()).images
         if not filesystems:
             raise ImageGcError("the runtime names no image filesystem")
         stats = self._machine.filesystem(filesystems[0].mountpoint)

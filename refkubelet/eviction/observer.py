@@ -1,0 +1,82 @@
+"""Looks at the machine: one observation per signal.
+
+Rules: EVIC-020..028, EVIC-040, EVIC-041. The numbers of ImageFsInfo do not count: its mount points
+are measured, only its time stamps are taken (EVIC-028). What must never happen here: anything
+slow, because every cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
+from refkubelet.node.machine import FilesystemStats, Machine
+from refkubelet.runtime.records import ImageFilesystems
+from refkubelet.stats.cgroups import memory_dir, read_memory
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Looks at the machine. `pods_cgroup`: path of the cgroup that holds all pods, "" where there
+    is none. `may_split`: the runtime is one whose containers may lie on another disk than its
+    images: CRI-O (EVIC-040, EVIC-046); of others nobody asks."""
+
+    machine: Machine
+    root_dir: str
+    pods_cgroup: str = ""
+    may_split: bool = False
+
+    def observe(self, filesystems: ImageFilesystems) -> NodeObservations:
+        """Raises `OSError` when a disk cannot be found: then nothing is known at all (EVIC-041)."""
+        memory = self.machine.memory()
+        node_fs = self.machine.filesystem(self.root_dir)
+        pids = self.machine.pids()
+        signals = {
+            "memory.available": Observation(
+                memory.total_bytes - memory.working_set_bytes, memory.total_bytes, memory.time_ns
+            ),
+            "pid.available": Observation(pids.limit - pids.running, pids.limit, pids.time_ns),
+            **_disk("nodefs", node_fs, memory.time_ns),
+        }
+        allocatable = self._allocatable(memory.time_ns)
+        if allocatable is not None:
+            signals["allocatableMemory.available"] = allocatable
+        if not filesystems.images:
+            raise FileNotFoundError("imagefs device is not found")
+        return self._with_images(signals, filesystems, node_fs)
+
+    def _allocatable(self, time_ns: int) -> Observation | None:
+        """What all pods together may still use (EVIC-021); None without a limit."""
+        if not self.pods_cgroup:
+            return None
+        directory = memory_dir(self.machine, self.pods_cgroup)
+        found = read_memory(directory, self.machine.cgroup_version())
+        if found is None or found.limit_bytes is None:
+            return None
+        available = found.limit_bytes - found.working_set_bytes
+        return Observation(available, found.limit_bytes, time_ns)
+
+    def _with_images(
+        self,
+        signals: dict[str, Observation],
+        filesystems: ImageFilesystems,
+        node_fs: FilesystemStats,
+    ) -> NodeObservations:
+        """EVIC-023, EVIC-024: the disks of images and containers."""
+        images = filesystems.images[0]
+        image_fs = container_fs = self.machine.filesystem(images.mountpoint)
+        container_time_ns = images.time_ns
+        if self.may_split and filesystems.containers:
+            container_fs = self.machine.filesystem(filesystems.containers[0].mountpoint)
+            container_time_ns = filesystems.containers[0].time_ns
+        signals |= _disk("imagefs", image_fs, images.time_ns)
+        signals |= _disk("containerfs", container_fs, container_time_ns)
+        devices = (node_fs.device, image_fs.device, container_fs.device)
+        return NodeObservations(signals, layout_of(*devices))
+
+
+def _disk(name: str, stats: FilesystemStats, time_ns: int) -> dict[str, Observation]:
+    return {
+        f"{name}.available": Observation(stats.available_bytes, stats.capacity_bytes, time_ns),
+        f"{name}.inodesFree": Observation(stats.inodes_free, stats.inodes, time_ns),
+    }

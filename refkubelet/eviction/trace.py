@@ -1,0 +1,92 @@
+"""Why a pod was evicted, as one line that names the rules: the log tells every decision. Pure.
+
+A line has what was measured, what was wanted, the place in the ranking and what put the pod there,
+each with the rule that says so. Two runs of the same seed have the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from refkubelet.eviction.layout import Layout, disk_of, disk_use
+from refkubelet.eviction.local_storage import Violation
+from refkubelet.eviction.ranking import request_of
+from refkubelet.eviction.signals import Observation
+from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold, resource_of
+from refkubelet.model.objects import Pod, full_name
+from refkubelet.model.quantity import format_binary, format_decimal
+from refkubelet.stats.usage import PodUsage
+
+MEASURED: Final[Mapping[str, str]] = {
+    "memory.available": "EVIC-020",
+    "allocatableMemory.available": "EVIC-021",
+    "nodefs.available": "EVIC-022",
+    "nodefs.inodesFree": "EVIC-022",
+    "imagefs.available": "EVIC-023",
+    "imagefs.inodesFree": "EVIC-023",
+    "containerfs.available": "EVIC-024",
+    "containerfs.inodesFree": "EVIC-024",
+    "pid.available": "EVIC-025",
+}
+"""Signal -> the rule that says where its number comes from."""
+RANKED: Final[Mapping[str, str]] = {
+    MEMORY: "EVIC-080",
+    STORAGE: "EVIC-081",
+    INODES: "EVIC-081",
+    PIDS: "EVIC-082",
+}
+LAYOUTS: Final[Mapping[Layout, str]] = {
+    Layout.ONE: "EVIC-044",
+    Layout.DEDICATED: "EVIC-045",
+    Layout.SPLIT: "EVIC-046",
+}
+
+
+def threshold_line(threshold: Threshold, seen: Observation) -> str:
+    """What acts: `memory.available 50Mi < 100Mi, hard (EVIC-020 EVIC-053)`."""
+    shown = format_decimal if threshold.resource in (INODES, PIDS) else format_binary
+    limit = threshold.value.shown(seen.capacity)
+    kind = "hard" if threshold.hard else f"soft for {threshold.grace_s:g} s"
+    reclaim = f", wanted {threshold.min_reclaim.text} more" if threshold.min_reclaim else ""
+    rules = f"{MEASURED[threshold.signal]} EVIC-053"
+    return f"{threshold.signal} {shown(seen.available)} of {limit}, {kind}{reclaim} ({rules})"
+
+
+def rank_line(
+    pod: Pod, usage: PodUsage | None, signal: str, layout: Layout, place: tuple[int, int]
+) -> str:
+    """Why the pod is there: `rank 1 of 110: uses 850Mi, request 0, priority 0 (EVIC-080)`. `place`:
+    the rank, and of how many."""
+    resource = resource_of(signal)
+    rank, count = place
+    priority = (pod.spec.priority if pod.spec else None) or 0
+    if usage is None:
+        what, rules = "no statistics", [RANKED[resource], "EVIC-083"]
+    elif resource == PIDS:
+        what, rules = f"{usage.processes} processes", [RANKED[resource]]
+    else:
+        what, rules = _used(pod, usage, signal, resource, layout), [RANKED[resource]]
+    if disk_of(signal) is not None:
+        rules.append(LAYOUTS[layout])
+    return f"rank {rank} of {count}: {what}, priority {priority} ({' '.join(rules)})"
+
+
+def eviction_line(pod: Pod, why: str, grace_s: int) -> str:
+    """One eviction of a ranked pod."""
+    return f"evicting {full_name(pod)}: {why}; grace {grace_s} s (EVIC-086 EVIC-087)"
+
+
+def violation_line(pod: Pod, violation: Violation) -> str:
+    """One eviction for a limit of the pod's own."""
+    return f"evicting {full_name(pod)}: {violation.message.strip()} ({violation.rule} EVIC-087)"
+
+
+def _used(pod: Pod, usage: PodUsage, signal: str, resource: str, layout: Layout) -> str:
+    if resource == MEMORY:
+        used, request = format_binary(usage.memory_bytes), format_binary(request_of(pod, MEMORY))
+        return f"uses {used}, request {request}"
+    use = disk_use(usage, signal, layout)
+    if resource == INODES:
+        return f"uses {format_decimal(use.inodes)} inodes"
+    return f"uses {format_binary(use.bytes)}, request {format_binary(request_of(pod, STORAGE))}"

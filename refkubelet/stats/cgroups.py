@@ -1,0 +1,74 @@
+"""Reads memory and processes of one cgroup, v1 or v2 (EVIC-021, EVIC-026, EVIC-027, EVIC-029).
+
+What must never happen: a cgroup that is removed while it is read breaks the caller; it has then no
+numbers. Upstream: cAdvisor, container/libcontainer/handler.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from refkubelet.node.machine import CgroupDir, Machine
+from refkubelet.stats.usage import CgroupMemory
+
+UNLIMITED_BYTES: Final = 1 << 62  # EVIC-027: more than that is no limit
+_STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults
+    1: ("total_inactive_file", "total_rss", "total_pgfault", "total_pgmajfault"),
+    2: ("inactive_file", "anon", "pgfault", "pgmajfault"),
+}
+
+
+def memory_dir(machine: Machine, path: str) -> CgroupDir:
+    """Where memory of the cgroup with that absolute path is controlled."""
+    root = machine.cgroup_root()
+    if machine.cgroup_version() == 1:
+        root = root / "memory"
+    relative = path.strip("/")
+    return root / relative if relative else root
+
+
+def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | None:
+    """Memory of the cgroup; None when there is no such cgroup."""
+    names = ("memory.usage_in_bytes", "memory.limit_in_bytes")
+    usage_file, limit_file = names if version == 1 else ("memory.current", "memory.max")
+    try:
+        usage = int((directory / usage_file).read_text())
+        stat = _table((directory / "memory.stat").read_text())
+        limit = _limit((directory / limit_file).read_text())
+    except (OSError, ValueError):
+        return None
+    inactive, rss, faults, major = (stat.get(key, 0) for key in _STAT_KEYS[version])
+    return CgroupMemory(usage, max(0, usage - inactive), limit, rss, faults, major)
+
+
+def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
+    """Processes in those groups directly below `directory` that are named after one of the
+    containers; runtimes put text around the ID (`cri-containerd-<id>.scope`)."""
+    try:
+        children = list(directory.iterdir())
+    except OSError:
+        return 0
+    found = 0
+    for child in children:
+        if any(container in child.name for container in container_ids):
+            found += _processes(child)
+    return found
+
+
+def _processes(directory: CgroupDir) -> int:
+    try:
+        return len((directory / "cgroup.procs").read_text().split())
+    except OSError:
+        return 0
+
+
+def _limit(text: str) -> int | None:
+    if text.strip() == "max":
+        return None
+    limit = int(text)
+    return None if limit > UNLIMITED_BYTES else limit
+
+
+def _table(text: str) -> dict[str, int]:
+    rows = (line.split() for line in text.splitlines())
+    return {row[0]: int(row[1]) for row in rows if len(row) == 2}

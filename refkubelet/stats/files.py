@@ -1,0 +1,114 @@
+"""The size of a pod's files: logs, /etc/hosts and volumes, as `du` counts them.
+
+Logs are looked at when somebody asks, which happens for pods with storage limits, for ranking and
+for the summary. Volumes can be large: `measure` goes through them piece by piece and lets others
+run meanwhile. What must never happen: a file that vanishes meanwhile breaks the measuring.
+Upstream: pkg/kubelet/stats/host_stats_provider.go, pkg/volume/metrics_du.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.model.names import pod_dir, pod_log_dir, pod_volume_dir
+from refkubelet.model.objects import Pod, uid
+from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, VolumeUse, added
+
+EMPTY_DIR: Final = "kubernetes.io/empty-dir"
+BLOCK_BYTES: Final = 512  # the unit of st_blocks, whatever the filesystem
+PIECE: Final = 500
+"""So many files are looked at before others may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFilesReader:
+    """Measures below the kubelet's directory and the directory of pod logs."""
+
+    root_dir: str
+    logs_dir: str
+
+    def files(self, pod: Pod) -> PodFiles:
+        """Logs and /etc/hosts of the pod, without volumes (EVIC-029, EVIC-101)."""
+        meta, spec = pod.metadata, pod.spec
+        if meta is None or spec is None:
+            return PodFiles()
+        logs = pod_log_dir(self.logs_dir, meta.namespace or "", meta.name or "", uid(pod))
+        containers = (*(spec.initContainers or ()), *spec.containers)
+        by_container = {c.name: plain_files(os.path.join(logs, c.name)) for c in containers}
+        return PodFiles(
+            logs={name: use for name, use in by_container.items() if use.inodes},
+            pod_logs=plain_files(logs),
+            etc_hosts=_entry(os.path.join(pod_dir(self.root_dir, uid(pod)), "etc-hosts")),
+        )
+
+    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, VolumeUse]:
+        """The volumes that can be measured: those the kubelet makes itself. hostPath volumes have
+        no size of their own. Volumes that are not there yet are left out."""
+        found: dict[str, VolumeUse] = {}
+        for volume in (pod.spec.volumes if pod.spec else None) or ():
+            if volume.emptyDir is None:
+                continue
+            used = await measure(pod_volume_dir(self.root_dir, uid(pod), EMPTY_DIR, volume.name))
+            if used.inodes:
+                local = volume.emptyDir.medium in (None, "")
+                found[volume.name] = VolumeUse(used, now_ns, local)
+        return found
+
+
+def has_measured_volumes(pod: Pod) -> bool:
+    """Whether the pod has volumes that `PodFilesReader.volumes` measures."""
+    return any(v.emptyDir is not None for v in (pod.spec.volumes if pod.spec else None) or ())
+
+
+def plain_files(directory: str) -> DiskUse:
+    """The files directly in a directory, without the directory; nothing where there is none."""
+    try:
+        with os.scandir(directory) as entries:
+            return added(_entry(e.path) for e in entries if not e.is_dir(follow_symlinks=False))
+    except OSError:
+        return NOTHING
+
+
+async def measure(path: str) -> DiskUse:
+    """The directory and all below it on the same filesystem; hard links count once."""
+    total = NOTHING
+    for seen, use in enumerate(_walk(path), start=1):
+        total += use
+        if seen % PIECE == 0:
+            await asyncio.sleep(0)
+    return total
+
+
+def _walk(top: str) -> Iterator[DiskUse]:
+    try:
+        device = os.lstat(top).st_dev
+    except OSError:
+        return
+    linked: set[int] = set()
+    waiting = [top]
+    while waiting:
+        path = waiting.pop()
+        try:
+            found = os.lstat(path)
+            is_dir = stat.S_ISDIR(found.st_mode)
+            if found.st_dev != device or found.st_ino in linked:
+                continue
+            below = os.listdir(path) if is_dir else []
+        except OSError:  # removed meanwhile
+            continue
+        if found.st_nlink > 1 and not is_dir:
+            linked.add(found.st_ino)
+        yield DiskUse(found.st_blocks * BLOCK_BYTES, 1)
+        waiting += (os.path.join(path, name) for name in below)
+
+
+def _entry(path: str) -> DiskUse:
+    try:
+        return DiskUse(os.lstat(path).st_blocks * BLOCK_BYTES, 1)
+    except OSError:
+        return NOTHING

@@ -1,0 +1,76 @@
+"""Statistics of pods, made when somebody asks: the runtime's numbers, cgroups, files, volumes.
+
+The eviction manager and /stats/summary read the same values. Nothing is asked in an idle second;
+volumes alone are measured in the background (`volumes.py`). Rules: EVIC-029, EVIC-030.
+Upstream: pkg/kubelet/stats/cri_stats_provider.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from refkubelet.model.objects import Pod, uid
+from refkubelet.node.machine import Machine
+from refkubelet.runtime.records import ContainerState, ContainerUsage, RuntimePod
+from refkubelet.stats.cgroups import count_processes, memory_dir, read_memory
+from refkubelet.stats.files import PodFilesReader
+from refkubelet.stats.usage import PodUsage, VolumeUse, rows_by_pod
+
+
+class StatsRuntime(Protocol):
+    """What of the runtime manager statistics are made from."""
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
+
+    async def container_stats(self) -> tuple[ContainerUsage, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PodStats:
+    """Made from the parts of a kubelet. `pod_cgroup`: path of a pod's cgroup, None where pods have
+    none. `files` None: nothing is known of files."""
+
+    runtime: StatsRuntime
+    machine: Machine
+    pod_cgroup: Callable[[Pod], str] | None = None
+    files: PodFilesReader | None = None
+    volumes: Callable[[str], Mapping[str, VolumeUse]] = lambda pod_uid: {}
+
+    async def of(
+        self, pods: Sequence[Pod], *, cgroups: bool = False, files: bool = False
+    ) -> Mapping[str, PodUsage]:
+        """Pod UID -> usage, of those pods that have any (EVIC-029). `cgroups`: memory and processes
+        of the pods' cgroups, too; `files`: logs and volumes. Raises `CriCallError`."""
+        rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
+        found: dict[str, PodUsage] = {}
+        for pod in pods:
+            if (own := rows.get(uid(pod))) is None:
+                continue
+            usage = PodUsage(own)
+            if cgroups:
+                usage = self._with_cgroup(pod, usage)
+            if files:
+                usage = self._with_files(pod, usage)
+            found[uid(pod)] = usage
+        return found
+
+    async def _running(self) -> list[str]:
+        pods = await self.runtime.get_pods(all_states=True)
+        return [c.id for pod in pods if pod.sandboxes for c in pod.in_state(ContainerState.RUNNING)]
+
+    def _with_cgroup(self, pod: Pod, usage: PodUsage) -> PodUsage:
+        if self.pod_cgroup is None:
+            return usage
+        directory = memory_dir(self.machine, self.pod_cgroup(pod))
+        memory = read_memory(directory, self.machine.cgroup_version())
+        if memory is None:
+            return usage
+        ids = tuple(row.container_id for row in usage.containers)
+        return replace(usage, memory=memory, processes=count_processes(directory, ids))
+
+    def _with_files(self, pod: Pod, usage: PodUsage) -> PodUsage:
+        if self.files is None:
+            return usage
+        return replace(usage, files=replace(self.files.files(pod), volumes=self.volumes(uid(pod))))

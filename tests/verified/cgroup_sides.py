@@ -1,4 +1,4 @@
-"""The fake's cgroups and this kernel's, behind one face; and where they may differ.
+"""The fake's cgroups, the same mounted, and this kernel's, behind one face; where they may differ.
 
 The kernel's side makes, in every hierarchy, one directory of its own with the process id in its
 name, works only below it, moves only processes it started, and removes everything at the end. It
@@ -8,6 +8,7 @@ is switched on by REFKUBELET_CGROUPS=1 and needs root and the hierarchies mounte
 from __future__ import annotations
 
 import errno
+import importlib.util
 import itertools
 import os
 import re
@@ -15,7 +16,9 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from ctypes.util import find_library
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -23,6 +26,7 @@ from typing import Any, Final, Protocol
 import pytest
 
 from fakecri.cgroupfs import CgroupFS, Machine, Process
+from fakecri.cgroupfs.outside import mount_in_background
 from simtime import RealClock
 
 MOUNT: Final = Path("/sys/fs/cgroup")
@@ -313,6 +317,73 @@ class RealSide:
                     eventually((Path(at) / name).rmdir)
 
 
+@dataclass(slots=True)
+class HandedProcess:
+    """A process of a fake that lives on another thread's loop."""
+
+    run: Any
+    process: Process
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.run(lambda: self.process.kill(number))
+
+    def holds(self, size_bytes: int) -> None:
+        self.run(lambda: self.process.set_usage(memory_bytes=size_bytes))
+
+    def reap(self) -> int:
+        status: int = self.run(self.process.reap)
+        return status
+
+
+@dataclass(slots=True)
+class MountedSide:
+    """The fake through its FUSE mount: files and directories as any process sees them."""
+
+    fake: FakeSide
+    at: Path
+    run: Any
+    name: str = "mounted"
+
+    def tree(self, tree: str) -> Any:
+        return self.at / tree / "own"
+
+    def root(self, tree: str) -> Any:
+        return self.at / tree
+
+    def child(self) -> Any:
+        return HandedProcess(self.run, self.run(self.fake.child))
+
+    hog = child
+
+    def threshold(self, group: Any, at_bytes: int) -> Callable[[], int]:
+        inside = self.fake.fs.path(f"/{group.relative_to(self.at)}")
+        seen = self.run(lambda: self.fake.threshold(inside, at_bytes))
+        return lambda: self.run(seen)
+
+    def close(self) -> None:
+        """The mount goes with its block."""
+
+
+def why_not_mounted() -> str:
+    """Why the fake cannot be mounted here; "" when it can."""
+    if importlib.util.find_spec("mfusepy") is None:
+        return "needs the extra [fuse]"
+    if not Path("/dev/fuse").exists() or os.geteuid() != 0:
+        return "needs /dev/fuse and root"
+    return "" if find_library("fuse3") or find_library("fuse") else "needs libfuse"
+
+
+@contextmanager
+def mounted_side(directory: Path, machine: Machine | None = None) -> Iterator[MountedSide]:
+    fake = fake_side(machine)
+    with mount_in_background(fake.fs, directory) as run:
+        yield MountedSide(fake, directory, run)
+
+
 def eventually(action: Callable[[], Any], *, patience_s: float = _PATIENCE_S) -> Any:
     """What the kernel does a little later than asked, it has to do within that time."""
     clock = RealClock()
@@ -351,10 +422,16 @@ def read(path: Any) -> str:
         return errno.errorcode[error.errno or 0]
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.real)])
-def side(request: pytest.FixtureRequest) -> Any:
-    if request.param == "real" and (reason := why_not_real()):
+@pytest.fixture(params=["fake", "mounted", pytest.param("real", marks=pytest.mark.real)])
+def side(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    reasons = {"mounted": why_not_mounted, "real": why_not_real}
+    if request.param in reasons and (reason := reasons[request.param]()):
         pytest.skip(reason)
-    made: Any = fake_side() if request.param == "fake" else RealSide()
-    yield made
-    made.close()
+    with ExitStack() as stack:
+        made: Any
+        if request.param == "mounted":
+            made = stack.enter_context(mounted_side(tmp_path))
+        else:
+            made = fake_side() if request.param == "fake" else RealSide()
+        stack.callback(made.close)
+        yield made

@@ -1,0 +1,139 @@
+"""The process that libfuse runs in: every file operation goes to the owner of the CgroupFS.
+
+Started by `mount` with a socket; one message a request, one an answer, MessagePack both. It ends,
+and the mount with it, on SIGTERM, on the death of its parent and when someone unmounts it. What must
+never happen here: an answer is made up; all come from the other end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+import mfusepy
+import msgspec
+
+MESSAGE_BYTES = 1 << 18
+CHUNK_BYTES = 1 << 16
+"""Most bytes of a file in one message."""
+_PR_SET_PDEATHSIG = 1
+
+
+class _Operations(mfusepy.Operations):  # type: ignore[misc]
+    """What libfuse asks, passed on. Names, order of arguments and results are libfuse's."""
+
+    use_ns = True
+    flag_nopath = True
+    flag_nullpath_ok = True
+
+    def __init__(self, owner: socket.socket) -> None:
+        self._owner = owner
+        self._directories: dict[int, str] = {}
+        self._last = 0
+
+    def _ask(self, operation: str, *arguments: Any) -> Any:
+        self._owner.send(msgspec.msgpack.encode((operation, arguments)))
+        answer = self._owner.recv(MESSAGE_BYTES)
+        if not answer:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        code, result = msgspec.msgpack.decode(answer)
+        if code:
+            raise OSError(code, os.strerror(code))
+        return result
+
+    def init(self, path: str) -> None:
+        self._ask("mounted")
+
+    def getattr(self, path: str | None, info: Any = None) -> dict[str, int]:
+        if path is None:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return {**self._ask("getattr", path), "st_uid": os.getuid(), "st_gid": os.getgid()}
+
+    def opendir(self, path: str) -> int:
+        """Remembers the path: with nullpath_ok, `readdir` gets none."""
+        self._last += 1
+        self._directories[self._last] = path
+        return self._last
+
+    def releasedir(self, path: str | None, handle: int) -> int:
+        del self._directories[handle]
+        return 0
+
+    def readdir(self, path: str | None, handle: int) -> list[Any]:
+        names = self._ask("readdir", self._directories[handle])
+        return [".", "..", *((name, {"st_mode": mode}, 0) for name, mode in names)]
+
+    def mkdir(self, path: str, mode: int) -> int:
+        return self._ask("mkdir", path) or 0
+
+    def rmdir(self, path: str) -> int:
+        return self._ask("rmdir", path) or 0
+
+    def rename(self, old: str, new: str) -> int:
+        return self._ask("rename", old, new) or 0
+
+    def unlink(self, path: str) -> int:
+        return self._ask("unlink", path) or 0
+
+    def open(self, path: str, info: Any) -> int:
+        info.fh, info.direct_io = self._ask("open", path), 1
+        return 0
+
+    def create(self, path: str, mode: int, info: Any) -> int:
+        info.fh, info.direct_io = self._ask("create", path), 1
+        return 0
+
+    def read(self, path: str | None, size: int, offset: int, info: Any) -> bytes:
+        found: bytes = self._ask("read", info.fh, min(size, CHUNK_BYTES), offset)
+        return found
+
+    def write(self, path: str | None, data: bytes, offset: int, info: Any) -> int:
+        """Longer ones than a message are E2BIG anyway; a part of them is as well."""
+        _, _, pid = mfusepy.fuse_get_context()
+        self._ask("write", info.fh, data[:CHUNK_BYTES], pid)
+        return len(data)
+
+    def release(self, path: str | None, info: Any) -> int:
+        return self._ask("release", info.fh) or 0
+
+    def truncate(self, path: str | None, length: int, info: Any = None) -> int:
+        """O_TRUNC means nothing to these files."""
+        return 0
+
+    def utimens(self, path: str | None, times: Any = None) -> int:
+        """They have no times."""
+        return 0
+
+
+def main() -> None:
+    """Arguments: the number of the socket, the directory, the id of the parent."""
+    number, directory, parent = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        return
+    options: dict[str, Any] = {"attr_timeout": 0, "entry_timeout": 0, "negative_timeout": 0}
+    if os.geteuid() == 0:
+        options["allow_other"] = True
+    if mfusepy.fuse_version_major == 2:
+        options["big_writes"] = True  # else a write comes in pieces, and each is a command
+    with socket.socket(fileno=number) as owner:
+        mfusepy.FUSE(
+            _Operations(owner),
+            directory,
+            raw_fi=True,
+            foreground=True,
+            nothreads=True,
+            fsname="fakecri",
+            subtype="cgroupfs",
+            default_permissions=True,
+            **options,
+        )
+
+
+if __name__ == "__main__":
+    main()

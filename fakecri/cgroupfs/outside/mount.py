@@ -1,0 +1,182 @@
+"""`mount`: a CgroupFS as a real mount, for other processes, by FUSE.
+
+libfuse blocks, so it runs in a process of its own (`fuse_process`) and asks over a socket; the fake
+stays where it is, on this loop. Whoever opens a file of the mount waits for this loop: never do so
+from the loop's own thread. Needs Linux with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and
+root or fusermount.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import importlib.util
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fakecri.cgroupfs.filesystem import CgroupFS
+from fakecri.cgroupfs.outside.adoption import Adoption
+from fakecri.cgroupfs.outside.errors import OutsideError, require_empty
+from fakecri.cgroupfs.outside.requests import Requests
+from fakecri.loop_thread import LoopThread
+
+T = TypeVar("T")
+_DEVICE: Final = Path("/dev/fuse")
+_PROGRAM: Final = "fakecri.cgroupfs.outside.fuse_process"
+_MESSAGE_BYTES: Final = 1 << 18
+_START_S: Final = 20.0
+_STOP_S: Final = 10.0
+
+
+class Mount:
+    """A mounted fake. `directory` is where; `wait_unmounted` returns when somebody unmounted it."""
+
+    def __init__(self, directory: Path, process: Process) -> None:
+        self.directory = directory
+        self._process = process
+
+    async def wait_unmounted(self) -> None:
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def mount(
+    fs: CgroupFS, directory: str | Path, *, real_processes: bool = False
+) -> AsyncIterator[Mount]:
+    """Mount `fs` at that empty directory until the block ends.
+
+    real_processes: processes of this machine may be written into cgroup.procs; they leave when
+        they end, and cgroup.kill and the OOM killer of the fake kill them for real. Without it only
+        processes of the fake exist.
+    Raises: OutsideError where it cannot be mounted, with the reason in one line.
+    """
+    at = Path(directory).absolute()
+    _require_fuse()
+    require_empty(at, "mount")
+    adoption = Adoption(fs) if real_processes else None
+    requests = Requests(fs, adoption)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    loop = asyncio.get_running_loop()
+    mounted = asyncio.Event()
+    try:
+        with ours, theirs:
+            ours.setblocking(False)
+            process = await _start(theirs, at)
+            loop.add_reader(ours, _serve, ours, requests, mounted)
+            try:
+                theirs.close()
+                await _until_mounted(process, mounted, at)
+                yield Mount(at, process)
+            finally:
+                await _stop(process)
+                loop.remove_reader(ours)
+    finally:
+        requests.close()
+        if adoption is not None:
+            adoption.close()
+
+
+@contextmanager
+def mount_in_background(
+    fs: CgroupFS, directory: str | Path, *, real_processes: bool = False
+) -> Iterator[Callable[[Callable[[], T]], T]]:
+    """The same for code without a loop: `fs` lives on a loop in a thread until the block ends.
+
+    What the block gets calls a function there, the only place where `fs` may be used:
+    `run(lambda: fs.spawn("/pods"))`. Raises: OutsideError.
+    """
+    thread = LoopThread(asyncio.new_event_loop())
+    mounting = mount(fs, directory, real_processes=real_processes)
+    try:
+        thread.run(mounting.__aenter__)
+        try:
+            yield thread.run
+        finally:
+            thread.run(lambda: mounting.__aexit__(None, None, None))
+    finally:
+        thread.stop()
+
+
+def _require_fuse() -> None:
+    if importlib.util.find_spec("mfusepy") is None:
+        raise OutsideError(
+            "mount: the Python module mfusepy is missing; pip install 'refkubelet[fuse]', "
+            "or use plain files (fakecri cgroupfs project)"
+        )
+    if not _DEVICE.exists():
+        raise OutsideError(
+            f"mount: {_DEVICE} is missing: this machine has no FUSE; "
+            "use plain files (fakecri cgroupfs project)"
+        )
+
+
+async def _start(theirs: socket.socket, at: Path) -> Process:
+    number = theirs.fileno()
+    arguments = [sys.executable, "-m", _PROGRAM, str(number), str(at), str(os.getpid())]
+    return await asyncio.create_subprocess_exec(*arguments, pass_fds=[number], stderr=PIPE)
+
+
+def _serve(ours: socket.socket, requests: Requests, mounted: asyncio.Event) -> None:
+    """Answer one request."""
+    message = ours.recv(_MESSAGE_BYTES)
+    if not message:  # it ended
+        asyncio.get_running_loop().remove_reader(ours)
+        return
+    operation, arguments = msgspec.msgpack.decode(message)
+    answer: tuple[int, Any] = (errno.EIO, None)
+    try:
+        if operation == "mounted":
+            mounted.set()
+            answer = (0, None)
+        else:
+            answer = (0, requests.answer(operation, *arguments))
+    except OSError as error:
+        answer = (error.errno or errno.EIO, None)
+    finally:  # whatever happened: who asked cannot be killed while it waits
+        with suppress(BrokenPipeError):
+            ours.send(msgspec.msgpack.encode(answer))
+
+
+async def _until_mounted(process: Process, mounted: asyncio.Event, at: Path) -> None:
+    waits = [asyncio.ensure_future(w) for w in (mounted.wait(), process.wait())]
+    try:
+        await asyncio.wait(waits, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if mounted.is_set():
+        return
+    if process.returncode is None:
+        raise OutsideError(f"mount {at}: not there after {_START_S:.0f} s; is the machine busy?")
+    assert process.stderr is not None
+    said = (await process.stderr.read()).decode(errors="replace").strip()
+    reason = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+    raise OutsideError(f"mount {at}: {reason.removeprefix('OSError: ')}{_hint(reason)}")
+
+
+def _hint(reason: str) -> str:
+    if "find libfuse" in reason:
+        return "; install libfuse (Debian: libfuse3-3)"
+    if "fusermount" in reason:
+        return "; run as root, or install fusermount (Debian: fuse3)"
+    return ""
+
+
+async def _stop(process: Process) -> None:
+    """libfuse unmounts on SIGTERM, lazily: who is still in there does not hold it."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.communicate(), _STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.communicate()

@@ -1,0 +1,87 @@
+"""What other processes ask of a CgroupFS, one file operation at a time.
+
+No I/O: `answer` turns an operation's name and arguments into its result, or the OSError that the
+kernel has for it. What must never happen here: an answer that differs from what the same operation
+gives in-process.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Callable
+from typing import Any, Final
+
+from fakecri.cgroupfs.filesystem import CgroupFS
+from fakecri.cgroupfs.open_file import OpenFile
+from fakecri.cgroupfs.outside.adoption import Adoption
+from fakecri.cgroupfs.values import refuse
+
+PROCESS_FILES: Final = ("cgroup.procs", "cgroup.threads", "tasks")
+_VISIBLE: Final = bytes(n if n < 128 else ord("?") for n in range(256))
+"""Interface files are ASCII: any other byte is as wrong as a question mark."""
+
+
+class Requests:
+    """File operations on `fs`; with `adoption`, processes that are not the fake's may be moved."""
+
+    def __init__(self, fs: CgroupFS, adoption: Adoption | None = None) -> None:
+        self._fs = fs
+        self._adoption = adoption
+        self._open: dict[int, OpenFile] = {}
+        self._operations: dict[str, Callable[..., Any]] = {
+            "getattr": self._getattr,
+            "readdir": self._readdir,
+            "mkdir": lambda path: self._fs.path(path).mkdir(),
+            "rmdir": lambda path: self._fs.path(path).rmdir(),
+            "rename": lambda old, new: self._fs.path(old).rename(self._fs.path(new)) and None,
+            "unlink": lambda path: self._fs.path(path).unlink(),
+            "create": lambda path: self._opened(path, create=True),
+            "open": lambda path: self._opened(path, create=False),
+            "read": self._read,
+            "write": self._write,
+            "release": self._release,
+        }
+
+    def answer(self, operation: str, *arguments: Any) -> Any:
+        """The result of one operation. Raises OSError as the kernel does, ENOSYS for no such."""
+        found = self._operations.get(operation)
+        if found is None:
+            raise refuse(errno.ENOSYS)
+        return found(*arguments)
+
+    def close(self) -> None:
+        """Close what others left open."""
+        for fd in list(self._open):
+            self._release(fd)
+
+    def _getattr(self, path: str) -> dict[str, int]:
+        found = self._fs.path(path).stat()
+        return {"st_mode": found.st_mode, "st_nlink": found.st_nlink}
+
+    def _readdir(self, path: str) -> list[tuple[str, int]]:
+        at = self._fs.path(path)
+        return [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
+
+    def _opened(self, path: str, *, create: bool) -> int:
+        opened = self._fs.path(path).open(create=create)
+        self._open[opened.fd] = opened
+        return opened.fd
+
+    def _read(self, fd: int, size: int, offset: int) -> bytes:
+        """At offset 0 a new snapshot; further reads go on in it (CG-104)."""
+        opened = self._open[fd]
+        if offset == 0:
+            opened.seek_start()
+        return opened.read(size).encode()
+
+    def _write(self, fd: int, data: bytes, caller_pid: int) -> int:
+        opened = self._open[fd]
+        text = data.translate(_VISIBLE).decode("ascii")
+        if self._adoption is not None and opened.name in PROCESS_FILES:
+            text = self._adoption.with_process(text, caller_pid)
+        opened.write(text)
+        return len(data)
+
+    def _release(self, fd: int) -> None:
+        self._open.pop(fd).close()

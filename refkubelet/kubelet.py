@@ -35,6 +35,7 @@ from refkubelet.kubelet_parts import (
     RuntimeWatch,
     eviction_config,
     image_gc_policy,
+    running_containers,
     runtime_options,
 )
 from refkubelet.model.objects import Pod, is_static, uid
@@ -56,6 +57,10 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
+from refkubelet.resources.admission import allocated
+from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.resources.devices.plugins import PluginDirectory
+from refkubelet.resources.topology.hints import HintProvider
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.images.gc import ImageGC
@@ -84,7 +89,8 @@ class KubeletDeps:
     standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
     first; none standalone. `container_logs_dir` None: no links to container logs are made.
     `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
-    credentials are looked for in `root_dir` alone (BACK-209).
+    credentials are looked for in `root_dir` alone (BACK-209). `device_plugins` None: no plugin can
+    register (CG-084).
     """
 
     target: CriTarget
@@ -100,6 +106,7 @@ class KubeletDeps:
     container_logs_dir: Path | None = Path("/var/log/containers")
     node_facts: NodeFacts | None = None
     login_dirs: LoginDirs | None = None
+    device_plugins: PluginDirectory | None = None
 
 
 class Kubelet:
@@ -128,12 +135,30 @@ class Kubelet:
         self.mirrors = MirrorClient(
             api, deps.node_name, lambda: self.informer.node() if self.informer else None
         )
+        self._build_devices()
         self._build_runtime()
         self._build_workers()
         self._build_cleaners()
         self._build_loop()
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
+
+    def _build_devices(self) -> None:
+        deps = self.deps
+        self.devices: DeviceManager | None = None
+        if deps.device_plugins is None:
+            return
+        self.devices = DeviceManager(
+            DeviceDeps(
+                deps.clock,
+                deps.device_plugins,
+                deps.root_dir,
+                active_pods=lambda: self.handlers.active_pods(),
+                sources_ready=self.seen_sources.ready,
+                running=lambda: running_containers(self.runtime),
+                numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
+            )
+        )
 
     def _build_runtime(self) -> None:
         deps = self.deps
@@ -147,6 +172,7 @@ class Kubelet:
             deps.network,
             lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
             secrets=deps.api,
+            devices=self.devices,
         )
         self._runtime_options = runtime_options(
             self.config,
@@ -335,9 +361,11 @@ class Kubelet:
     def _admission(self) -> tuple[AdmitHandler, ...]:
         """In the order of LIFE-221..229."""
         facts = self.deps.node_facts
+        providers: tuple[HintProvider, ...] = (self.devices,) if self.devices else ()
         return (
             lambda asked: self.eviction.admit(asked.pod),
             sysctls_allowed(self.config.allowed_unsafe_sysctls),
+            allocated(providers),
             predicates(
                 PredicateDeps(
                     self._node_view,
@@ -352,7 +380,11 @@ class Kubelet:
     def _allocatable(self) -> Mapping[str, int]:
         """A node without facts knows its number of pods only."""
         facts = self.deps.node_facts
-        return facts.allocatable if facts else {"pods": self.config.max_pods * NANO}
+        known = facts.allocatable if facts else {"pods": self.config.max_pods * NANO}
+        if self.devices is None:
+            return known
+        there = self.devices.amounts().allocatable
+        return {**known, **{name: number * NANO for name, number in there.items()}}
 
     async def _fresh_node_view(self) -> NodeView | None:
         """The node as the API server shows it now; None: it does not answer (LIFE-226)."""
@@ -408,6 +440,8 @@ class Kubelet:
             ("sync loop", self.sync_loop.run()),
             ("image garbage collection", self._after_runtime(self.images.run)),  # least urgent
         ]
+        if self.devices is not None:
+            parts.append(("device plugins", self.devices.run()))
         if self.informer is not None:
             parts.append(("node informer", self.informer.run()))
         if self.pod_objects is not None:
@@ -426,6 +460,7 @@ class Kubelet:
             report_s=self.config.node_status_report_frequency_s,
             pressures=self.eviction.node_conditions,
             not_ready=self.runtime_state.not_ready,
+            devices=self.devices,
         )
         return NodeRegistrar(api, settings, self.recorder, self.deps.clock)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -23,7 +23,12 @@ from refkubelet.runtime.images.choice import ImageGcPolicy
 from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
-from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
+from refkubelet.runtime.records import (
+    ContainerState,
+    RuntimeConditions,
+    RuntimePod,
+    RuntimeVersion,
+)
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
 from simtime import Clock
 
@@ -37,6 +42,10 @@ class WatchedRuntime(Protocol):
     async def runtime_status(self) -> RuntimeConditions: ...
 
     async def version(self) -> RuntimeVersion: ...
+
+
+class ListingRuntime(Protocol):
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
 
 
 class RuntimeWatch:
@@ -108,6 +117,16 @@ class GarbageCollection:
     async def reclaim(self) -> None:
         """Under disk pressure: everything of terminated pods too (GC-004)."""
         await self.collect(evict_terminated=True)
+
+
+async def running_containers(runtime: ListingRuntime) -> Iterable[tuple[str, str]]:
+    """The containers that run, as (pod UID, container name); none while the runtime is away."""
+    try:
+        pods = await runtime.get_pods(all_states=False)
+    except CriCallError as error:
+        log.warning("which containers run is not known: %s", error.text)
+        return ()
+    return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]
 
 
 def eviction_config(config: KubeletConfiguration) -> EvictionConfig:

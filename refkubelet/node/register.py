@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Node, to_dict
+from refkubelet.model.quantity import NANO
 from refkubelet.node.status import (
     ATTACH_DETACH,
     Condition,
@@ -25,6 +26,8 @@ from refkubelet.node.status import (
     initial_node,
     node_status,
 )
+from refkubelet.resources.devices.inventory import Amounts
+from refkubelet.resources.devices.registration import is_extended_resource
 from simtime import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ def _nothing() -> Sequence[Any]:
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """How the node reports. `pressures`: conditions of the eviction manager; `not_ready`: why the
-    node is not ready, nothing when it is."""
+    node is not ready, nothing when it is; `devices`: what device plugins offer (CG-084)."""
 
     facts: NodeFacts
     register: bool = True
@@ -55,6 +58,15 @@ class NodeSettings:
     report_s: float = 300.0
     pressures: Callable[[], Sequence[Condition]] = _nothing
     not_ready: Callable[[], Sequence[str]] = _nothing
+    devices: DeviceSource | None = None
+
+
+class DeviceSource(Protocol):
+    """The device manager. `node_is_new`: what an existing Node tells of devices is outdated."""
+
+    node_is_new: bool
+
+    def amounts(self) -> Amounts: ...
 
 
 class NodeRegistrar:
@@ -111,6 +123,8 @@ class NodeRegistrar:
         self._conditions = (existing.get("status") or {}).get("conditions") or []
         metadata = adoption_patch(self._settings.facts, existing.get("metadata") or {})
         status = self._status()
+        if self._settings.devices is not None and self._settings.devices.node_is_new:
+            status = without_devices(status, existing.get("status") or {})
         patch: dict[str, Any] = {"status": status}
         if metadata:
             patch["metadata"] = metadata
@@ -136,7 +150,8 @@ class NodeRegistrar:
         s = self._settings
         now = format_rfc3339(self._clock.wall_ns())
         rows = conditions(s.pressures(), s.not_ready(), self._conditions, now)
-        return node_status(s.facts, rows)
+        facts = with_devices(s.facts, s.devices.amounts()) if s.devices else s.facts
+        return node_status(facts, rows)
 
     def _accept(self, status: dict[str, Any]) -> None:
         """The server has it: tell about flipped conditions, remember what was written."""
@@ -146,6 +161,31 @@ class NodeRegistrar:
         self._conditions = status["conditions"]
         self._written = status
         self._written_at_s = self._clock.monotonic_s()
+
+
+def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:
+    """The facts with the devices there are now, in nano units."""
+    return replace(
+        facts,
+        capacity={**facts.capacity, **_nano(amounts.capacity)},
+        allocatable={**facts.allocatable, **_nano(amounts.allocatable)},
+    )
+
+
+def _nano(numbers: Mapping[str, int]) -> dict[str, int]:
+    return {name: number * NANO for name, number in numbers.items()}
+
+
+def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine made anew under an old name: extended resources that the Node had are 0 until their
+    plugins tell of them (upstream: reconcileExtendedResource)."""
+    known = before.get("capacity") or {}
+    none = {name: "0" for name in known if is_extended_resource(name)}
+    return {
+        **status,
+        "capacity": {**none, **status["capacity"]},
+        "allocatable": {**none, **status["allocatable"]},
+    }
 
 
 def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,9 @@ from lightkube.models.core_v1 import Secret
 from refkubelet.model.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
+from refkubelet.resources.devices.records import NO_SETTINGS
+from refkubelet.resources.topology.hints import AllocationError
+from refkubelet.resources.placement import ANYWHERE
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
@@ -139,6 +142,8 @@ class ContainerStarter:
             image = await self.images.image_of(container)
             source = self._deps.objects
             objects = await source.of(pod, container) if source is not None else None
+            devices, placements = self._deps.devices, self._deps.placements
+            settings = await devices.settings(pod, container) if devices else NO_SETTINGS
             spec = StartSpec(
                 container,
                 attempt,
@@ -148,9 +153,11 @@ class ContainerStarter:
                 target_id,
                 objects,
                 where.volume_images,
+                settings,
+                placements.placement(pod, container) if placements else ANYWHERE,
             )
             config = container_config(spec, pod, self._deps, self._options)
-        except (CriCallError, ConfigError, VariableError) as error:
+        except (CriCallError, ConfigError, VariableError, AllocationError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
             self._fail(pod, container, text)
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
@@ -166,6 +173,8 @@ class ContainerStarter:
         return made, attempt
 
     async def _start(self, where: PodStart, container: Container, container_id: str) -> None:
+        if self._deps.placements is not None:
+            self._deps.placements.starting(where.pod, container)
         try:
             await self._client.start_container(container_id)
         except CriCallError as error:

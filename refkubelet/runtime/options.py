@@ -13,6 +13,8 @@ from typing import Protocol
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Container, Pod
 from refkubelet.network import Network
+from refkubelet.resources.devices.records import ContainerSettings
+from refkubelet.resources.placement import Placement
 from refkubelet.runtime.config.environment import ApiObjects
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.pull_secrets import SecretReader
@@ -92,11 +94,36 @@ class ObjectSource(Protocol):
         ...
 
 
+class DeviceSource(Protocol):
+    """What the devices of a container add to its configuration (CG-084)."""
+
+    async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
+        """Asked before every start of a container. Raises `AllocationError`."""
+        ...
+
+
+class Placements(Protocol):
+    """Where containers run (CG-050)."""
+
+    def placement(self, pod: Pod, container: Container) -> Placement:
+        """Asked before every creation of a container."""
+        ...
+
+    def has_exclusive_cpus(self, pod: Pod) -> bool:
+        """Some container of the pod has CPUs of its own (CG-031)."""
+        ...
+
+    def starting(self, pod: Pod, container: Container) -> None:
+        """The container was created and starts now."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with. `objects` None: no API server (standalone), so every
     reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets.
-    `network` None: httpGet hooks fail. `terminating`: whether the pod of that UID is to end."""
+    `network` None: httpGet hooks fail. `terminating`: whether the pod of that UID is to end.
+    `devices` None: there are no device plugins. `placements` None: containers run anywhere."""
 
     clock: Clock
     ids: Ids
@@ -105,3 +132,5 @@ class RuntimeDeps:
     network: Network | None = None
     terminating: Callable[[str], bool] = lambda pod_uid: False
     secrets: SecretReader | None = None
+    devices: DeviceSource | None = None
+    placements: Placements | None = None

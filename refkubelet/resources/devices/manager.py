@@ -52,7 +52,7 @@ class DeviceDeps:
     sources_ready: Callable[[], bool]
     running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
     affinities: Callable[[], Affinities | None] = lambda: None
-    numa_nodes: tuple[int, ...] = (0,)
+    numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
     health_changed: Callable[[tuple[str, ...]], None] = lambda pod_uids: None
 
 
@@ -234,7 +234,7 @@ class DeviceManager:
             possible = self._allocator.available(resource)
         if len(possible | reusable) < count or (had and len(had) != count):
             return ()
-        return device_hints(known, possible, reusable, count, self._deps.numa_nodes)
+        return device_hints(known, possible, reusable, count, self._deps.numa_nodes())
 
     async def allocate(self, pod: Pod, container: Container) -> None:
         """Raises `AllocationError`."""

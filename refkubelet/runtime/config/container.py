@@ -20,12 +20,15 @@ from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, to_dict, uid
 from refkubelet.model.quantity import QuantityError
+from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
+from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.config import labels as keys
 from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.runtime.config.environment import ApiObjects, EnvironmentFacts, environment, expand
 from refkubelet.runtime.config.linux_resources import container_resources
 from refkubelet.runtime.config.mounts import (
     MountError,
+    device_mounts,
     environment_files,
     etc_hosts_mount,
     termination_log_mount,
@@ -50,7 +53,8 @@ class ConfigError(Exception):
 class StartSpec:
     """One container to start: `image_ref` is what the image step found, `target_id` the container
     an ephemeral one aims at, `objects` what its variables refer to (None: no API server),
-    `volume_images` the images of its image volumes."""
+    `volume_images` the images of its image volumes, `devices` what its devices ask for,
+    `placement` where it runs."""
 
     container: Container
     attempt: int
@@ -60,6 +64,8 @@ class StartSpec:
     target_id: str = ""
     objects: ApiObjects | None = None
     volume_images: VolumeImages = field(default_factory=dict)
+    devices: ContainerSettings = NO_SETTINGS
+    placement: Placement = ANYWHERE
 
 
 def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
@@ -74,9 +80,10 @@ def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: Run
 
 
 def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
-    container = start.container
+    container, devices = start.container, start.devices
     _make_log_directory(container, pod, options)
-    variables = environment(container, pod, _facts(start, pod, options))
+    own = environment(container, pod, _facts(start, pod, options))
+    variables = {**devices.envs, **own}
     return cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name=container.name, attempt=start.attempt),
         image=cri.ImageSpec(image=start.image_ref, user_specified_image=container.image or ""),
@@ -84,19 +91,30 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
         args=[expand(text, variables) for text in container.args or []],
         working_dir=container.workingDir or "",
         envs=[_key_value(name, value) for name, value in variables.items()],
-        mounts=_mounts(start, pod, variables, deps, options),
+        mounts=[*device_mounts(devices), *_mounts(start, pod, own, deps, options)],
+        devices=[_device(node) for node in devices.devices],
+        CDI_devices=[cri.CDIDevice(name=name) for name in devices.cdi_devices],
         labels={**pod_labels(pod), keys.CONTAINER_NAME: container.name},
-        annotations=container_annotations(container, pod, start.attempt),
+        annotations={
+            **devices.annotations,
+            **container_annotations(container, pod, start.attempt),
+        },
         log_path=container_log_path(container.name, start.attempt),
         stdin=bool(container.stdin),
         stdin_once=bool(container.stdinOnce),
         tty=bool(container.tty),
         linux=cri.LinuxContainerConfig(
-            resources=container_resources(container, pod, options),
+            resources=container_resources(container, pod, options, start.placement),
             security_context=container_security(
                 container, pod, start.image, options, start.target_id
             ),
         ),
+    )
+
+
+def _device(node: DeviceNode) -> Any:
+    return cri.Device(
+        container_path=node.container_path, host_path=node.host_path, permissions=node.permissions
     )
 
 

@@ -1,7 +1,7 @@
 """The mounts of a container, and the few files the kubelet makes for them: LIFE-138.
 
-Order on the wire: the spec's volumeMounts, /etc/hosts, the termination log last. Volumes: hostPath,
-emptyDir and image. Files are small and local, so they are written directly.
+Order on the wire: those of devices, the spec's volumeMounts, /etc/hosts, the termination log last.
+Volumes: hostPath, emptyDir and image. Files are small and local, so they are written directly.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lightkube.models.core_v1 import Volume, VolumeMount
 
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.environment import EnvFile, FileKey, expand, referenced_files
 from refkubelet.runtime.config.sandbox import hostname_and_domain
 from simtime import Ids
@@ -124,6 +125,18 @@ def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:
         readonly=bool(mount.readOnly),
         propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
     )
+
+
+def device_mounts(settings: ContainerSettings) -> list[Any]:
+    """What the container's devices want mounted, before its own mounts (CG-084)."""
+    return [
+        cri.Mount(
+            container_path=mount.container_path,
+            host_path=mount.host_path,
+            readonly=mount.read_only,
+        )
+        for mount in settings.mounts
+    ]
 
 
 def _image_mount(mount: VolumeMount, image: Any, variables: dict[str, str]) -> Any:

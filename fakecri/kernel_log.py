@@ -39,6 +39,10 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
             await self._more.wait()
         return self._unread.popleft()
 
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._unread.clear()
+
     def hear(self, message: KernelMessage) -> None:
         """Called by the log."""
         self._unread.append(message)

@@ -152,6 +152,11 @@ def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
             "this machine uses cgroup v1 and failCgroupV1 is true (the default); "
             "set failCgroupV1: false in the configuration to run here"
         )
+    if config.single_process_oom_kill is False and machine.cgroup_version() == 1:
+        raise UsageError(
+            "singleProcessOOMKill: false needs cgroup v2, and this machine uses v1, where single "
+            "processes are all the kernel kills; leave the field out, or set it to true"
+        )
     if config.fail_swap_on and machine.swap_is_on():
         raise UsageError(
             "this machine has swap on and failSwapOn is true (the default); "

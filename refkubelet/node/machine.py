@@ -3,7 +3,7 @@ that a fake node can stand in for it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -84,6 +84,18 @@ class KernelMessage:
     text: str
 
 
+class KernelLogReader(Protocol):
+    """Gives the records one after the other, each as soon as it is there."""
+
+    def __aiter__(self) -> KernelLogReader: ...
+
+    async def __anext__(self) -> KernelMessage: ...
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        ...
+
+
 class CgroupDir(Protocol):
     """A directory or file below /sys/fs/cgroup: what `pathlib.Path` and the fake's path share.
 
@@ -148,6 +160,6 @@ class Machine(Protocol):
 
     def topology(self) -> MachineTopology: ...
 
-    def kernel_log(self) -> AsyncIterator[KernelMessage]:
+    def kernel_log(self) -> KernelLogReader:
         """What the kernel says from now on (EVIC-124). Raises OSError when it cannot be read."""
         ...

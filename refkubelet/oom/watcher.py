@@ -1,0 +1,69 @@
+"""Tells when the whole machine ran out of memory: an event of the node for each kill (EVIC-124).
+
+A container that reaches its own limit is not its business: the runtime says so in the container's
+status (EVIC-123).
+Upstream: pkg/kubelet/oom/oom_watcher_linux.go; pkg/kubelet/kubelet.go: NewMainKubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from refkubelet.events import EventRecorder
+from refkubelet.node.machine import KernelLogReader, Machine
+from refkubelet.oom.parse import BETWEEN, ROOT, read
+from refkubelet.usage import UsageError
+
+log = logging.getLogger(__name__)
+
+REASON: Final = "SystemOOM"
+GATE: Final = "KubeletInUserNamespace"
+
+
+class KernelLogError(UsageError):
+    """The kernel's log cannot be read; the text says what to do."""
+
+
+def follow_kernel_log(machine: Machine, *, may_fail: bool) -> KernelLogReader | None:
+    """The log from now on; None: it cannot be read, and it `may_fail` (gate
+    KubeletInUserNamespace). Raises `KernelLogError`."""
+    try:
+        return machine.kernel_log()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        if may_fail:
+            log.info("no events of system OOMs: the kernel's log cannot be read: %s", reason)
+            return None
+        raise KernelLogError(
+            f"/dev/kmsg: wanted to read the kernel's log, for events of system OOMs: {reason}; "
+            f"give the kubelet the device, or set featureGates.{GATE}: true to do without"
+        ) from None
+
+
+class OomWatcher:
+    """Owns `messages`."""
+
+    def __init__(self, messages: KernelLogReader, events: EventRecorder) -> None:
+        self._messages = messages
+        self._events = events
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        reading = BETWEEN
+        try:
+            async for message in self._messages:
+                reading, kill = read(reading, message.text)
+                if kill is None or kill.group != ROOT:
+                    continue
+                victim = f"victim process: {kill.process}, pid: {kill.pid}"
+                text = f"System OOM encountered, {victim}"
+                self._events.node_event("Warning", REASON, text)
+        except OSError as error:
+            log.error("the kernel's log broke off; no more events of system OOMs: %s", error)
+        else:
+            log.error("the kernel's log ended; no more events of system OOMs")
+        finally:
+            self._messages.close()
+        await asyncio.get_running_loop().create_future()  # a part of the kubelet never ends

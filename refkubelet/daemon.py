@@ -98,6 +98,7 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
         kubelet.healthy,
         metrics=kubelet.metrics.text,
         probe_metrics=kubelet.probes.metrics.text,
+        summary=kubelet.summary.summary,
     )
     servers = KubeletServers(config, callbacks)
     await servers.start()

@@ -1,13 +1,15 @@
-"""The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036)."""
+"""The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036,
+EVIC-096)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 
+from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.handlers import PodHandlers
 from refkubelet.housekeeping import Housekeeping
-from refkubelet.metrics import Durations, MetricsPage, Numbers, Values, one
+from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
 from refkubelet.model.objects import is_mirror, is_static, uid
 from refkubelet.pleg.evented import EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
@@ -28,6 +30,7 @@ class MeasuredParts:
     housekeeping: Housekeeping
     pleg: GenericPLEG
     preemptor: Preemptor
+    evictions: EvictionMetrics
     evented: EventedPLEG | None = None
 
 
@@ -43,7 +46,24 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
     if parts.evented is not None:
         numbers += _of_events(parts.evented)
         durations["evented_pleg_connection_latency_seconds"] = counted.event_latency
-    return MetricsPage(numbers, dict[str, Durations](durations))
+    numbers.append(_of_evictions(parts.evictions))
+    return MetricsPage(numbers, dict[str, Durations](durations), [_ages(parts.evictions)])
+
+
+def _of_evictions(counted: EvictionMetrics) -> Numbers:
+    def evictions() -> Values:
+        return {(signal,): number for signal, number in counted.evictions.items()}
+
+    return Numbers("evictions", "Evicted pods.", evictions, ("eviction_signal",), kind="unknown")
+
+
+def _ages(counted: EvictionMetrics) -> Histograms:
+    return Histograms(
+        "eviction_stats_age_seconds",
+        "How old the measurements were that pods were evicted for.",
+        "eviction_signal",
+        lambda: counted.stats_age,
+    )
 
 
 def _of_the_runtime(pleg: GenericPLEG) -> list[Numbers]:

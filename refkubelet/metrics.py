@@ -71,6 +71,16 @@ class Numbers:
     kind: str = "gauge"
 
 
+@dataclass(frozen=True, slots=True)
+class Histograms:
+    """A histogram for each value of one label."""
+
+    name: str
+    help: str
+    label: str
+    read: Callable[[], Mapping[str, Durations]]
+
+
 def one(read: Callable[[], float]) -> Callable[[], Values]:
     """The values of a metric without labels."""
     return lambda: {(): read()}
@@ -79,9 +89,15 @@ def one(read: Callable[[], float]) -> Callable[[], Values]:
 class MetricsPage:
     """The text of a scrape."""
 
-    def __init__(self, numbers: Iterable[Numbers], durations: Mapping[str, Durations]) -> None:
+    def __init__(
+        self,
+        numbers: Iterable[Numbers],
+        durations: Mapping[str, Durations],
+        histograms: Iterable[Histograms] = (),
+    ) -> None:
         self._numbers = tuple(numbers)
         self._durations = durations
+        self._histograms = tuple(histograms)
 
     def text(self) -> str:
         """In the Prometheus text format."""
@@ -113,4 +129,10 @@ class MetricsPage:
         for name, durations in self._durations.items():
             histogram = HistogramMetricFamily(PREFIX + name, "Seconds.")
             histogram.add_metric((), durations.cumulative(), durations.sum_s)
+            yield histogram
+        for several in self._histograms:
+            name = PREFIX + several.name
+            histogram = HistogramMetricFamily(name, several.help, labels=(several.label,))
+            for value, durations in several.read().items():
+                histogram.add_metric((value,), durations.cumulative(), durations.sum_s)
             yield histogram

@@ -11,7 +11,7 @@ import errno
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod, to_dict
@@ -39,20 +39,31 @@ class ServerError(Exception):
     """A server cannot be started; the text names the field, the address and the reason."""
 
 
+class Summary(Protocol):
+    """Makes the answer of /stats/summary, in full or in short."""
+
+    async def __call__(self, *, only_cpu_and_memory: bool = False) -> dict[str, Any]: ...
+
+
 def _no_metrics() -> str:
     return ""
+
+
+async def _no_summary(*, only_cpu_and_memory: bool = False) -> dict[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCallbacks:
     """What the servers show. `pods`: with their current status, no mirrors (MIRR-035);
     `unhealthy`: why the sync loop is not healthy, None when it is; `metrics`, `probe_metrics`:
-    Prometheus text."""
+    Prometheus text; `summary`: statistics of the node and its pods."""
 
     pods: Callable[[], Sequence[Pod]]
     unhealthy: Callable[[], str | None] = lambda: None
     metrics: Callable[[], str] = _no_metrics
     probe_metrics: Callable[[], str] = _no_metrics
+    summary: Summary = _no_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +169,8 @@ def healthz_app() -> web.Application:
 
 
 def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Application:
-    """/healthz, /pods, /metrics and /metrics/probes. `debug_paths`: answer those of the debug
-    handlers with 405, as the read-only port does (SRV-010)."""
+    """/healthz, /pods, /metrics, /metrics/probes and /stats/summary. `debug_paths`: answer those
+    of the debug handlers with 405, as the read-only port does (SRV-010)."""
     from aiohttp import web
 
     async def pods(_: web.Request) -> web.Response:
@@ -170,6 +181,15 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
 
     async def probe_metrics(_: web.Request) -> web.Response:
         return web.Response(text=callbacks.probe_metrics())
+
+    async def summary(request: web.Request) -> web.Response:
+        short = request.query.get("only_cpu_and_memory") == "true"
+        try:
+            found = await callbacks.summary(only_cpu_and_memory=short)
+        except Exception as error:
+            log.warning("no summary of statistics: %s", error)
+            return web.Response(status=500, text=f"Internal Error: {error}")
+        return web.json_response(found)
 
     async def ok(_: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -186,6 +206,8 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
     app = web.Application()
     app.router.add_get("/pods", pods)
     app.router.add_get("/pods/", pods)
+    for method in ("GET", "POST"):
+        app.router.add_route(method, "/stats/summary", summary)
     app.router.add_get("/metrics", metrics)
     app.router.add_get("/metrics/probes", probe_metrics)
     for path in ("/healthz/ping", "/healthz/log"):

@@ -41,6 +41,20 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
     return CgroupMemory(usage, max(0, usage - inactive), limit, rss, faults, major)
 
 
+def cpu_usage_ns(machine: Machine, path: str) -> int | None:
+    """CPU time of the cgroup with that absolute path since it was made; None when it does not
+    say."""
+    relative, root = path.strip("/"), machine.cgroup_root()
+    try:
+        if machine.cgroup_version() == 1:
+            top = root / "cpuacct"
+            return int(((top / relative if relative else top) / "cpuacct.usage").read_text())
+        stat = _table(((root / relative if relative else root) / "cpu.stat").read_text())
+    except (OSError, ValueError):
+        return None
+    return stat["usage_usec"] * 1000 if "usage_usec" in stat else None
+
+
 def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
     """Processes in those groups directly below `directory` that are named after one of the
     containers; runtimes put text around the ID (`cri-containerd-<id>.scope`)."""

@@ -63,3 +63,7 @@ class Kubelet(Protocol):
     async def pods(self) -> Sequence[dict[str, Any]]:
         """What `/pods` lists, as JSON objects. Raises KubeletDied."""
         ...
+
+    async def summary(self) -> dict[str, Any]:
+        """What `/stats/summary` shows. Raises KubeletDied."""
+        ...

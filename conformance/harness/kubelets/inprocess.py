@@ -120,6 +120,12 @@ class InProcessKubelet:
             raise KubeletDied(f"the kubelet ended by itself: {self._task.exception()!r}")
         return [self._as_json(pod) for pod in self._kubelet.pods_with_status()]
 
+    async def summary(self) -> dict[str, Any]:
+        """As `/stats/summary` shows it."""
+        if self._kubelet is None:
+            raise RuntimeError("the kubelet does not run")
+        return await self._kubelet.summary.summary()
+
     def _as_json(self, pod: Any) -> dict[str, Any]:
         # Converting is slow and pods seldom change: values are shared by custom, so the same
         # spec and status objects mean the same content.

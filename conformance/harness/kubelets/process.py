@@ -210,14 +210,22 @@ class ProcessKubelet:
         if self._process is None:
             return []
         self._check_alive()
-        url = f"http://127.0.0.1:{self._read_only_port}/pods"
+        listed = await self._get("/pods")
+        return list(listed.get("items") or [])
+
+    async def summary(self) -> dict[str, Any]:
+        """`GET /stats/summary` on the read-only port."""
+        self._check_alive()
+        return dict(await self._get("/stats/summary"))
+
+    async def _get(self, path: str) -> Any:
+        url = f"http://127.0.0.1:{self._read_only_port}{path}"
         try:
             async with self._session().get(url) as answer:
-                listed = await answer.json(content_type=None)
+                return await answer.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._check_alive()
             raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
-        return list(listed.get("items") or [])
 
 
 _GIVEN_PORTS: set[int] = set()

@@ -1,0 +1,71 @@
+"""What the kubelet measures, as /stats/summary shows it."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+MI = 1024 * 1024
+
+
+@conformance(
+    id="summary-node", rules=["EVIC-020", "EVIC-022", "EVIC-023", "EVIC-025"],
+    needs=[Feature.STATUS],
+)  # fmt: skip
+async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
+    """The summary of the node has memory, the kubelet's and the images' disk, and processes."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(limits.EVICTION_CYCLE_S)
+    found = (await node.summary())["node"]
+    expect_equal(node, found["nodeName"], node.name, "name")
+    memory = found["memory"]
+    for name in ("time", "availableBytes", "workingSetBytes"):
+        expect(node, memory.get(name), f"memory has {name}", memory)
+    room = ("time", "availableBytes", "capacityBytes", "inodesFree", "inodes", "usedBytes")
+    disks = {"fs": found["fs"], **found["runtime"]}
+    expect_equal(node, sorted(disks), ["containerFs", "fs", "imageFs"], "disks")
+    for disk, values in disks.items():
+        for name in room:
+            expect(node, name in values, f"{disk} has {name}", values)
+        expect(node, 0 < values["availableBytes"] < values["capacityBytes"], disk, values)
+    images, containers = found["runtime"]["imageFs"], found["runtime"]["containerFs"]
+    sizes = ("capacityBytes", "inodes", "time")
+    same = [(images[n], containers[n]) for n in sizes]
+    expect(node, all(a == b for a, b in same), "EVIC-024: the same numbers", same)
+    limit = found["rlimit"]
+    expect(node, 0 < limit["curproc"] < limit["maxpid"], "processes below their limit", limit)
+
+
+@conformance(id="summary-pod", rules=["EVIC-029"], needs=[Feature.STATUS])
+async def the_summary_has_the_pods_that_run(node: Node) -> None:
+    """A pod with a running container is in the summary, with its containers and their disks."""
+    await node.apply_static(pod("web", container("main"), container("side")))
+    await node.wait_running("web", "main", "side")
+    await node.run_for(limits.EVICTION_CYCLE_S)
+    pods = {p["podRef"]["name"]: p for p in (await node.summary())["pods"]}
+    expect(node, node.runtime_name("web") in pods, "web is in the summary", sorted(pods))
+    web = pods[node.runtime_name("web")]
+    expect_equal(node, sorted(c["name"] for c in web["containers"]), ["main", "side"], "containers")
+    for found in web["containers"]:
+        for part in ("cpu", "memory", "rootfs", "logs", "swap", "startTime"):
+            expect(node, part in found, f"{found['name']} has {part}", sorted(found))
+        expect(node, "workingSetBytes" in found["memory"], "its memory", found["memory"])
+        expect(node, "usedBytes" in found["rootfs"], "its layer", found["rootfs"])
+        expect(node, "usedBytes" in found["logs"], "its logs", found["logs"])
+    for part in ("cpu", "memory", "ephemeral-storage"):
+        expect(node, part in web, f"web has {part}", sorted(web))
+
+
+@conformance(id="summary-ended", rules=["EVIC-029"], needs=[Feature.STATUS, Feature.OUTSIDE_KILL])
+async def a_pod_without_running_containers_has_no_statistics(node: Node) -> None:
+    """A pod whose only container has ended is not in the summary."""
+    await node.apply_static(pod("web", restartPolicy="Never"))
+    await node.wait_running("web")
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.phase("web") in ("Failed", "Succeeded"), within_s=limits.STOP_S
+    )
+    names = [p["podRef"]["name"] for p in (await node.summary())["pods"]]
+    expect(node, node.runtime_name("web") not in names, "web is not in the summary", names)

@@ -1,0 +1,131 @@
+"""Statistics in the form of the summary API: upstream's JSON names. Pure.
+
+What nobody measured is left out. Upstream: k8s.io/kubelet pkg/apis/stats/v1alpha1: types.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from refkubelet.node.machine import FilesystemStats, MemoryStats, PidStats
+from refkubelet.runtime.records import ContainerUsage, FilesystemUsage
+from refkubelet.stats.usage import CgroupMemory, DiskUse
+from simtime import format_rfc3339
+
+Json = dict[str, Any]
+NODE_LITTLE: Final = ("nodeName", "systemContainers", "startTime", "cpu", "memory", "swap")
+POD_LITTLE: Final = ("podRef", "startTime", "containers", "cpu", "memory", "swap")
+CONTAINER_LITTLE: Final = ("name", "startTime", "cpu", "memory", "swap")
+
+
+def shown_time(time_ns: int) -> str | None:
+    """As `metav1.Time`; null for no time."""
+    return format_rfc3339(time_ns) if time_ns else None
+
+
+def known(**values: Any) -> Json:
+    """The values that there are."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def filesystem(
+    stats: FilesystemStats | None, used: DiskUse | None = None, time_ns: int | None = None
+) -> Json:
+    """`used`: of one container, volume or pod; None: whatever is not available."""
+    if stats is None:
+        room: Json = {}
+    else:
+        time_ns = stats.time_ns if time_ns is None else time_ns
+        if used is None:
+            taken = stats.capacity_bytes - stats.available_bytes
+            used = DiskUse(taken, stats.inodes - stats.inodes_free)
+        room = known(
+            availableBytes=stats.available_bytes,
+            capacityBytes=stats.capacity_bytes,
+            inodesFree=stats.inodes_free,
+            inodes=stats.inodes,
+        )
+    taken_by = known(usedBytes=used.bytes, inodesUsed=used.inodes) if used else {}
+    return {"time": shown_time(time_ns or 0), **room, **taken_by}
+
+
+def image_filesystem(stats: FilesystemStats, usage: FilesystemUsage) -> Json:
+    """Room of the machine, use and time of the runtime (EVIC-028)."""
+    used = DiskUse(usage.used_bytes, usage.inodes_used)
+    return filesystem(stats, used, usage.time_ns)
+
+
+def cpu(time_ns: int, core_ns: int | None, nano_cores: int | None) -> Json:
+    """CPU time since the start, and now."""
+    return {
+        "time": shown_time(time_ns),
+        **known(usageNanoCores=nano_cores, usageCoreNanoSeconds=core_ns),
+    }
+
+
+def node_memory(stats: MemoryStats, root: CgroupMemory | None) -> Json:
+    """The root cgroup; `root` None where it does not tell its usage."""
+    found = _cgroup_memory(root) if root is not None else {}
+    return {
+        "time": shown_time(stats.time_ns),
+        **found,
+        "availableBytes": stats.total_bytes - stats.working_set_bytes,
+        "workingSetBytes": stats.working_set_bytes,
+    }
+
+
+def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
+    """Memory of a pod's cgroup or of the one that holds all pods."""
+    return {"time": shown_time(time_ns), **_cgroup_memory(memory)}
+
+
+def _cgroup_memory(memory: CgroupMemory) -> Json:
+    return known(
+        availableBytes=memory.available_bytes,
+        usageBytes=memory.usage_bytes,
+        workingSetBytes=memory.working_set_bytes,
+        rssBytes=memory.rss_bytes,
+        pageFaults=memory.page_faults,
+        majorPageFaults=memory.major_page_faults,
+    )
+
+
+def container_memory(row: ContainerUsage) -> Json:
+    """As the runtime gave it."""
+    return {
+        "time": shown_time(row.memory_time_ns),
+        **known(
+            availableBytes=row.memory_available_bytes,
+            usageBytes=row.memory_usage_bytes,
+            workingSetBytes=row.memory_working_set_bytes,
+            rssBytes=row.memory_rss_bytes,
+            pageFaults=row.memory_page_faults,
+            majorPageFaults=row.memory_major_page_faults,
+        ),
+    }
+
+
+def swap(row: ContainerUsage) -> Json:
+    """Swap of a container; the zero time where the runtime tells nothing."""
+    return {
+        "time": shown_time(row.swap_time_ns),
+        **known(swapAvailableBytes=row.swap_available_bytes, swapUsageBytes=row.swap_usage_bytes),
+    }
+
+
+def rlimit(pids: PidStats) -> Json:
+    """Processes of the node (EVIC-025)."""
+    return {"time": shown_time(pids.time_ns), "maxpid": pids.limit, "curproc": pids.running}
+
+
+def only_cpu_and_memory(summary: Mapping[str, Any]) -> Json:
+    """The short form of a summary, for those who scrape often."""
+    pods = [_only(pod, POD_LITTLE) for pod in summary["pods"]]
+    for pod in pods:
+        pod["containers"] = [_only(c, CONTAINER_LITTLE) for c in pod["containers"]]
+    return {"node": _only(summary["node"], NODE_LITTLE), "pods": pods}
+
+
+def _only(value: Mapping[str, Any], names: tuple[str, ...]) -> Json:
+    return {name: value[name] for name in names if name in value}

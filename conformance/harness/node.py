@@ -182,6 +182,11 @@ class Node:
         """The same for the disk with the kubelet's root directory and the images."""
         self._parts.runtime.leave_disk(free_bytes)
 
+    def kernel_says(self, *lines: str) -> None:
+        """Write lines into the log of the node's kernel (Feature.NODE_RESOURCES)."""
+        for line in lines:
+            self._parts.runtime.kernel_says(line)
+
     def api_fails(self, method: str, path: str) -> Any:
         """A block in which the API server answers 500 to these requests; `path`: a regular
         expression."""
@@ -308,7 +313,14 @@ class Node:
 
     def allocatable(self, resource: str) -> str:
         """What the Node at the API says it can give to pods, as written; "" before it is there."""
-        amounts = (self._observed.node.get("status") or {}).get("allocatable") or {}
+        return self._amount("allocatable", resource)
+
+    def capacity(self, resource: str) -> str:
+        """The same for all that the node has."""
+        return self._amount("capacity", resource)
+
+    def _amount(self, kind: str, resource: str) -> str:
+        amounts = (self._observed.node.get("status") or {}).get(kind) or {}
         return str(amounts.get(resource, ""))
 
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import ignores_term, runs
 from conformance.registry import Feature, conformance
+from refkubelet.model.quantity import NANO, parse_nano
 
 API = Feature.API
 NODE_CRITICAL: dict[str, Any] = {
@@ -50,8 +51,7 @@ def preempted(node: Node) -> list[str]:
 async def cpus_m(node: Node) -> int:
     """What the node can give to pods, in millicores."""
     await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
-    text = node.allocatable("cpu")
-    return int(text[:-1]) if text.endswith("m") else 1000 * int(text)
+    return 1000 * parse_nano(node.allocatable("cpu")) // NANO
 
 
 @conformance(

@@ -46,6 +46,10 @@ class Runtime(Protocol):
         """Make `free_bytes` of disk available on a fake node."""
         ...
 
+    def kernel_says(self, line: str) -> None:
+        """Write a line into the kernel's log of a fake node."""
+        ...
+
     async def kill_container(self, pod: str, container: str) -> None:
         """End the running container with exit code 137, behind the kubelet's back."""
         ...

@@ -67,6 +67,9 @@ class FakeRuntime(RecordedRuntime):
         taken = usage.writable_bytes + usage.image_bytes
         disk.base_used_bytes = disk.capacity_bytes - taken - free_bytes
 
+    def kernel_says(self, line: str) -> None:
+        self.machine.kernel_says(line)
+
     async def registry(self) -> FakeRegistry:
         return self._registry
 

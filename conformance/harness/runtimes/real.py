@@ -36,6 +36,9 @@ class RealRuntime(RecordedRuntime):
     def leave_disk(self, free_bytes: int) -> None:
         raise RuntimeError("the disk of a real node cannot be set: needs NODE_RESOURCES")
 
+    def kernel_says(self, line: str) -> None:
+        raise RuntimeError("the kernel of a real node says what it wants: needs NODE_RESOURCES")
+
     async def registry(self) -> Registry:
         if self._registries is None:
             raise RuntimeError("this runtime has no registry: needs REGISTRY")

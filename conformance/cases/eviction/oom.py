@@ -1,0 +1,143 @@
+"""Who the kernel's OOM killer takes first, and what the kubelet says of those it took."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import Container, PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, Level, conformance
+from refkubelet.model.quantity import NANO, parse_nano
+
+API, STATUS, NODE = Feature.API, Feature.STATUS, Feature.NODE_RESOURCES
+MI = 1024 * 1024
+NODE_CRITICAL: dict[str, Any] = {
+    "priority": 2000001000,
+    "priorityClassName": "system-node-critical",
+}
+CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
+
+
+def asks(name: str, memory: str = "", cpu: str = "", *, limited: bool = False) -> Container:
+    """A container with requests, and the same limits if `limited`."""
+    amounts = {key: text for key, text in (("memory", memory), ("cpu", cpu)) if text}
+    resources = {"requests": amounts} | ({"limits": amounts} if limited else {})
+    return container(name, runs(), resources=resources)
+
+
+async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
+    """oom_score_adj of the pod's containers as the runtime was told, by name."""
+    await node.create_pod(plan)
+    name = plan.name
+    await node.run_until(lambda: node.api_phase(name) == "Running", within_s=limits.START_S)
+    made = [call.request.config for call in node.calls("CreateContainer", pod=name)]
+    return {config.metadata.name: config.linux.resources.oom_score_adj for config in made}
+
+
+async def memory_bytes(node: Node) -> int:
+    """The node's memory."""
+    await node.run_until(lambda: node.capacity("memory"), within_s=limits.START_S)
+    return parse_nano(node.capacity("memory")) // NANO
+
+
+@conformance(id="oom-score-classes", rules=["EVIC-120", "LIFE-140"], needs=[API])
+async def the_class_of_a_pod_decides_who_dies(node: Node) -> None:
+    """Guaranteed and node-critical pods die last, BestEffort ones first, Burstable between."""
+    wanted = {
+        "sure": (pod("sure", asks("main", "8Mi", "10m", limited=True)), -997),
+        "besteffort": (pod("besteffort"), 1000),
+        "cpu-only": (pod("cpu-only", asks("main", cpu="10m")), 999),
+        "node-critical": (pod("node-critical", **NODE_CRITICAL), -997),
+        "cluster-critical": (pod("cluster-critical", **CRITICAL), 1000),
+        "only-named": (pod("only-named", priorityClassName="system-node-critical"), 1000),
+    }
+    seen = {name: (await scores(node, plan))["main"] for name, (plan, _) in wanted.items()}
+    expect_equal(node, seen, {name: score for name, (_, score) in wanted.items()}, "oom_score_adj")
+
+
+@conformance(id="oom-score-share", rules=["EVIC-120"], needs=[API])
+async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> None:
+    """A request of a part of the node's memory takes that part of 1000 off, rounded down."""
+    total = await memory_bytes(node)
+    parts = {"a": total // 4, "b": total // 3, "c": total // 2000, "d": 1}
+    plan = pod("web", *(asks(name, str(amount)) for name, amount in parts.items()))
+    wanted = {name: min(999, 1000 - 1000 * amount // total) for name, amount in parts.items()}
+    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
+
+
+@conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API])
+async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: Node) -> None:
+    """A sidecar with a small request is as safe as the regular container with the smallest one."""
+    total = await memory_bytes(node)
+    small, large = total // 20, total // 5
+    sidecar = {"restartPolicy": "Always"}
+    inits = [
+        container(name, runs(), resources={"requests": {"memory": str(amount)}}, **sidecar)
+        for name, amount in (("helper", small), ("hungry", total // 4))
+    ]
+    plan = pod("web", asks("a", str(large)), asks("b", str(2 * large)), init=inits)
+    seen = await scores(node, plan)
+    regular = 1000 - 1000 * large // total
+    own = 1000 - 1000 * (total // 4) // total
+    expect_equal(node, (seen["helper"], seen["hungry"]), (regular, own), "scores of the sidecars")
+
+
+# Kubelet 1.36.2 without cgroups of pods dies of pods with resources of their own.
+@conformance(id="oom-score-pod-level", rules=["EVIC-120"], needs=[API, Feature.RESIZE])
+async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> None:
+    """Memory that the pod requests beyond its containers counts for each of them in equal parts."""
+    total = await memory_bytes(node)
+    whole, own = total // 2, total // 10
+    amounts = {"requests": {"memory": str(whole), "cpu": "10m"}}
+    plan = pod("web", asks("a", str(own)), container("b", runs()), resources=amounts)
+    share = (whole - own) // 2
+    wanted = {"a": 1000 - 1000 * (own + share) // total, "b": 1000 - 1000 * share // total}
+    expect_equal(node, await scores(node, plan), wanted, "oom_score_adj")
+
+
+@conformance(id="oom-killed", rules=["EVIC-123"], needs=[STATUS])
+async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: Node) -> None:
+    """What the kernel kills at its memory limit shows 137 and OOMKilled, and starts again."""
+    limited = {"resources": {"limits": {"memory": "16Mi"}}}
+    eater = container("main", runs(memory_bytes=64 * MI), **limited)
+    await node.apply_static(pod("web", eater, container("other", runs())))
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount", 0) >= 1,
+        within_s=2 * limits.START_S,
+        what="a restart of main",
+    )
+    last = node.container("web", "main")["lastState"]["terminated"]
+    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    expect(node, node.running("web", "other"), "the other container runs on")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+
+
+BEGIN = "eater invoked oom-killer: gfp_mask=0x1100cca, order=0, oom_score_adj=1000"
+WHERE = "nodemask=(null),cpuset=/,mems_allowed=0"
+VICTIM = "task=eater,pid=4711,uid=0"
+GLOBAL = (
+    BEGIN,
+    f"oom-kill:constraint=CONSTRAINT_NONE,{WHERE},global_oom,task_memcg=/kubepods/a,{VICTIM}",
+    "Out of memory: Killed process 4711 (eater) total-vm:9kB, anon-rss:8kB, UID:0",
+)
+AT_LIMIT = (
+    BEGIN,
+    f"oom-kill:constraint=CONSTRAINT_MEMCG,{WHERE},oom_memcg=/kubepods/a,task_memcg=/kubepods/a/b,"
+    f"{VICTIM}",
+    "Memory cgroup out of memory: Killed process 4711 (eater) total-vm:9kB, anon-rss:8kB",
+)
+
+
+@conformance(id="oom-system", rules=["EVIC-124"], level=Level.SHOULD, needs=[API, NODE])
+async def a_machine_out_of_memory_is_an_event_of_the_node(node: Node) -> None:
+    """When the whole machine runs out of memory the node gets an event that names the victim."""
+    await node.create_pod(pod("web"))
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    node.kernel_says(*AT_LIMIT)
+    node.kernel_says(*GLOBAL)
+    await node.run_until(lambda: node.events("SystemOOM"), within_s=limits.START_S)
+    events = node.events("SystemOOM")
+    text = "System OOM encountered, victim process: eater, pid: 4711"
+    seen = [(event["type"], event["involvedObject"]["kind"], event["message"]) for event in events]
+    expect_equal(node, seen, [("Warning", "Node", text)], "events of system OOMs")

@@ -23,10 +23,14 @@ from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.cgroups.build import ManagerDeps, container_manager
+from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
-from refkubelet.eviction.files import PodFilesReader
-from refkubelet.eviction.manager import EvictionDeps, EvictionManager, KillRequest
+from refkubelet.eviction.evictor import KillRequest
+from refkubelet.eviction.layout import CONTAINERS, IMAGES
+from refkubelet.eviction.manager import EvictionDeps, EvictionManager
+from refkubelet.eviction.observer import Observer
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping
 from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
@@ -35,16 +39,21 @@ from refkubelet.kubelet_parts import (
     RuntimeWatch,
     eviction_config,
     image_gc_policy,
+    is_crio,
+    pod_cgroup_of,
+    pods_cgroup,
     running_containers,
     runtime_options,
 )
 from refkubelet.model.objects import Pod, is_static, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.network import Network
+from refkubelet.node.capacity import page_sizes
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.status import NodeFacts
+from refkubelet.oom.watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG, PlegOptions
@@ -57,10 +66,11 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
+from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.admission import allocated
 from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.resources.devices.plugins import PluginDirectory
-from refkubelet.resources.topology.hints import HintProvider
+from refkubelet.resources.managers import ResourceDeps, ResourceManagers
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.images.gc import ImageGC
@@ -70,6 +80,10 @@ from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pod_events import PodEventReader
 from refkubelet.runtime_state import RuntimeState
+from refkubelet.stats.files import PodFilesReader
+from refkubelet.stats.provider import PodStats
+from refkubelet.stats.summary import SummaryDeps, SummaryProvider
+from refkubelet.stats.volumes import VolumeStats
 from refkubelet.status.manager import StatusDeps, StatusManager
 from refkubelet.sync_loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
 from refkubelet.worker_steps import PodSteps, StepDeps, StepHooks
@@ -136,10 +150,14 @@ class Kubelet:
             api, deps.node_name, lambda: self.informer.node() if self.informer else None
         )
         self._build_devices()
+        self.client = CriClient(deps.target, config.runtime_request_timeout_s)
+        self._build_resources()
         self._build_runtime()
         self._build_workers()
         self._build_cleaners()
         self._build_loop()
+        messages = follow_kernel_log(deps.machine, may_fail=config.feature_gates.get(GATE, False))
+        self.oom_watcher = OomWatcher(messages, self.recorder) if messages else None
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
 
@@ -160,9 +178,27 @@ class Kubelet:
             )
         )
 
+    def _build_resources(self) -> None:
+        """Raises `ConfigError`: policies that cannot be, or state files of others."""
+        deps = self.deps
+        active = ActiveContainers(
+            lambda: self.handlers.admission.allocated_pods(), self.seen_sources.ready
+        )
+        self.resources = ResourceManagers(
+            self.config,
+            ResourceDeps(
+                deps.clock,
+                deps.machine,
+                deps.root_dir,
+                self.client,
+                active,
+                lambda pod_uid: self.statuses.get(pod_uid),
+            ),
+            self.devices,
+        )
+
     def _build_runtime(self) -> None:
         deps = self.deps
-        self.client = CriClient(deps.target, self.config.runtime_request_timeout_s)
         self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
         self._runtime_deps = RuntimeDeps(
             deps.clock,
@@ -173,6 +209,7 @@ class Kubelet:
             lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
             secrets=deps.api,
             devices=self.devices,
+            placements=self.resources,
         )
         self._runtime_options = runtime_options(
             self.config,
@@ -181,6 +218,8 @@ class Kubelet:
             root_dir=deps.root_dir,
             container_logs_dir=deps.container_logs_dir,
             memory_capacity_bytes=deps.machine.memory().total_bytes,
+            page_sizes=page_sizes(deps.machine.topology()),
+            cgroup_v2=deps.machine.cgroup_version() == 2,
             allocatable=deps.node_facts.allocatable if deps.node_facts else {},
             login_dirs=deps.login_dirs,
         )
@@ -196,7 +235,9 @@ class Kubelet:
         self.runtime_state = RuntimeState(
             deps.clock, self.pleg.healthy, evented.healthy if by_events else lambda: None
         )
-        self.runtime_watch = RuntimeWatch(self.runtime, self.runtime_state, deps.clock)
+        self.runtime_watch = RuntimeWatch(
+            self.runtime, self.runtime_state, deps.clock, self._start_cgroups
+        )
 
     def _build_workers(self) -> None:
         deps, clock = self.deps, self.deps.clock
@@ -218,11 +259,13 @@ class Kubelet:
                 deps.network,
             )
         )
+        self.cgroups = self._container_manager() if self.config.cgroups_per_qos else None
         hooks = StepHooks(
             network_error=self.runtime_state.network_error,
             resync=lambda pod_uid: self.handlers.sync_by_uid(pod_uid),
             request_relist=self.pleg.request_relist,
             runtime_name=self.runtime_watch.runtime_name,
+            is_terminating=lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
         )
         steps = PodSteps(
             StepDeps(
@@ -235,6 +278,7 @@ class Kubelet:
                 hooks,
                 deps.root_dir,
                 deps.host_ips,
+                self.cgroups,
             )
         )
         self.workers = PodWorkers(
@@ -243,6 +287,25 @@ class Kubelet:
             self.recorder,
             WorkerSettings(clock, deps.rng, self.config.sync_frequency_s),
         )
+
+    def _container_manager(self) -> ContainerManager:
+        """Raises `ContainerManagerError`."""
+        deps = self.deps
+        return container_manager(
+            self.config,
+            deps.machine,
+            ManagerDeps(
+                deps.clock,
+                self.recorder,
+                active_pods=lambda: self.handlers.admission.allocated_pods(),
+                has_exclusive_cpus=self.resources.has_exclusive_cpus,
+            ),
+        )
+
+    def _start_cgroups(self) -> None:
+        """CG-035: before the first pod."""
+        if self.cgroups is not None:
+            self.cgroups.start()
 
     def _build_loop(self) -> None:
         deps = self.deps
@@ -276,6 +339,7 @@ class Kubelet:
                 self.runtime,
                 self.mirrors,
                 deps.root_dir,
+                self.cgroups,
             )
         )
         self.metrics = metrics_page(
@@ -286,6 +350,7 @@ class Kubelet:
                 self.housekeeping,
                 self.pleg,
                 self.preemptor,
+                self.eviction.metrics,
                 self.evented,
             )
         )
@@ -327,26 +392,63 @@ class Kubelet:
             image_gc_policy(self.config),
             self.runtime.prune_pull_records,
         )
+        self._build_stats()
         self.eviction = EvictionManager(
             eviction_config(self.config),
             EvictionDeps(
                 clock=deps.clock,
-                machine=deps.machine,
-                root_dir=str(deps.root_dir),
+                observer=Observer(
+                    deps.machine,
+                    str(deps.root_dir),
+                    pods_cgroup(self.config),
+                    may_split=is_crio(self.config),
+                ),
                 image_fs_info=self.runtime.image_fs_info,
-                container_stats=self.runtime.container_stats,
+                stats=self.pod_stats,
                 active_pods=lambda: self.handlers.active_pods(),
                 pod_is_finished=lambda pod: self.workers.should_pod_be_finished(uid(pod)),
                 kill_pod=self._evict,
                 events=self.recorder,
-                reclaim_containers=self.garbage.reclaim,
-                reclaim_images=self.images.delete_unused_images,
-                pod_files=PodFilesReader(str(deps.root_dir), self.config.pod_logs_dir),
+                reclaim={
+                    CONTAINERS: self.garbage.reclaim,
+                    IMAGES: self.images.delete_unused_images,
+                },
             ),
         )
 
     async def _preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
+
+    def _build_stats(self) -> None:
+        deps = self.deps
+        files = PodFilesReader(str(deps.root_dir), self.config.pod_logs_dir)
+        self.volume_stats = VolumeStats(
+            files,
+            self.pods.pods,
+            deps.clock,
+            deps.rng.stream("volume stats").random,
+            self.config.volume_stats_agg_period_s,
+        )
+        self.pod_stats = PodStats(
+            self.runtime,
+            deps.machine,
+            pod_cgroup_of(self.config),
+            files,
+            self.volume_stats.of,
+        )
+        self.summary = SummaryProvider(
+            SummaryDeps(
+                deps.clock,
+                deps.machine,
+                deps.node_name,
+                str(deps.root_dir),
+                self.pod_stats,
+                self.pods.pods,
+                self.runtime.image_fs_info,
+                pods_cgroup(self.config),
+                container_disk=is_crio(self.config),
+            )
+        )
 
     async def _evict(self, request: KillRequest) -> None:
         await kill_pod_now(
@@ -361,11 +463,10 @@ class Kubelet:
     def _admission(self) -> tuple[AdmitHandler, ...]:
         """In the order of LIFE-221..229."""
         facts = self.deps.node_facts
-        providers: tuple[HintProvider, ...] = (self.devices,) if self.devices else ()
         return (
             lambda asked: self.eviction.admit(asked.pod),
             sysctls_allowed(self.config.allowed_unsafe_sysctls),
-            allocated(providers),
+            allocated(self.resources.topology),
             predicates(
                 PredicateDeps(
                     self._node_view,
@@ -424,6 +525,8 @@ class Kubelet:
             await asyncio.gather(*tasks, waiting, return_exceptions=True)
             await self.workers.stop()
             await self.probes.stop()
+            if self.cgroups is not None:
+                await self.cgroups.stop()
             self._stopped.set()
 
     def _parts(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
@@ -433,15 +536,21 @@ class Kubelet:
             ("status manager", self.statuses.run()),
             ("events", self.recorder.run()),
             ("pod config", self.pod_config.run()),
+            ("volume stats", self._after_runtime(self.volume_stats.run)),
             ("eviction", self._after_runtime(self.eviction.run)),
             ("garbage collection", self._after_runtime(self.garbage.run)),
             ("container deletor", self.deletions.run()),
             ("container logs", self._after_runtime(self.logs.run)),
             ("sync loop", self.sync_loop.run()),
+            *([("cgroups", self._after_runtime(self.cgroups.run))] if self.cgroups else []),
             ("image garbage collection", self._after_runtime(self.images.run)),  # least urgent
         ]
         if self.devices is not None:
             parts.append(("device plugins", self.devices.run()))
+        if self.resources.reconciles:
+            parts.append(("cpu manager", self._after_runtime(self.resources.run)))
+        if self.oom_watcher is not None:
+            parts.append(("oom watcher", self.oom_watcher.run()))
         if self.informer is not None:
             parts.append(("node informer", self.informer.run()))
         if self.pod_objects is not None:

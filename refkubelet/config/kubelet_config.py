@@ -160,6 +160,15 @@ class KubeletConfiguration:
     cpu_cfs_quota_period_s: float = f.duration("cpuCFSQuotaPeriod", 0.1)
     system_reserved: Mapping[str, str] = f.string_map("systemReserved")
     kube_reserved: Mapping[str, str] = f.string_map("kubeReserved")
+    reserved_system_cpus: str = f.text("reservedSystemCPUs")
+    cpu_manager_policy: str = f.text("cpuManagerPolicy", "none")
+    cpu_manager_policy_options: Mapping[str, str] = f.string_map("cpuManagerPolicyOptions")
+    cpu_manager_reconcile_period_s: float = f.duration("cpuManagerReconcilePeriod", 10.0)
+    topology_manager_policy: str = f.text("topologyManagerPolicy", "none")
+    topology_manager_scope: str = f.text("topologyManagerScope", "container")
+    topology_manager_policy_options: Mapping[str, str] = f.string_map(
+        "topologyManagerPolicyOptions"
+    )
     max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
     pods_per_core: int = f.int32("podsPerCore", 0)
     # Eviction: raw texts; eviction/thresholds.py reads them. After `load_config` the hard ones are
@@ -213,16 +222,8 @@ class KubeletConfiguration:
     volume_stats_agg_period_s: float = f.duration("volumeStatsAggPeriod", 60.0)
     kubelet_cgroups: str = f.text("kubeletCgroups")
     system_cgroups: str = f.text("systemCgroups")
-    cpu_manager_policy: str = f.text("cpuManagerPolicy", "none")
-    cpu_manager_policy_options: Mapping[str, str] = f.string_map("cpuManagerPolicyOptions")
-    cpu_manager_reconcile_period_s: float = f.duration("cpuManagerReconcilePeriod", 10.0)
     dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
     memory_manager_policy: str = f.text("memoryManagerPolicy", "None")
-    topology_manager_policy: str = f.text("topologyManagerPolicy", "none")
-    topology_manager_scope: str = f.text("topologyManagerScope", "container")
-    topology_manager_policy_options: Mapping[str, str] = f.string_map(
-        "topologyManagerPolicyOptions"
-    )
     single_process_oom_kill: bool | None = f.boolean("singleProcessOOMKill", None)
     qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
@@ -241,7 +242,6 @@ class KubeletConfiguration:
     config_map_and_secret_change_detection_strategy: str = f.text(
         "configMapAndSecretChangeDetectionStrategy", "Watch"
     )
-    reserved_system_cpus: str = f.text("reservedSystemCPUs")
     show_hidden_metrics_for_version: str = f.text("showHiddenMetricsForVersion")
     system_reserved_cgroup: str = f.text("systemReservedCgroup")
     kube_reserved_cgroup: str = f.text("kubeReservedCgroup")

@@ -1,30 +1,20 @@
 """Admission of a pod by the managers of exclusive resources (LIFE-223, CG-080).
 
-Each container in the order of its start, each manager in the given order: devices, CPUs, memory.
-What must never happen here: a container that is asked about after another one of the pod was
-refused.
-Upstream: pkg/kubelet/cm/topologymanager/scope_none.go.
+What must never happen here: a refusal with a reason of this module's own.
+Upstream: pkg/kubelet/cm/topologymanager/topology_manager.go: Admit.
 """
 
 from __future__ import annotations
 
-from refkubelet.admission.handlers import AdmitHandler, Operation, PodAdmitAttributes, Rejection
-from refkubelet.resources.topology.hints import AllocationError, HintProvider
+from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Refusal
+from refkubelet.resources.topology.manager import TopologyManager
 
 
-def allocated(providers: tuple[HintProvider, ...]) -> AdmitHandler:
-    """A handler that lets every manager allocate what the containers ask for."""
+def allocated(manager: TopologyManager) -> AdmitHandler:
+    """A handler that lets every provider allocate what the containers ask for. What is allocated
+    already stays as it is, so resizes are asked about, too."""
 
-    async def handler(asked: PodAdmitAttributes) -> Rejection | None:
-        spec = asked.pod.spec
-        if asked.operation is not Operation.ADD or spec is None:
-            return None
-        try:
-            for container in (*(spec.initContainers or ()), *spec.containers):
-                for provider in providers:
-                    await provider.allocate(asked.pod, container)
-        except AllocationError as error:
-            return Rejection(error.reason, error.message)
-        return None
+    async def handler(asked: PodAdmitAttributes) -> Refusal | None:
+        return await manager.admit(asked.pod)
 
-    return handler
+    return lambda asked: handler(asked) if manager.providers else None

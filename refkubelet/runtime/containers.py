@@ -21,8 +21,8 @@ from refkubelet.model.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
 from refkubelet.resources.devices.records import NO_SETTINGS
-from refkubelet.resources.topology.hints import AllocationError
 from refkubelet.resources.placement import ANYWHERE
+from refkubelet.resources.topology.hints import AllocationError
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config

@@ -205,8 +205,12 @@ class PodSync:
         return PodStart(self.pod, self.status, sandbox_id, config, ips, self.pull_secrets)
 
     def _sandbox_config(self) -> Any:
+        placements = self.tools.deps.placements
+        own_cpus = placements is not None and placements.has_exclusive_cpus(self.pod)
         try:
-            config = sandbox_config(self.pod, self.actions.attempt, self.tools.options)
+            config = sandbox_config(
+                self.pod, self.actions.attempt, self.tools.options, own_cpus=own_cpus
+            )
             if self.actions.create_sandbox:
                 Path(config.log_directory).mkdir(mode=0o755, parents=True, exist_ok=True)
         except (SandboxConfigError, OSError) as error:

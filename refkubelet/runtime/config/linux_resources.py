@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.cgroups.convert import cpu_quota_us, cpu_shares, in_bytes, millicores
 from refkubelet.model.objects import Container, Pod, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.model.quantity import parse_nano
 from refkubelet.model.resources import (
     container_limits,
     container_requests,
@@ -18,41 +19,26 @@ from refkubelet.model.resources import (
     pod_limits,
     pod_requests,
 )
+from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.options import RuntimeOptions
 
-MIN_SHARES: Final = 2
-MAX_SHARES: Final = 262_144
-SHARES_PER_CPU: Final = 1024
-MIN_QUOTA_US: Final = 1000
 NODE_CRITICAL_CLASS: Final = "system-node-critical"
+NO_QUOTA: Final = -1
 GUARANTEED_SCORE: Final = -997
 BEST_EFFORT_SCORE: Final = 1000
 
 
-def cpu_shares(millicores: int) -> int:
-    """cgroup v1 shares; 2 is the kernel's minimum and what "nothing" gets.
-
-    >>> cpu_shares(0), cpu_shares(250), cpu_shares(1000), cpu_shares(10**9)
-    (2, 256, 1024, 262144)
-    """
-    return min(max(millicores * SHARES_PER_CPU // 1000, MIN_SHARES), MAX_SHARES)
-
-
-def cpu_quota_us(millicores: int, period_us: int) -> int:
-    """CFS quota in microseconds per period, at least 1000; 0 means no quota.
-
-    >>> cpu_quota_us(500, 100_000), cpu_quota_us(1, 100_000), cpu_quota_us(0, 100_000)
-    (50000, 1000, 0)
-    """
-    return max(millicores * period_us // 1000, MIN_QUOTA_US) if millicores else 0
-
-
-def container_resources(container: Container, pod: Pod, options: RuntimeOptions) -> Any:
+def container_resources(
+    container: Container, pod: Pod, options: RuntimeOptions, placement: Placement = ANYWHERE
+) -> Any:
     """LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A limit
     that the container lacks is the pod's own (spec.resources), for the shares too."""
     own = {name: amount for name, amount in container_limits(container).items() if amount}
     limits = {**pod_level(pod, "limits"), **own}
     resources = compute_resources(container_requests(container).get("cpu"), limits, options)
+    if placement.own_cpus:
+        _without_quota(resources, options)
+    resources.cpuset_cpus, resources.cpuset_mems = placement.cpus, placement.memory_nodes
     resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
     resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
     for size in options.hugepage_sizes:
@@ -62,10 +48,20 @@ def container_resources(container: Container, pod: Pod, options: RuntimeOptions)
     return resources
 
 
-def sandbox_resources(pod: Pod, options: RuntimeOptions) -> Any:
-    """LinuxContainerResources of the whole pod, without overhead: limits of those that have one."""
-    requests = pod_requests(pod, with_overhead=False)
-    return compute_resources(requests.get("cpu"), pod_limits(pod, with_overhead=False), options)
+def _without_quota(resources: Any, options: RuntimeOptions) -> None:
+    """CG-031: who has CPUs of its own is not throttled."""
+    if options.cpu_cfs_quota:
+        resources.cpu_quota = NO_QUOTA
+
+
+def sandbox_resources(pod: Pod, options: RuntimeOptions, *, own_cpus: bool = False) -> Any:
+    """LinuxContainerResources of the whole pod, without overhead: limits of those that have one.
+    `own_cpus`: some container of it has CPUs of its own."""
+    request = pod_requests(pod, with_overhead=False).get("cpu")
+    resources = compute_resources(request, pod_limits(pod, with_overhead=False), options)
+    if own_cpus:
+        _without_quota(resources, options)
+    return resources
 
 
 def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
@@ -133,16 +129,6 @@ def is_node_critical(pod: Pod) -> bool:
 def is_init_sidecar(container: Container, pod: Pod) -> bool:
     inits = (pod.spec.initContainers if pod.spec else None) or []
     return any(c.name == container.name and is_sidecar(c) for c in inits)
-
-
-def millicores(nano_cores: int) -> int:
-    """Thousandths of a core, rounded up."""
-    return -(-nano_cores // (NANO // 1000))
-
-
-def in_bytes(nano_bytes: int) -> int:
-    """Whole bytes, rounded up."""
-    return -(-nano_bytes // NANO)
 
 
 def _hugepages(limits: Mapping[str, int], size: str) -> int:

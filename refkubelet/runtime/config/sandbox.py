@@ -35,8 +35,11 @@ def pod_labels(pod: Pod) -> dict[str, str]:
     return {POD_NAME: name, POD_NAMESPACE: namespace, POD_UID: uid(pod)}
 
 
-def sandbox_config(pod: Pod, attempt: int, options: RuntimeOptions) -> Any:
-    """PodSandboxConfig (upstream: generatePodSandboxConfig). Raises `SandboxConfigError`."""
+def sandbox_config(
+    pod: Pod, attempt: int, options: RuntimeOptions, *, own_cpus: bool = False
+) -> Any:
+    """PodSandboxConfig (upstream: generatePodSandboxConfig). `own_cpus`: some container has CPUs of
+    its own (CG-031). Raises `SandboxConfigError`."""
     name, namespace = _name_and_namespace(pod)
     config = cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
@@ -47,7 +50,7 @@ def sandbox_config(pod: Pod, attempt: int, options: RuntimeOptions) -> Any:
         dns_config=dns_config(pod, options.dns),
         labels={**labels(pod), **pod_labels(pod)},
         annotations=pod_annotations(pod),
-        linux=_linux(pod, options),
+        linux=_linux(pod, options, own_cpus=own_cpus),
     )
     for container in pod.spec.containers if pod.spec else []:
         config.port_mappings.extend(port_mappings(container))
@@ -106,7 +109,7 @@ def port_mappings(container: Container) -> list[Any]:
     ]
 
 
-def _linux(pod: Pod, options: RuntimeOptions) -> Any:
+def _linux(pod: Pod, options: RuntimeOptions, *, own_cpus: bool) -> Any:
     parent = ""
     if options.cgroups_per_qos:
         parent = cgroup_parent(pod, options.cgroup_root, options.cgroup_driver)
@@ -116,7 +119,7 @@ def _linux(pod: Pod, options: RuntimeOptions) -> Any:
         security_context=sandbox_security(pod),
         sysctls={dotted(s.name): s.value for s in sysctls or []},
         overhead=overhead_resources(pod, options),
-        resources=sandbox_resources(pod, options),
+        resources=sandbox_resources(pod, options, own_cpus=own_cpus),
     )
 
 

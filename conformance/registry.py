@@ -53,6 +53,7 @@ class Feature(Enum):
         "a kubelet that resizes containers in place (kubelet 1.36.2 needs cgroups of pods for it)"
     )
     EVENTS = "a runtime that is known to stream its events"
+    DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

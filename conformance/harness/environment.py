@@ -59,7 +59,9 @@ class Choice:
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):
             pods.add(Feature.POD_SERVERS)
-        kinds = (RUNTIME_FEATURES, own_machine, patience, pods, self._runtime_features)
+        own_mounts = self.kubelet in KUBELET_FEATURES or os.geteuid() == 0
+        plugins = {Feature.DEVICE_PLUGINS} if own_mounts else set()
+        kinds = (RUNTIME_FEATURES, own_machine, patience, pods, plugins, self._runtime_features)
         return kubelet.union(*kinds)
 
     @property

@@ -160,6 +160,30 @@ class Node:
         """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back."""
         await self._parts.runtime.stop_sandbox(self.runtime_name(pod))
 
+    async def plug_in(self, plugin: Any, *, faithful: bool = True) -> None:
+        """Start a device plugin (fakecri's FakeDevicePlugin) and register it, as soon as the
+        kubelet takes it; what a kubelet says that refuses it is in `plugin.refusals`. A faithful
+        one comes back after a restart of the kubelet (Feature.DEVICE_PLUGINS)."""
+        from fakecri.errors import CriError
+
+        deadline_s = self.now_s + limits.START_S
+        before = len(plugin.refusals)
+        while True:
+            try:
+                await self._parts.plugins.start(plugin, faithful=faithful)
+                return
+            except CriError as error:
+                if len(plugin.refusals) > before:
+                    return
+                if self.now_s >= deadline_s:
+                    raise failure(self, "a kubelet that takes registrations", str(error)) from None
+            await self._parts.plugins.stop(plugin)
+            await self._tick(self._pace.tick_s)
+
+    async def unplug(self, plugin: Any) -> None:
+        """The device plugin dies."""
+        await self._parts.plugins.stop(plugin)
+
     @asynccontextmanager
     async def pressure(self, signal: str) -> AsyncIterator[None]:
         """Restart the kubelet with a hard threshold for `signal` that the node is far below, and

@@ -27,7 +27,13 @@ from conformance.harness.environment import (
     EnvironmentProblem,
 )
 from conformance.harness.kubelets.base import NodePaths
-from conformance.harness.kubelets.process import REFKUBELET, ProcessKubelet, Program, external
+from conformance.harness.kubelets.process import (
+    REFKUBELET,
+    ProcessKubelet,
+    Program,
+    external,
+    with_own_plugins,
+)
 from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
@@ -51,6 +57,7 @@ class RealEnvironment:
     @asynccontextmanager
     async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
         """Parts for `case` on the running loop; everything is ended and removed afterwards."""
+        from fakecri.deviceplugin.serving import ServedPlugins
         from fakecri.server import serve
 
         clock = RealClock()
@@ -60,8 +67,13 @@ class RealEnvironment:
             stack.push_async_callback(runtime.close)
             await stack.enter_async_context(serve(runtime.target, endpoint))
             api, kubeconfig = await _api_server(case, paths, stack)
+            program = self._program()
+            plugins = ServedPlugins(paths.base / program.device_plugins)
+            stack.push_async_callback(plugins.close)
+            if Feature.DEVICE_PLUGINS in case.needs:
+                program = with_own_plugins(program, plugins.directory)
             kubelet = ProcessKubelet(
-                self._program(),
+                program,
                 paths,
                 endpoint,
                 node_name=NODE_NAME,
@@ -70,7 +82,7 @@ class RealEnvironment:
             stack.push_async_callback(kubelet.close)
             config = kubelet_config(paths, {**self.config, **case.node_config})
             pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
-            yield Parts(kubelet, runtime, api, clock, pace, paths, config)
+            yield Parts(kubelet, runtime, api, clock, pace, paths, config, plugins=plugins)
 
     def _program(self) -> Program:
         if self.choice.kubelet == PROCESS:

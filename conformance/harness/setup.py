@@ -31,6 +31,7 @@ class Parts:
     paths: NodePaths
     config: dict[str, Any]
     node_name: str = NODE_NAME
+    plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
 
     def write_manifest(self, file: str, manifest: Mapping[str, Any]) -> None:
         """Write a manifest as JSON, which is YAML too."""

@@ -17,6 +17,7 @@ from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
+from fakecri.deviceplugin import InProcessPlugins
 from simtime import Ids, Rng, VirtualLoop
 
 
@@ -31,6 +32,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     runtime = FakeRuntime(loop.clock, ids)
     runtime.machine.address = HOST_IP
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
+    plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(
         target=runtime.target,
         machine=runtime.machine,
@@ -40,6 +42,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
         node_name=NODE_NAME,
         transport=InProcessTransport(fake_api) if fake_api else None,
         network=FakeNetwork(runtime.cri.ports),
+        device_plugins=plugins,
     )
     kubelet = InProcessKubelet(paths, world)
     try:
@@ -53,6 +56,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
             config=kubelet_config(
                 paths, {"enableServer": False, "healthzPort": 0, **case.node_config}
             ),
+            plugins=plugins,
         )
     finally:
         await kubelet.close()

@@ -51,7 +51,7 @@ class InProcessPlugins:
             plugin.refusals.append(str(error))
             raise unknown(str(error)) from None
 
-    def stop(self, plugin: FakeDevicePlugin) -> None:
+    async def stop(self, plugin: FakeDevicePlugin) -> None:
         """The plugin dies: its socket and its streams are gone."""
         self._listening.pop(plugin.endpoint, None)
         self._faithful.pop(plugin.endpoint, None)

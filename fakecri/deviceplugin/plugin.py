@@ -158,7 +158,8 @@ class FakeDevicePlugin:
                 await self._misbehave(method)
         except TimeoutError:
             raise CriError(status_code("DEADLINE_EXCEEDED"), "context deadline exceeded") from None
-        return self._answer(method, request)
+        answer: Message = self._answer(method, request)
+        return answer
 
     async def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None

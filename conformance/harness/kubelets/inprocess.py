@@ -30,7 +30,8 @@ HOST_IP: Final = "192.0.2.1"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What surrounds the kubelet. `transport` None: no API server; `network`: what probes reach."""
+    """What surrounds the kubelet. `transport` None: no API server; `network`: what probes reach;
+    `device_plugins` None: no plugin can register."""
 
     target: Any
     machine: Any
@@ -40,6 +41,7 @@ class World:
     node_name: str
     transport: Any = None
     network: Any = None
+    device_plugins: Any = None
 
 
 class InProcessKubelet:
@@ -82,6 +84,7 @@ class InProcessKubelet:
             host_ips=(HOST_IP,),
             container_logs_dir=None,
             node_facts=facts,
+            device_plugins=world.device_plugins,
         )
         self._kubelet = Kubelet(loaded, deps)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")

@@ -14,7 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -48,13 +48,17 @@ class Program:
     """How to start a kubelet: the words before the common flags, and what it can do.
 
     `own_flags`: further flags that take a directory below the case's own, by flag name.
-    `config`: configuration fields that the cases do not choose.
+    `config`: configuration fields that the cases do not choose. `device_plugins`: where its device
+    plugins listen, below the case's directory. `fixed_plugins`: it has one place for them, whatever
+    its flags say.
     """
 
     command: tuple[str, ...]
     features: frozenset[Feature]
     own_flags: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
+    device_plugins: str = "kubelet/device-plugins"
+    fixed_plugins: Path | None = None
 
 
 REFKUBELET: Final = Program(
@@ -70,7 +74,25 @@ def external(path: Path) -> Program:
         frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
         own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
         config=SIDE_BY_SIDE,
+        device_plugins="device-plugins",
+        fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
     )
+
+
+_OWN_PLUGINS: Final = (
+    'mkdir -p "$1" "$2" && mount --bind "$2" "$1" && shift 2 && exec "$@"'  # then the kubelet
+)
+
+
+def with_own_plugins(program: Program, directory: Path) -> Program:
+    """The same program; where its place for plugins is fixed, it sees `directory` there, through a
+    mount that nobody else sees."""
+    if program.fixed_plugins is None:
+        return program
+    directory.mkdir(parents=True, exist_ok=True)
+    places = (str(program.fixed_plugins), str(directory))
+    command = ("unshare", "--mount", "sh", "-c", _OWN_PLUGINS, "sh", *places, *program.command)
+    return replace(program, command=command)
 
 
 class ProcessKubelet:

@@ -1,0 +1,1 @@
+"""Exclusive resources of the node: CPUs, memory of NUMA nodes, devices."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +34,7 @@ from refkubelet.eviction.layout import (
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import THRESHOLD_MET, EvictionText, eviction_text, reclaim_message
 from refkubelet.eviction.metrics import EvictionMetrics
+from refkubelet.eviction.notifier import MemoryNotifications
 from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations
@@ -97,6 +99,8 @@ class EvictionManager:
         self._complaints = Complaints(log, deps.clock)
         self.metrics = EvictionMetrics()
         self._evictor = Evictor(deps.kill_pod, deps.events, self.metrics)
+        self._sooner = asyncio.Event()
+        self._notifications = self._notifications_of_the_kernel()
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -115,24 +119,48 @@ class EvictionManager:
 
     async def run(self) -> None:
         """Cycle until cancelled; a failing cycle is logged and tried again (EVIC-050)."""
-        while True:
-            evicted: tuple[Pod, ...] = ()
-            try:
-                evicted = await self.synchronize()
-            except Exception as error:
-                self._complaints.failed(BLIND, error, CriCallError, OSError)
-            else:
-                self._complaints.over(BLIND)
-            if evicted:
-                await self._wait_for_cleanup(evicted)
-            else:
-                await self._deps.clock.sleep(INTERVAL_S)
+        try:
+            while True:
+                await self._cycle()
+        finally:
+            if self._notifications is not None:
+                self._notifications.close()
+
+    async def _cycle(self) -> None:
+        """One look, and what follows until the next one."""
+        evicted: tuple[Pod, ...] = ()
+        self._sooner.clear()
+        try:
+            evicted = await self.synchronize()
+        except Exception as error:
+            self._complaints.failed(BLIND, error, CriCallError, OSError)
+        else:
+            self._complaints.over(BLIND)
+        if evicted:
+            await self._wait_for_cleanup(evicted)
+        elif self._notifications is None:
+            await self._deps.clock.sleep(INTERVAL_S)
+        else:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(INTERVAL_S):
+                    await self._sooner.wait()
+
+    def _notifications_of_the_kernel(self) -> MemoryNotifications | None:
+        """EVIC-058: None where there are none."""
+        observer = self._deps.observer
+        if not self._config.memcg_notification or observer.machine.cgroup_version() == 2:
+            return None
+        return MemoryNotifications(
+            observer, self._config.thresholds, self._deps.clock, self._sooner.set
+        )
 
     async def synchronize(self) -> tuple[Pod, ...]:
         """One cycle; the pods that were evicted. Raises when the node cannot be observed."""
         if not self._thresholds and not self._config.local_storage_isolation:
             return ()
         observed = await self._observe()
+        if self._notifications is not None:
+            self._notifications.update()
         thresholds = self._thresholds
         if self._layout is None:
             thresholds = self._decide_layout(observed.layout)

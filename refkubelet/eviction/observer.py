@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
+from refkubelet.eviction.thresholds import ALLOCATABLE
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.records import ImageFilesystems
 from refkubelet.stats.cgroups import memory_dir, read_memory
@@ -40,7 +41,7 @@ class Observer:
         }
         allocatable = self._allocatable(memory.time_ns)
         if allocatable is not None:
-            signals["allocatableMemory.available"] = allocatable
+            signals[ALLOCATABLE] = allocatable
         if not filesystems.images:
             raise FileNotFoundError("imagefs device is not found")
         return self._with_images(signals, filesystems, node_fs)

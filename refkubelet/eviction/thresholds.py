@@ -19,6 +19,7 @@ MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 INODES: Final = "inodes"
 PIDS: Final = "pids"
+ALLOCATABLE: Final = "allocatableMemory.available"
 DISKS: Final = ("nodefs", "imagefs", "containerfs")
 PODS: Final = "pods"
 """Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""
@@ -110,9 +111,8 @@ def parse_thresholds(
         if value is not None:
             found.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
     if PODS in enforced:  # EVIC-008
-        allocatable = "allocatableMemory.available"
         memory = [t for t in found if t.signal == "memory.available" and t.hard]
-        found += [replace(t, signal=allocatable, grace_s=0.0) for t in memory]
+        found += [replace(t, signal=ALLOCATABLE) for t in memory]
     return tuple(found)
 
 

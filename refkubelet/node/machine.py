@@ -3,7 +3,8 @@ that a fake node can stand in for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -122,6 +123,10 @@ class CgroupDir(Protocol):
 
     def iterdir(self) -> Iterator[CgroupDir]: ...
 
+    def stat(self) -> os.stat_result:
+        """`st_nlink` of a directory is 2 and one for each below it (CG-100)."""
+        ...
+
     def read_text(self) -> str: ...
 
     def write_text(self, data: str) -> int: ...
@@ -146,6 +151,13 @@ class Machine(Protocol):
 
     def cgroup_version(self) -> Literal[1, 2]:
         """2 where the unified hierarchy is all there is; a hybrid is 1 (CG-014)."""
+        ...
+
+    def watch_memory(
+        self, cgroup: str, usage_bytes: int, passed: Callable[[], None]
+    ) -> Callable[[], None]:
+        """Call `passed` each time memory of the cgroup v1 with that absolute path passes so many
+        bytes; call the answer to end it. Raises OSError (EVIC-058)."""
         ...
 
     def kill_process(self, pid: int) -> None:

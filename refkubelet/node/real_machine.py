@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from refkubelet.node.kernel_log import KernelLog, open_at_end
 from refkubelet.node.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
+from refkubelet.node.memory_events import watch_memory
 from refkubelet.node.topology import read_topology
 from simtime import Clock
 
@@ -75,6 +77,13 @@ class RealMachine:
     def cgroup_version(self) -> Literal[1, 2]:
         """Only the root of the unified hierarchy has cgroup.controllers (CG-014)."""
         return 2 if (self.cgroup_root() / "cgroup.controllers").exists() else 1
+
+    def watch_memory(
+        self, cgroup: str, usage_bytes: int, passed: Callable[[], None]
+    ) -> Callable[[], None]:
+        """By an eventfd that the running loop watches (EVIC-058)."""
+        directory = self.cgroup_root() / "memory" / cgroup.strip("/")
+        return watch_memory(directory, usage_bytes, passed)
 
     def kill_process(self, pid: int) -> None:
         """SIGKILL, if it is still there (CG-042). Raises ValueError for a pid that is no process's:

@@ -1,0 +1,77 @@
+"""The kernel tells when memory passes a threshold, before the next look would see it (EVIC-058).
+
+Only with kernelMemcgNotification and cgroup v1. What must never happen: a kernel that refuses to
+tell keeps the manager from looking. Upstream: pkg/kubelet/eviction/memory_threshold_notifier.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from refkubelet.eviction.observer import Observer
+from refkubelet.eviction.thresholds import ALLOCATABLE, MEMORY, Threshold
+from refkubelet.stats.cgroups import memory_dir, read_memory
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+REFRESH_S: Final = 10.0
+
+
+class MemoryNotifications:
+    """`passed` is called when memory passes one of the thresholds, as they were at the last
+    `update`."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        thresholds: Iterable[Threshold],
+        clock: Clock,
+        passed: Callable[[], None],
+    ) -> None:
+        self._observer = observer
+        self._thresholds = tuple(t for t in thresholds if t.resource == MEMORY)
+        self._clock = clock
+        self._passed = passed
+        self._updated_s: float | None = None
+        self._stops: dict[Threshold, Callable[[], None]] = {}
+
+    def update(self) -> None:
+        """Tell the kernel the bytes that the thresholds mean now: how much of the usage can be
+        given back changes. At most every 10 s."""
+        now_s = self._clock.monotonic_s()
+        if self._updated_s is not None and now_s - self._updated_s <= REFRESH_S:
+            return
+        self._updated_s = now_s
+        for threshold in self._thresholds:
+            try:
+                self._watch(threshold)
+            except OSError as error:
+                log.info("eviction manager: no notification for %s: %s", threshold.signal, error)
+
+    def close(self) -> None:
+        """No more calls."""
+        while self._stops:
+            self._stops.popitem()[1]()
+
+    def _watch(self, threshold: Threshold) -> None:
+        machine = self._observer.machine
+        of_pods = threshold.signal == ALLOCATABLE
+        path = self._observer.pods_cgroup if of_pods else ""
+        found = read_memory(memory_dir(machine, path), 1)
+        if found is None or (of_pods and found.limit_bytes is None):
+            raise OSError(f"cgroup {path or '/'} does not tell its memory")
+        capacity = found.limit_bytes if of_pods else machine.memory().total_bytes
+        limit = notification_bytes(
+            threshold, capacity or 0, found.usage_bytes - found.working_set_bytes
+        )
+        if threshold in self._stops:
+            self._stops.pop(threshold)()
+        self._stops[threshold] = machine.watch_memory(path, limit, self._passed)
+
+
+def notification_bytes(threshold: Threshold, capacity: int, inactive_bytes: int) -> int:
+    """The usage at which the working set reaches the threshold."""
+    return capacity - threshold.value.amount(capacity) + inactive_bytes

@@ -484,7 +484,7 @@ class Kubelet:
         known = facts.allocatable if facts else {"pods": self.config.max_pods * NANO}
         if self.devices is None:
             return known
-        there = self.devices.amounts().allocatable
+        there = self.devices.allocatable()
         return {**known, **{name: number * NANO for name, number in there.items()}}
 
     async def _fresh_node_view(self) -> NodeView | None:

@@ -1,16 +1,18 @@
-"""Device plugins: registration, allocation at admission, what containers get, what the Node shows."""
+"""Device plugins: registration, allocation at admission, what containers and the Node get."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+from criapi.deviceplugin import api_pb2 as api
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
+from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
-from criapi.deviceplugin import api_pb2 as api
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 
 WIDGET: Final = "vendor.example/widget"
@@ -78,3 +80,221 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
     expect_equal(node, config.annotations["vendor.example/w"], "yes", "annotation")
     names = [device.name for device in config.CDI_devices]
     expect_equal(node, names, ["vendor.example/w=1"], "CDI devices")
+
+
+@conformance(id="device-shortage", rules=["CG-084", "LIFE-223"], needs=NEEDS)
+async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) -> None:
+    """With one of two devices given away, a pod that asks for two is rejected, and one that asks
+    for one is not."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    await node.create_pod(pod("greedy", with_widgets(2)))
+    status = await rejected(node, "greedy")
+    expect_equal(node, status["reason"], UNEXPECTED, "reason")
+    text = (
+        "Pod was rejected: Allocate failed due to requested number of devices unavailable for "
+        f"{WIDGET}. Requested: 2, Available: 1, which is unexpected"
+    )
+    expect_equal(node, status["message"], text, "message")
+    await node.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    given = sorted(one for ids in plugin.allocated for one in ids)
+    expect_equal(node, given, ["w1", "w2"], "devices given")
+
+
+@conformance(id="device-unhealthy", rules=["CG-084"], needs=NEEDS)
+async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
+    """A device that turns unhealthy leaves allocatable, not capacity; with none left a pod is
+    rejected, and one that runs is left alone."""
+    plugin = await widgets(node, "w1")
+    await node.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    plugin.set_health("w1", "Unhealthy")
+    await shows(node, "0")
+    expect_equal(node, node.capacity(WIDGET), "1", "capacity")
+    await node.create_pod(pod("late", with_widgets(1)))
+    status = await rejected(node, "late")
+    text = (
+        "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate "
+        f"unhealthy devices {WIDGET}, which is unexpected"
+    )
+    expect_equal(node, status["message"], text, "message")
+    expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of the running pod")
+
+
+@conformance(id="device-plugin-dies", rules=["CG-084"], needs=NEEDS)
+async def a_plugin_that_dies_takes_no_pod_along(node: Node) -> None:
+    """Its devices are unhealthy at once, pods go on running; when it comes back, its devices can
+    be given again."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    await node.unplug(plugin)
+    await shows(node, "0")
+    expect_equal(node, node.capacity(WIDGET), "2", "capacity")
+    await node.plug_in(plugin)
+    await shows(node, "2")
+    await node.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    given = sorted(one for ids in plugin.allocated for one in ids)
+    expect_equal(node, given, ["w1", "w2"], "devices given")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="device-plugin-gone", rules=["CG-084"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
+async def a_resource_is_dropped_five_minutes_after_its_plugin(node: Node) -> None:
+    """Capacity stays for five minutes, then it is 0, and a pod that asks for the resource is out
+    of it."""
+    plugin = await widgets(node, "w1")
+    await node.unplug(plugin)
+    await shows(node, "0")
+    await node.run_for(280)
+    expect_equal(node, node.capacity(WIDGET), "1", "capacity before five minutes")
+    await node.run_for(20)
+    await shows(node, "0", "capacity")
+    await node.create_pod(pod("late", with_widgets(1)))
+    status = await rejected(node, "late")
+    expect_equal(node, status["reason"], f"OutOf{WIDGET}", "reason")
+
+
+@conformance(id="device-restart", rules=["CG-084"], needs=[*NEEDS, Feature.RESTART])
+async def a_restarted_kubelet_knows_who_has_which_device(node: Node) -> None:
+    """After a restart the running pod keeps its device without a second Allocate, even while its
+    plugin is not back, and nobody else gets it."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    await node.stop_kubelet()
+    await node.unplug(plugin)
+    await node.start_kubelet()
+    await node.run_for(limits.NOTICE_S)
+    phase = (node.api_pod("first") or {})["status"]["phase"]
+    expect_equal(node, phase, "Running", "phase of the running pod")
+    await node.plug_in(plugin)
+    await shows(node, "2")
+    await node.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    given = sorted(one for ids in plugin.allocated for one in ids)
+    expect_equal(node, given, ["w1", "w2"], "devices given")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="device-init", rules=["CG-084"], needs=NEEDS)
+async def init_containers_leave_their_devices_to_the_next(node: Node) -> None:
+    """The device of an init container that ends is used again; that of a sidecar is not."""
+    plugin = await widgets(node, "w1", "w2")
+    plan = pod(
+        "web",
+        with_widgets(1),
+        init=[with_widgets(1, "setup", exits(0)), with_widgets(1, "proxy", restartPolicy="Always")],
+    )
+    await node.create_pod(plan)
+    await node.wait_running("web")
+    setup, proxy, main = (ids[0] for ids in plugin.allocated)
+    expect_equal(node, proxy, setup, "the sidecar's device is the first init container's")
+    expect(node, main != proxy, "the main container has a device of its own", main)
+
+
+@conformance(id="device-freed", rules=["CG-084"], needs=NEEDS)
+async def devices_of_a_pod_that_is_gone_are_given_again(node: Node) -> None:
+    """The only device goes from a deleted pod to the next one."""
+    plugin = await widgets(node, "w1")
+    await node.create_pod(pod("first", with_widgets(1), grace_s=1))
+    await node.wait_running("first")
+    await node.delete_pod("first")
+    await node.run_until(
+        lambda: node.api_pod("first") is None, within_s=1 + limits.STOP_S, what="the pod is gone"
+    )
+    await node.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    expect_equal(node, plugin.allocated, [("w1",), ("w1",)], "devices given")
+
+
+@conformance(id="device-prestart", rules=["CG-084"], needs=NEEDS)
+async def the_plugin_is_told_before_every_start(node: Node) -> None:
+    """With pre_start_required PreStartContainer is called before CreateContainer; while it fails
+    the container is not made and waits with the plugin's words."""
+    plugin = FakeDevicePlugin(WIDGET, ["w1"])
+    plugin.pre_start_required = True
+    plugin.fails("PreStartContainer", "not warm yet")
+    await node.plug_in(plugin)
+    await shows(node, "1")
+    await node.create_pod(pod("web", with_widgets(1)))
+    await node.run_until(
+        lambda: "waiting(CreateContainerConfigError)" in node.states("web", "main"),
+        within_s=limits.START_S,
+        what="the container waits for its plugin",
+    )
+    said = {e["message"] for e in node.events("Failed", pod="web")}
+    text = (
+        "Error: device plugin PreStartContainer rpc failed with err: "
+        "rpc error: code = Unknown desc = not warm yet"
+    )
+    expect_equal(node, said, {text}, "events")
+    expect_equal(node, node.count("CreateContainer", pod="web"), 0, "containers made")
+    plugin.works("PreStartContainer")
+    await node.run_until(
+        lambda: node.running("web"), within_s=limits.SYNC_ERROR_S, what="the container runs"
+    )
+    told = {tuple(c.request.devices_ids) for c in plugin.calls if c.method == "PreStartContainer"}
+    expect_equal(node, told, {("w1",)}, "devices of PreStartContainer")
+
+
+@conformance(id="device-preferred", rules=["CG-084"], needs=NEEDS)
+async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
+    """What GetPreferredAllocation names is allocated, if it is free; the question tells what is
+    free and how many are wanted."""
+    plugin = FakeDevicePlugin(WIDGET, ["w1", "w2", "w3"])
+    plugin.preferred_allocation = True
+    plugin.prefers = lambda available, must, size: ["w3", "w9", "w2"]
+    await node.plug_in(plugin)
+    await shows(node, "3")
+    await node.create_pod(pod("web", with_widgets(2)))
+    await node.wait_running("web")
+    expect_equal(node, [sorted(ids) for ids in plugin.allocated], [["w2", "w3"]], "devices given")
+    (asked,) = [c.request for c in plugin.calls if c.method == "GetPreferredAllocation"]
+    (wish,) = asked.container_requests
+    expect_equal(node, sorted(wish.available_deviceIDs), ["w1", "w2", "w3"], "free devices")
+    expect_equal(node, wish.allocation_size, 2, "number")
+
+
+@conformance(id="device-refused", rules=["CG-084"], needs=NEEDS)
+async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -> None:
+    """Another API version, or a name that is no extended resource, is refused; a plugin that is
+    right is taken afterwards."""
+    old = FakeDevicePlugin(WIDGET, ["w1"])
+    old.version = "v1alpha1"
+    await node.plug_in(old, faithful=False)
+    native = FakeDevicePlugin("kubernetes.io/widget", ["w1"])
+    await node.plug_in(native, faithful=False)
+    wanted = [
+        'requested API version "v1alpha1" is not supported by kubelet. '
+        'Supported version is ["v1beta1"]',
+        'the ResourceName "kubernetes.io/widget" is invalid',
+    ]
+    expect_equal(node, [*old.refusals, *native.refusals], wanted, "answers")
+    await widgets(node, "w1")
+
+
+@conformance(id="device-allocate-fails", rules=["CG-084", "LIFE-223"], needs=NEEDS)
+async def a_failing_allocate_rejects_the_pod_and_frees_the_device(node: Node) -> None:
+    """The pod is rejected with the plugin's words, or with the kubelet's when the answer is empty;
+    the next pod gets the same device."""
+    plugin = await widgets(node, "w1")
+    plugin.fails("Allocate", "no power", times=1)
+    await node.create_pod(pod("first", with_widgets(1)))
+    status = await rejected(node, "first")
+    text = (
+        "Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = no power, which "
+        "is unexpected"
+    )
+    expect_equal(node, (status["reason"], status["message"]), (UNEXPECTED, text), "status")
+    plugin.answer_count = 0
+    await node.create_pod(pod("second", with_widgets(1)))
+    status = await rejected(node, "second")
+    empty = "Pod was rejected: Allocate failed due to no containers return in allocation response"
+    expect(node, status["message"].startswith(empty), f"message begins {empty!r}", status)
+    plugin.answer_count = 1
+    await node.create_pod(pod("third", with_widgets(1)))
+    await node.wait_running("third")

@@ -195,6 +195,17 @@ class DeviceManager:
                 log.error("cannot write %s: %s", self._file, error)
         return self._inventory.amounts()
 
+    def allocatable(self) -> dict[str, int]:
+        """What admission counts with: of each resource at least as much as is given away, so that
+        a pod that has its devices is not refused while its plugin is gone (upstream:
+        sanitizeNodeAllocatable)."""
+        given = {name: len(ids) for name, ids in self._ledger.in_use().items()}
+        healthy = self.amounts().allocatable
+        return {
+            name: max(healthy.get(name, 0), given.get(name, 0))
+            for name in dict.fromkeys((*healthy, *given))
+        }
+
     # A hint provider
 
     def topology_hints(self, pod: Pod, container: Container) -> Hints:

@@ -27,7 +27,7 @@ from refkubelet.config import (
     defaults_without_file,
     load_config,
 )
-from refkubelet.eviction.thresholds import ThresholdError
+from refkubelet.eviction.grammar import ThresholdError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from refkubelet.eviction.thresholds import Threshold, parse_thresholds
+from refkubelet.eviction.grammar import parse_thresholds
+from refkubelet.eviction.thresholds import Threshold
 
 
 @dataclass(frozen=True, slots=True)

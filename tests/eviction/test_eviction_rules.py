@@ -12,6 +12,7 @@ from fakecri import FakeNode
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
+from refkubelet.eviction.grammar import ThresholdError, parse_thresholds
 from refkubelet.eviction.kill import evicted_status, grace_override_s
 from refkubelet.eviction.layout import Layout, reclaim_steps
 from refkubelet.eviction.local_storage import Violation, local_storage_violation
@@ -19,13 +20,7 @@ from refkubelet.eviction.messages import eviction_text, node_condition_message, 
 from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations, Observation
-from refkubelet.eviction.thresholds import (
-    SIGNALS,
-    Threshold,
-    ThresholdError,
-    ThresholdValue,
-    parse_thresholds,
-)
+from refkubelet.eviction.thresholds import SIGNALS, Threshold, ThresholdValue
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.machine import FilesystemStats, MemoryStats
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
@@ -85,8 +80,13 @@ def test_unknown_signals_are_refused_EVIC_001(where: int) -> None:
         ("101%", "eviction percentage threshold nodefs.available must be <= 100%: 101%"),
         ("0", "eviction threshold nodefs.available must be positive: 0"),
         ("-5Mi", "eviction threshold nodefs.available must be positive: -5Mi"),
-        ("lots", "'lots' is no quantity"),
-        ("x%", "'x%' is no percentage"),
+        ("lots", "evictionHard: nodefs.available: quantities must match the regular expression"),
+        ("", "evictionHard: nodefs.available: quantities must match the regular expression '^("),
+        ("1K", "evictionHard: nodefs.available: unable to parse quantity's suffix; wanted"),
+        ("Mi", "evictionHard: nodefs.available: unable to parse numeric part of quantity; w"),
+        ("x%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "x": invalid syn'),
+        ("nan%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "nan": invalid'),
+        ("1_0%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "1_0": invalid'),
     ],
 )
 def test_wrong_values_EVIC_003(text: str, message: str) -> None:
@@ -108,6 +108,46 @@ def test_soft_needs_a_grace_period_EVIC_004() -> None:
     assert parse_thresholds({}, {}, {"memory.available": "1m"}, {}) == ()
     assert soft("memory.available", "1Gi", "0s").hard
     assert not soft("memory.available", "1Gi", "1m30s").hard
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("10", 'time: missing unit in duration "10"'),
+        ("1m10", 'time: missing unit in duration "1m10"'),
+        ("10 s", 'time: unknown unit " s" in duration "10 s"'),
+        ("-1d", 'time: unknown unit "d" in duration "-1d"'),
+        ("soon", 'time: invalid duration "soon"'),
+        ("", 'time: invalid duration ""'),
+        ("+", 'time: invalid duration "+"'),
+    ],
+)
+def test_wrong_grace_periods_EVIC_004(text: str, complaint: str) -> None:
+    with pytest.raises(ThresholdError) as error:
+        soft("memory.available", "1Gi", text)
+    assert str(error.value) == f"evictionSoftGracePeriod: memory.available: {complaint}"
+
+
+def test_a_soft_threshold_that_is_off_needs_no_grace_period_EVIC_003_EVIC_004() -> None:
+    assert parse_thresholds({}, {"memory.available": "0%"}, {}, {}) == ()
+
+
+def test_allocatable_memory_has_the_hard_thresholds_of_memory_EVIC_008() -> None:
+    signal, other = "memory.available", "nodefs.available"
+    maps: Any = (
+        {signal: "1Gi", other: "5%"},
+        {signal: "2Gi"},
+        {signal: "1m"},
+        {signal: "100Mi"},
+    )
+    found = parse_thresholds(*maps, enforced=["pods", "kube-reserved"])
+    (copy,) = [t for t in found if t.signal == "allocatableMemory.available"]
+    hard = found[0]
+    assert (copy.value, copy.min_reclaim, copy.hard) == (hard.value, hard.min_reclaim, True)
+    assert len(found) == 4
+    assert len(parse_thresholds(*maps, enforced=["none"])) == 3
+    instant = parse_thresholds({}, {signal: "2Gi"}, {signal: "0s"}, {}, ["pods"])
+    assert [t.signal for t in instant] == [signal, "allocatableMemory.available"]
 
 
 def test_minimum_reclaim_belongs_to_both_kinds_EVIC_005() -> None:

@@ -1,0 +1,167 @@
+"""Reads eviction thresholds from their texts in the configuration. Pure.
+
+Rules: EVIC-001..005, EVIC-008. The texts of errors are wire facts: other tools match them. Where
+upstream shows what a parser of its said, that follows the field and the signal.
+Upstream: pkg/kubelet/eviction/helpers.go: ParseThresholdConfig.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Final
+
+from refkubelet.eviction.thresholds import ALLOCATABLE, SIGNALS, Threshold, ThresholdValue
+from refkubelet.model.duration import parse_duration_s
+from refkubelet.model.quantity import canonical, parse_integer
+from refkubelet.resources.golang import quoted
+
+PODS: Final = "pods"
+"""Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""
+WRONG_FORMAT: Final = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
+WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
+_QUANTITY: Final = re.compile(r"([+-]?[0-9]*\.?[0-9]*)([eEinumkKMGTP]*[-+]?[0-9]*)")
+_SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+")
+_FLOAT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_UNITS: Final = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
+
+
+class ThresholdError(ValueError):
+    """A threshold that a kubelet refuses to start with."""
+
+
+def parse_thresholds(
+    hard: Mapping[str, str],
+    soft: Mapping[str, str],
+    soft_grace_period: Mapping[str, str],
+    minimum_reclaim: Mapping[str, str],
+    enforced: Collection[str] = (),
+) -> tuple[Threshold, ...]:
+    """The thresholds of a configuration, hard ones first. `enforced`: enforceNodeAllocatable.
+
+    Raises `ThresholdError` with the text a kubelet shows.
+    """
+    hard_values = _values("evictionHard", hard)
+    soft_values = _values("evictionSoft", soft)
+    grace = {_known(s): _parse_grace(s, text) for s, text in soft_grace_period.items()}
+    reclaim = {_known(s): _parse_reclaim(s, text) for s, text in minimum_reclaim.items()}
+    found = [Threshold(s, value, 0.0, reclaim.get(s)) for s, value in hard_values.items()]
+    for signal, value in soft_values.items():
+        if signal not in grace:  # EVIC-004
+            raise ThresholdError(
+                f"grace period must be specified for the soft eviction threshold {signal}"
+            )
+        found.append(Threshold(signal, value, grace[signal], reclaim.get(signal)))
+    if PODS in enforced:  # EVIC-008
+        memory = [t for t in found if t.signal == "memory.available" and t.hard]
+        found += [replace(t, signal=ALLOCATABLE) for t in memory]
+    return tuple(found)
+
+
+def _known(signal: str) -> str:
+    if signal not in SIGNALS:
+        raise ThresholdError(f"unsupported eviction signal {signal}")  # EVIC-001
+    return signal
+
+
+def _values(field: str, texts: Mapping[str, str]) -> dict[str, ThresholdValue]:
+    """EVIC-003; `0%` and `100%` switch a signal off."""
+    return {
+        signal: _parse_value(f"{field}: {signal}", signal, text)
+        for signal, text in texts.items()
+        if _known(signal) and text not in ("0%", "100%")
+    }
+
+
+def _parse_value(where: str, signal: str, text: str) -> ThresholdValue:
+    if text.endswith("%"):
+        percent = _parse_percent(where, text)
+        if percent < 0:
+            raise ThresholdError(f"eviction percentage threshold {signal} must be >= 0%: {text}")
+        if percent > 100:
+            raise ThresholdError(f"eviction percentage threshold {signal} must be <= 100%: {text}")
+        return ThresholdValue(text, percent=percent)
+    quantity = _parse_quantity(where, text)
+    if quantity <= 0:
+        raise ThresholdError(f"eviction threshold {signal} must be positive: {canonical(text)}")
+    return ThresholdValue(text, quantity=quantity)
+
+
+def _parse_grace(signal: str, text: str) -> float:
+    """EVIC-004."""
+    try:
+        grace_s = parse_duration_s(text)
+    except ValueError:
+        where = f"evictionSoftGracePeriod: {signal}"
+        raise ThresholdError(f"{where}: {duration_complaint(text)}") from None
+    if grace_s < 0:
+        raise ThresholdError(
+            f"invalid eviction grace period specified: {text}, must be a positive value"
+        )
+    return grace_s
+
+
+def _parse_reclaim(signal: str, text: str) -> ThresholdValue:
+    """EVIC-005."""
+    where = f"evictionMinimumReclaim: {signal}"
+    if text.endswith("%"):
+        percent = _parse_percent(where, text)
+        if percent <= 0:
+            raise ThresholdError(
+                f"eviction percentage minimum reclaim {signal} must be positive: {text}"
+            )
+        return ThresholdValue(text, percent=percent)
+    quantity = _parse_quantity(where, text)
+    if quantity < 0:
+        raise ThresholdError(f"negative eviction minimum reclaim specified for {signal}")
+    return ThresholdValue(text, quantity=quantity)
+
+
+def _parse_percent(where: str, text: str) -> float:
+    number = text.rstrip("%")
+    if not _FLOAT.fullmatch(number):
+        complaint = f"strconv.ParseFloat: parsing {quoted(number)}: invalid syntax"
+        raise ThresholdError(f"{where}: {complaint}; wanted a number before the %, such as 10%")
+    return float(number)
+
+
+def _parse_quantity(where: str, text: str) -> int:
+    try:
+        return parse_integer(text)
+    except ValueError:
+        wanted = "wanted a quantity such as 100Mi, or a share such as 10%"
+        raise ThresholdError(f"{where}: {quantity_complaint(text)}; {wanted}") from None
+
+
+def quantity_complaint(text: str) -> str:
+    """What upstream says about a text that is no quantity.
+
+    >>> quantity_complaint("1K"), quantity_complaint("Mi")
+    ("unable to parse quantity's suffix", 'unable to parse numeric part of quantity')
+    """
+    found = _QUANTITY.fullmatch(text)
+    if found is None or not text:
+        return WRONG_FORMAT
+    return WRONG_NUMBER if _SUFFIX.fullmatch(found[2]) else WRONG_SUFFIX
+
+
+def duration_complaint(text: str) -> str:
+    """What upstream says about a text that is no duration.
+
+    >>> duration_complaint("10"), duration_complaint("1d")
+    ('time: missing unit in duration "10"', 'time: unknown unit "d" in duration "1d"')
+    """
+    rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
+    while rest and (number := re.match(r"[0-9]+\.?[0-9]*|\.[0-9]+", rest)):
+        unit = re.match(r"[^.0-9]*", rest[number.end() :])
+        name = unit[0] if unit else ""
+        if not name:
+            return f"time: missing unit in duration {quoted(text)}"
+        if name not in _UNITS:
+            return f"time: unknown unit {quoted(name)} in duration {quoted(text)}"
+        rest = rest[number.end() + len(name) :]
+    return f"time: invalid duration {quoted(text)}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -56,9 +56,16 @@ class CleanableProbes(Protocol):
     def cleanup_pods(self, desired_uids: Collection[str]) -> None: ...
 
 
+class CleanableCgroups(Protocol):
+    def remove_orphans(
+        self, keep: Collection[str], volumes_exist: Callable[[str], bool]
+    ) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class CleanupDeps:
-    """What housekeeping works with; pod directories are `root_dir/pods/<uid>`."""
+    """What housekeeping works with; pod directories are `root_dir/pods/<uid>`. `cgroups` None:
+    pods have none."""
 
     clock: Clock
     pods: PodManager
@@ -69,6 +76,7 @@ class CleanupDeps:
     runtime: CleanableRuntime
     mirrors: MirrorClient
     root_dir: Path
+    cgroups: CleanableCgroups | None = None
 
 
 class Housekeeping:
@@ -92,13 +100,16 @@ class Housekeeping:
             self._complaints.failed(PUT_OFF, error, CriCallError)
             return
         self._complaints.over(PUT_OFF)
-        deps.probes.cleanup_pods([u for u, w in working.items() if w.state in AT_WORK])
+        at_work = [u for u, w in working.items() if w.state in AT_WORK]
+        deps.probes.cleanup_pods(at_work)
         deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
         self._remove_orphan_directories(wanted, running)
         await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)
         self._end_deleted(wanted, running, working)
         self._kill_unknown(running, working, created)
+        if deps.cgroups is not None:
+            deps.cgroups.remove_orphans([*at_work, *created], self._has_volumes)
         deps.runtime.forget_old_backoffs()
 
     async def _delete_orphan_mirrors(self) -> None:
@@ -155,6 +166,11 @@ class Housekeeping:
             self._deps.workers.update_pod(
                 UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)
             )
+
+    def _has_volumes(self, pod_uid: str) -> bool:
+        """Whether a volume of the pod is mounted still (CG-043)."""
+        volumes = Path(self._pods_dir, pod_uid, "volumes")
+        return any(map(os.path.ismount, volumes.glob("*/*")))
 
     def _remove_orphan_directories(
         self, wanted: tuple[Pod, ...], running: tuple[RuntimePod, ...]

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from refkubelet.cgroups.limits import page_size_name
+from refkubelet.cgroups.names import cgroup_path, node_group, pod_group
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
-from refkubelet.eviction.manager import EvictionConfig
+from refkubelet.eviction.config import EvictionConfig
 from refkubelet.failures import Complaints
+from refkubelet.model.objects import Pod
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
@@ -35,6 +38,7 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 CONTAINER_GC_PERIOD_S: Final = 60.0
+CRIO_SOCKET: Final = "run/crio/crio.sock"
 SILENT: Final = "the runtime does not say how it is"
 
 
@@ -50,12 +54,19 @@ class ListingRuntime(Protocol):
 
 class RuntimeWatch:
     """Asks the runtime for its status every 5 s (NODE-050). `ready` is set once, the first time
-    the runtime is ready."""
+    the runtime is ready, after `at_first` was called: no pod is looked at before that."""
 
-    def __init__(self, runtime: WatchedRuntime, state: RuntimeState, clock: Clock) -> None:
+    def __init__(
+        self,
+        runtime: WatchedRuntime,
+        state: RuntimeState,
+        clock: Clock,
+        at_first: Callable[[], None] = lambda: None,
+    ) -> None:
         self._runtime = runtime
         self._state = state
         self._clock = clock
+        self._at_first = at_first
         self._name: str | None = None
         self._complaints = Complaints(log, clock)
         self.ready = asyncio.Event()
@@ -79,7 +90,8 @@ class RuntimeWatch:
             self._complaints.failed(SILENT, error, CriCallError)
             return
         self._complaints.over(SILENT)
-        if self._state.seen_ready:
+        if self._state.seen_ready and not self.ready.is_set():
+            self._at_first()
             self.ready.set()
 
 
@@ -136,9 +148,32 @@ def eviction_config(config: KubeletConfiguration) -> EvictionConfig:
         soft=config.eviction_soft,
         soft_grace_period=config.eviction_soft_grace_period,
         minimum_reclaim=config.eviction_minimum_reclaim,
+        enforced=config.enforce_node_allocatable,
         pressure_transition_s=config.eviction_pressure_transition_period_s,
         max_pod_grace_s=config.eviction_max_pod_grace_period,
+        local_storage_isolation=config.local_storage_capacity_isolation,
+        memcg_notification=config.kernel_memcg_notification,
     )
+
+
+def is_crio(config: KubeletConfiguration) -> bool:
+    """Whether the runtime is CRI-O, told by its socket, as upstream does (EVIC-030, EVIC-040)."""
+    return config.container_runtime_endpoint.endswith(CRIO_SOCKET)
+
+
+def pods_cgroup(config: KubeletConfiguration) -> str:
+    """The path of the cgroup that holds all pods; "" where pods have no cgroups."""
+    if not config.cgroups_per_qos:
+        return ""
+    return cgroup_path(node_group(config.cgroup_root), config.cgroup_driver)
+
+
+def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
+    """What finds the path of a pod's cgroup; None where pods have none."""
+    if not config.cgroups_per_qos:
+        return None
+    root = node_group(config.cgroup_root)
+    return lambda pod: cgroup_path(pod_group(root, pod), config.cgroup_driver)
 
 
 def image_gc_policy(config: KubeletConfiguration) -> ImageGcPolicy:
@@ -197,9 +232,12 @@ def runtime_options(
     container_logs_dir: Path | None,
     memory_capacity_bytes: int,
     allocatable: Mapping[str, int],
+    page_sizes: Sequence[int],
+    cgroup_v2: bool,
     login_dirs: LoginDirs | None = None,
 ) -> RuntimeOptions:
-    """What of the configuration concerns the runtime manager."""
+    """What of the configuration concerns the runtime manager; `page_sizes` are in bytes."""
+    single_kill = config.single_process_oom_kill
     return RuntimeOptions(
         root_dir=root_dir,
         pod_logs_dir=Path(config.pod_logs_dir),
@@ -214,6 +252,9 @@ def runtime_options(
         cgroups_per_qos=config.cgroups_per_qos,
         cpu_cfs_quota=config.cpu_cfs_quota,
         cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
+        hugepage_sizes=tuple(map(page_size_name, page_sizes)),
+        cgroup_v2=cgroup_v2,
+        single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
         seccomp_default=config.seccomp_default,
         dns=dns_options(config),
         images=ImageOptions(

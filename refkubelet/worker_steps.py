@@ -18,11 +18,13 @@ from typing import Protocol
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.cgroups.tree import CgroupError
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult
@@ -84,21 +86,35 @@ class Probes(ProbeFacts, Protocol):
     def trigger_readiness(self, pod: Pod, status: PodStatus) -> None: ...
 
 
+class PodCgroups(Protocol):
+    """What the steps ask of the container manager."""
+
+    def exists(self, pod: Pod) -> bool: ...
+
+    def ensure(self, pod: Pod) -> None: ...
+
+    async def destroy(self, pod: Pod) -> None: ...
+
+    def update_qos(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class StepHooks:
     """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
-    again at once, relist that UID now, the runtime's name."""
+    again at once, relist that UID now, the runtime's name, whether that UID shall end."""
 
     network_error: Callable[[], str | None]
     resync: Callable[[str], None]
     request_relist: Callable[[str], None]
     runtime_name: Callable[[], str]
+    is_terminating: Callable[[str], bool] = lambda pod_uid: False
 
 
 @dataclass(frozen=True, slots=True)
 class StepDeps:
     """What the steps work with. `root_dir`: pod directories are `root_dir/pods/<uid>`;
-    `host_ips`: the node's addresses, primary first, empty standalone."""
+    `host_ips`: the node's addresses, primary first, empty standalone; `cgroups` None: pods have
+    none (cgroupsPerQOS false)."""
 
     clock: Clock
     runtime: Runtime
@@ -109,6 +125,7 @@ class StepDeps:
     hooks: StepHooks
     root_dir: Path
     host_ips: tuple[str, ...] = ()
+    cgroups: PodCgroups | None = None
 
 
 class PodSteps:
@@ -126,6 +143,8 @@ class PodSteps:
         if is_terminal(api_status):
             return True
         self._check_network(pod)
+        if deps.cgroups is not None and not deps.hooks.is_terminating(uid(pod)):
+            await self._ensure_cgroup(deps.cgroups, pod, status, api_status)
         if is_static(pod):
             await deps.mirrors.reconcile(pod, mirror)
         self._make_directories(pod)
@@ -135,6 +154,31 @@ class PodSteps:
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
         await self._sync_in_runtime(pod, replace(status, ips=ips))
         return False
+
+    async def _ensure_cgroup(
+        self, cgroups: PodCgroups, pod: Pod, status: RuntimePodStatus, api_status: PodStatus
+    ) -> None:
+        """CG-040, CG-041: what runs without the pod's cgroup is stopped first."""
+        if cgroups.exists(pod):
+            return
+        deps = self._deps
+        if any(c.state and c.state.running for c in api_status.containerStatuses or ()):
+            killed = await deps.runtime.kill_pod(pod, running_pod(status))
+            if not killed.ok:
+                log.warning("%s has no cgroup and runs on: %s", pod_ref(pod), killed.message)
+            elif not may_restart(pod):
+                cgroups.update_qos()
+                return
+        cgroups.update_qos()
+        try:
+            cgroups.ensure(pod)
+        except CgroupError as error:
+            message = f"unable to ensure pod container exists: {error}"
+            deps.recorder.pod_event(pod, "Warning", "FailedCreatePodContainer", message)
+            raise StepError(
+                f"failed to ensure that the pod: {uid(pod)} cgroups exist and are correctly "
+                f"applied: {error}"
+            ) from None
 
     async def _sync_in_runtime(self, pod: Pod, status: RuntimePodStatus) -> None:
         deps = self._deps
@@ -162,6 +206,7 @@ class PodSteps:
             message = f"error killing pod: {result.message}"
             deps.recorder.pod_event(pod, "Warning", "FailedKillPod", message)
             raise StepError(result.message)
+        self._share_cpu()
         deps.probes.remove_pod(pod)
         stopped = await deps.runtime.get_pod_status(status.uid, *_names(pod))
         still_running = [c.name for c in stopped.running()]
@@ -177,11 +222,24 @@ class PodSteps:
         result = await self._deps.runtime.kill_pod(None, running, RUNTIME_POD_GRACE_S)
         if not result.ok:
             raise StepError(result.message)
+        self._share_cpu()
+
+    def _share_cpu(self) -> None:
+        """CG-036: after a kill."""
+        if self._deps.cgroups is not None:
+            self._deps.cgroups.update_qos()
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """LIFE-073: the last status; containers and sandboxes are left to garbage collection."""
+        """LIFE-073, CG-042: the last status; containers and sandboxes are left to garbage
+        collection."""
+        deps = self._deps
         self._publish(pod, status, at_end=True)
-        self._deps.statuses.terminate_pod(pod)
+        if deps.cgroups is not None:
+            try:
+                await deps.cgroups.destroy(pod)
+            except CgroupError as error:
+                raise StepError(str(error)) from None
+        deps.statuses.terminate_pod(pod)
 
     def _publish(
         self,

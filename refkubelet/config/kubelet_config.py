@@ -160,6 +160,11 @@ class KubeletConfiguration:
     cpu_cfs_quota_period_s: float = f.duration("cpuCFSQuotaPeriod", 0.1)
     system_reserved: Mapping[str, str] = f.string_map("systemReserved")
     kube_reserved: Mapping[str, str] = f.string_map("kubeReserved")
+    memory_reservation_policy: str = f.text("memoryReservationPolicy", "None")
+    pod_pids_limit: int = f.int64("podPidsLimit", -1)
+    enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
+    kube_reserved_cgroup: str = f.text("kubeReservedCgroup")
+    system_reserved_cgroup: str = f.text("systemReservedCgroup")
     reserved_system_cpus: str = f.text("reservedSystemCPUs")
     cpu_manager_policy: str = f.text("cpuManagerPolicy", "none")
     cpu_manager_policy_options: Mapping[str, str] = f.string_map("cpuManagerPolicyOptions")
@@ -243,8 +248,6 @@ class KubeletConfiguration:
         "configMapAndSecretChangeDetectionStrategy", "Watch"
     )
     show_hidden_metrics_for_version: str = f.text("showHiddenMetricsForVersion")
-    system_reserved_cgroup: str = f.text("systemReservedCgroup")
-    kube_reserved_cgroup: str = f.text("kubeReservedCgroup")
     allowed_unsafe_sysctls: tuple[str, ...] = f.strings("allowedUnsafeSysctls")
     volume_plugin_dir: str = f.path(
         "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
@@ -260,11 +263,8 @@ class KubeletConfiguration:
     )
     reserved_memory: tuple[MemoryReservation, ...] = f.structs("reservedMemory", MemoryReservation)
     memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
-    memory_reservation_policy: str = f.text("memoryReservationPolicy", "None")
     tracing: Mapping[str, Any] = f.opaque("tracing")
     user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
-    enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
-    pod_pids_limit: int = f.int64("podPidsLimit", -1)
     node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
     authentication: Authentication = f.struct("authentication", Authentication)
     authorization: Authorization = f.struct("authorization", Authorization)

@@ -1,57 +1,59 @@
-"""QoS classes: Guaranteed, Burstable, BestEffort, from the CPU and memory of all containers.
+"""QoS classes: Guaranteed, Burstable, BestEffort, from the CPU and memory of all containers. Pure.
 
-Upstream: pkg/apis/core/v1/helper/qos/qos.go.
+Rules: CG-001..003. Upstream: pkg/apis/core/v1/helper/qos/qos.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, get_args
 
-from refkubelet.model.objects import Pod
+from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.quantity import parse_nano
 
 QosClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+CLASSES: Final[Mapping[str, QosClass]] = {name: name for name in get_args(QosClass)}
 COMPUTE: Final = ("cpu", "memory")
 
 
 def qos_class(pod: Pod) -> QosClass:
-    """The class of a pod, from its spec alone.
+    """The class in the pod's status, which never changes once it is there (CG-003); else that of
+    its spec (upstream: GetPodQOS)."""
+    known = CLASSES.get(pod.status.qosClass or "") if pod.status else None
+    return known or computed_qos_class(pod)
 
-    BestEffort: no container asks for or limits CPU or memory. Guaranteed: every container, init
-    containers included, limits both, and requests equal limits. Pod-level resources, if any, decide
-    instead of the containers'.
+
+def computed_qos_class(pod: Pod) -> QosClass:
+    """The class that the spec alone gives (upstream: ComputePodQOS).
+
+    BestEffort: nothing asks for CPU or memory, or limits it. Guaranteed: all limit both, and the
+    sums of requests and limits are equal; a missing request is the limit (SRC-036). "All" are the
+    containers and init containers, or, with `spec.resources`, be it empty, the pod alone.
     """
-    spec = pod.spec
-    if spec is None:
+    if pod.spec is None:
         return "BestEffort"
-    owners = [spec] if _compute(spec) else [*(spec.containers or ()), *(spec.initContainers or ())]
-    asked = [_compute(owner) for owner in owners]
-    if not any(requests or limits for requests, limits in filter(None, asked)):
+    owners = _owners(pod.spec)
+    limits = [_positive(owner, "limits") for owner in owners]
+    requests = [{**limits[n], **_positive(o, "requests")} for n, o in enumerate(owners)]
+    if not any(requests) and not any(limits):
         return "BestEffort"
-    return "Guaranteed" if all(_is_guaranteed(a) for a in asked) else "Burstable"
+    limited = all(len(amounts) == len(COMPUTE) for amounts in limits)
+    return "Guaranteed" if limited and _sum(requests) == _sum(limits) else "Burstable"
 
 
-Compute = tuple[Mapping[str, int], Mapping[str, int]]
+def _owners(spec: PodSpec) -> Sequence[PodSpec | Container]:
+    if spec.resources is not None:
+        return (spec,)
+    return (*(spec.containers or ()), *(spec.initContainers or ()))
 
 
-def _compute(owner: object) -> Compute | None:
-    """Positive CPU and memory (requests, limits) of a container or a pod; None for neither."""
-    resources = getattr(owner, "resources", None)
-    if resources is None:
-        return None
-    requests = _positive((resources.requests or {}).items())
-    limits = _positive((resources.limits or {}).items())
-    return (requests, limits) if requests or limits else None
-
-
-def _positive(items: Iterable[tuple[str, str]]) -> dict[str, int]:
+def _positive(owner: PodSpec | Container, which: str) -> dict[str, int]:
+    """Positive CPU and memory of the `requests` or `limits`."""
+    resources = owner.resources
+    items = (getattr(resources, which) or {}).items() if resources is not None else ()
     amounts = {name: parse_nano(text) for name, text in items if name in COMPUTE}
     return {name: amount for name, amount in amounts.items() if amount > 0}
 
 
-def _is_guaranteed(compute: Compute | None) -> bool:
-    if compute is None:
-        return False
-    requests, limits = compute
-    return len(limits) == len(COMPUTE) and {**limits, **requests} == limits
+def _sum(rows: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(row.get(name, 0) for row in rows) for name in COMPUTE}

@@ -11,10 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from refkubelet.cgroups.allocatable import allocatable_of
+from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.quantity import NANO
+from refkubelet.node.capacity import machine_capacity
 from refkubelet.node.machine import Machine
-from refkubelet.node.status import NodeFacts, allocatable_of, default_labels
+from refkubelet.node.status import NodeFacts, default_labels
 
 KUBELET_VERSION: Final = "v1.36.0"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
@@ -57,7 +60,6 @@ def node_facts(
     """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033).
     `apparmor`: the kernel can enforce profiles (LIFE-227)."""
     capacity = _capacity(config, machine, root_dir)
-    reserved = (config.kube_reserved, config.system_reserved)
     system = os.uname()
     architecture = _ARCHITECTURES.get(system.machine, system.machine)
     return NodeFacts(
@@ -71,7 +73,7 @@ def node_facts(
         provider_id=config.provider_id,
         attach_detach=config.enable_controller_attach_detach,
         capacity=capacity,
-        allocatable=allocatable_of(capacity, reserved, config.eviction_hard or {}),
+        allocatable=allocatable_of(capacity, reservations_of(config, capacity)),
         info={
             "machineID": _first_line("/etc/machine-id"),
             "systemUUID": _first_line("/sys/class/dmi/id/product_uuid"),
@@ -91,15 +93,10 @@ def node_facts(
 
 def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> dict[str, int]:
     """NODE-030, in nano units."""
-    cores = machine.cpu_count()
     max_pods = config.max_pods
     if config.pods_per_core:
-        max_pods = min(max_pods, cores * config.pods_per_core)
-    capacity = {
-        "cpu": cores * NANO,
-        "memory": machine.memory().total_bytes * NANO,
-        "pods": max_pods * NANO,
-    }
+        max_pods = min(max_pods, machine.cpu_count() * config.pods_per_core)
+    capacity = {**machine_capacity(machine), "pods": max_pods * NANO}
     if config.local_storage_capacity_isolation:
         with suppress(FileNotFoundError):  # no root directory yet: capacity is missing, NODE-022
             capacity["ephemeral-storage"] = machine.filesystem(root_dir).capacity_bytes * NANO

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
+from refkubelet.cgroups.allocatable import shown
 
 _NODE_INFO: Final = (  # every field the API wants, NODE-033
     "machineID",
@@ -96,38 +96,9 @@ def default_labels(name: str, architecture: str) -> dict[str, str]:
     }
 
 
-def allocatable_of(
-    capacity: Mapping[str, int],
-    reserved: Sequence[Mapping[str, str]],
-    eviction_hard: Mapping[str, str],
-) -> dict[str, int]:
-    """capacity - reserved - hard eviction thresholds, at least 0 (NODE-031); nano units."""
-    result = dict(capacity)
-    for amounts in reserved:
-        for name, text in amounts.items():
-            if name in result:
-                result[name] -= parse_nano(text)
-    for name, signal in (("memory", "memory.available"), ("ephemeral-storage", "nodefs.available")):
-        if name in result and signal in eviction_hard:
-            result[name] -= _threshold(eviction_hard[signal], capacity[name])
-    return {name: max(0, amount) for name, amount in result.items()}
-
-
-def _threshold(text: str, capacity: int) -> int:
-    """A threshold's amount; exactly 0% and 100% switch it off (EVIC-003)."""
-    if text.endswith("%"):
-        return 0 if text in ("0%", "100%") else round(capacity * float(text[:-1]) / 100)
-    return parse_nano(text)
-
-
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Nano units as the API prints them: bytes in powers of 1024, the rest decimal."""
-    return {
-        name: format_binary(amount // NANO)
-        if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
-        else format_decimal_nano(amount)
-        for name, amount in sorted(amounts.items())
-    }
+    """Nano units as the API prints them."""
+    return {name: shown(name, amount) for name, amount in sorted(amounts.items())}
 
 
 def conditions(

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,24 @@ import pytest
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.cgroups.allocatable import allocatable_of
+from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config import KubeletConfiguration
 from refkubelet.daemon import host_ips
 from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
-from refkubelet.node.machine import FilesystemStats, MemoryStats
+from refkubelet.node.machine import (
+    FilesystemStats,
+    HugePages,
+    MachineTopology,
+    MemoryStats,
+    NumaNode,
+)
 from refkubelet.node.real_machine import MachineError, RealMachine
 from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
 from refkubelet.node.status import (
     NodeFacts,
-    allocatable_of,
     conditions,
     default_labels,
     flip_events,
@@ -266,6 +273,9 @@ class Machine(RealMachine):
     def boot_id(self) -> str:
         return "boot"
 
+    def topology(self) -> MachineTopology:
+        return MachineTopology((), (NumaNode(0, 1000, (HugePages(2 << 20, 3),)),))
+
 
 @pytest.mark.parametrize(
     ("settings", "pods", "disk"),
@@ -282,6 +292,7 @@ def test_capacity_of_a_node_NODE_030(settings: Any, pods: int, disk: int | None)
     assert {name: amount // NANO for name, amount in facts.capacity.items()} == {
         "cpu": 4,
         "memory": 1000,
+        "hugepages-2Mi": 6 << 20,
         "pods": pods,
     } | ({} if disk is None else {"ephemeral-storage": disk})
 
@@ -328,11 +339,13 @@ def test_a_wrong_node_ip_is_a_usage_error_NODE_032() -> None:
 
 def test_allocatable_leaves_out_reserves_and_thresholds_NODE_031() -> None:
     capacity = {"cpu": 4 * NANO, "memory": 1000 * NANO, "ephemeral-storage": 1000 * NANO}
-    found = allocatable_of(
-        capacity,
-        [{"cpu": "500m", "memory": "100"}, {"cpu": "5"}],
-        {"memory.available": "300", "nodefs.available": "10%"},
+    config = replace(
+        KubeletConfiguration(),
+        system_reserved={"cpu": "500m", "memory": "100"},
+        kube_reserved={"cpu": "5"},
+        eviction_hard={"memory.available": "300", "nodefs.available": "10%"},
     )
+    found = allocatable_of(capacity, reservations_of(config, capacity))
     assert found == {"cpu": 0, "memory": 600 * NANO, "ephemeral-storage": 900 * NANO}
 
 

@@ -9,7 +9,8 @@ from refkubelet.model.objects import Container, Pod
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
 NEVER: Final = "Never"
-RESTARTING_ACTIONS: Final = ("Restart", "RestartAllContainers")
+RESTART: Final = "Restart"
+RESTARTING_ACTIONS: Final = (RESTART, "RestartAllContainers")
 
 
 def pod_policy(pod: Pod) -> str:
@@ -27,6 +28,19 @@ def restart_allowed(container: Container, pod: Pod) -> bool:
     """Whether a container killed by a probe starts again: there is no exit code to look at, so
     rules do not count (BACK-103)."""
     return effective_policy(container, pod) != NEVER
+
+
+def may_restart(pod: Pod) -> bool:
+    """Whether a container of the pod could start again, given a fitting exit code (CG-041)."""
+    containers = pod.spec.containers if pod.spec else ()
+    return pod_policy(pod) != NEVER or any(map(_own_policy_restarts, containers))
+
+
+def _own_policy_restarts(container: Container) -> bool:
+    if not container.restartPolicy:
+        return False
+    actions = [rule.action for rule in container.restartPolicyRules or ()]
+    return container.restartPolicy != NEVER or RESTART in actions
 
 
 def container_should_restart(container: Container, pod: Pod, exit_code: int) -> bool:

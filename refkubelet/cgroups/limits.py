@@ -1,0 +1,155 @@
+"""What a cgroup is limited to, and the files that say so to the kernel, v1 and v2. Pure.
+
+Rules: CG-021, CG-030, CG-031. Upstream: pkg/kubelet/cm/types.go: ResourceConfig;
+cgroup_manager_linux.go: toResources; opencontainers/cgroups fs and fs2: Set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from refkubelet.cgroups.convert import NO_QUOTA, cpu_weight
+from refkubelet.model.quantity import NANO, parse_nano
+
+Version = Literal[1, 2]
+UNBOUNDED_HUGEPAGES: Final = 1 << 62
+"""What the groups above pods are given (CG-025, CG-026)."""
+HUGEPAGES: Final = "hugepages-"
+_DEFAULT_PERIOD_US: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceConfig:
+    """Limits of one cgroup; None, and memory 0: the kernel's value stays.
+
+    `cpu_quota_us` -1: no quota. `hugepages`: page size in bytes -> bytes; sizes of the machine that
+    it lacks are 0; None: none is written. `cpus`: a list of the kernel's. `unified`: further files
+    of v2.
+    """
+
+    cpu_shares: int | None = None
+    cpu_quota_us: int | None = None
+    cpu_period_us: int | None = None
+    memory_limit_bytes: int | None = None
+    pids_limit: int | None = None
+    hugepages: Mapping[int, int] | None = None
+    cpus: str = ""
+    unified: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One file to write. `optional`: older kernels do not have it."""
+
+    controller: str
+    file: str
+    text: str
+    optional: bool = False
+
+
+def writes(
+    config: ResourceConfig, version: Version, page_sizes: Sequence[int] = ()
+) -> tuple[Write, ...]:
+    """The files of `config`, in the order in which they are written; `page_sizes`: those of the
+    machine, in bytes, none where the hugetlb controller is absent."""
+    return tuple(_v1(config, page_sizes) if version == 1 else _v2(config, page_sizes))
+
+
+def _v1(config: ResourceConfig, page_sizes: Sequence[int]) -> Iterator[Write]:
+    if config.cpus:
+        yield Write("cpuset", "cpuset.cpus", config.cpus)
+    if config.memory_limit_bytes:
+        yield Write("memory", "memory.limit_in_bytes", str(config.memory_limit_bytes))
+    if config.cpu_shares is not None:
+        yield Write("cpu", "cpu.shares", str(config.cpu_shares))
+    if config.cpu_period_us:
+        yield Write("cpu", "cpu.cfs_period_us", str(config.cpu_period_us))
+    if config.cpu_quota_us:
+        yield Write("cpu", "cpu.cfs_quota_us", str(config.cpu_quota_us))
+    yield from _pids(config)
+    yield from _hugepages(config, page_sizes, "limit_in_bytes")
+
+
+def _v2(config: ResourceConfig, page_sizes: Sequence[int]) -> Iterator[Write]:
+    yield from _pids(config)
+    if config.memory_limit_bytes:
+        yield Write("memory", "memory.max", str(config.memory_limit_bytes))
+    if config.cpu_shares is not None:
+        yield Write("cpu", "cpu.weight", str(cpu_weight(config.cpu_shares)))
+    if config.cpu_quota_us or config.cpu_period_us:
+        yield Write("cpu", "cpu.max", cpu_max(config.cpu_quota_us, config.cpu_period_us))
+    if config.cpus:
+        yield Write("cpuset", "cpuset.cpus", config.cpus)
+    yield from _hugepages(config, page_sizes, "max")
+    for file, text in (config.unified or {}).items():
+        yield Write(file.partition(".")[0], file, text)
+
+
+def cpu_max(quota_us: int | None, period_us: int | None) -> str:
+    """
+    >>> cpu_max(50_000, 100_000), cpu_max(-1, 100_000), cpu_max(20_000, None)
+    ('50000 100000', 'max 100000', '20000 100000')
+    """
+    quota = str(quota_us) if quota_us and quota_us > 0 else "max"
+    return f"{quota} {period_us or _DEFAULT_PERIOD_US}"
+
+
+def parse_cpu_max(text: str) -> tuple[int, int]:
+    """Quota (-1: none) and period of a `cpu.max`. Raises ValueError.
+
+    >>> parse_cpu_max("max 100000"), parse_cpu_max("50000 100000")
+    ((-1, 100000), (50000, 100000))
+    """
+    quota, period = text.split()
+    return (NO_QUOTA if quota == "max" else int(quota)), int(period)
+
+
+def _pids(config: ResourceConfig) -> Iterator[Write]:
+    """0 is written as 1: systemd knows no 0."""
+    if config.pids_limit is not None:
+        limit = config.pids_limit
+        yield Write("pids", "pids.max", "max" if limit < 0 else str(limit or 1))
+
+
+def _hugepages(config: ResourceConfig, page_sizes: Sequence[int], suffix: str) -> Iterator[Write]:
+    if config.hugepages is None:
+        return
+    for size in page_sizes:
+        name, text = page_size_name(size), str(config.hugepages.get(size, 0))
+        yield Write("hugetlb", f"hugetlb.{name}.{suffix}", text)
+        yield Write("hugetlb", f"hugetlb.{name}.rsvd.{suffix}", text, optional=True)
+
+
+def page_size_name(page_bytes: int) -> str:
+    """
+    >>> [page_size_name(n << 10) for n in (64, 2048, 1048576)]
+    ['64KB', '2MB', '1GB']
+    """
+    for unit, power in (("GB", 30), ("MB", 20)):
+        if page_bytes >= 1 << power:
+            return f"{page_bytes >> power}{unit}"
+    return f"{page_bytes >> 10}KB"
+
+
+def page_resource(page_bytes: int) -> str:
+    """The resource's name in pods and nodes.
+
+    >>> page_resource(2 << 20)
+    'hugepages-2Mi'
+    """
+    return f"{HUGEPAGES}{page_size_name(page_bytes).replace('B', 'i')}"
+
+
+def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
+    """Page size -> bytes, of resources in nano units.
+
+    >>> hugepages_of({"cpu": 5, "hugepages-2Mi": 4 * 10**9})
+    {2097152: 4}
+    """
+    return {
+        parse_nano(name.removeprefix(HUGEPAGES)) // NANO: -(-amount // NANO)
+        for name, amount in amounts.items()
+        if name.startswith(HUGEPAGES)
+    }

@@ -1,0 +1,94 @@
+"""Where cgroups are: internal names as lists of words, and their paths with both drivers. Pure.
+
+Rules: CG-010..012. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go: ToCgroupfs, ToSystemd;
+pod_container_manager_linux.go: GetPodContainerName.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from refkubelet.model.objects import Pod, uid
+from refkubelet.model.qos import QosClass, qos_class
+
+CgroupName = tuple[str, ...]
+
+SYSTEMD: Final = "systemd"
+NODE_GROUP: Final = "kubepods"
+QOS_GROUPS: Final[Mapping[QosClass, CgroupName]] = {
+    "Guaranteed": (),
+    "Burstable": ("burstable",),
+    "BestEffort": ("besteffort",),
+}
+_POD: Final = "pod"
+_SLICE: Final = ".slice"
+
+
+class CgroupNameError(ValueError):
+    """No cgroup can have that name."""
+
+
+def node_group(cgroup_root: str) -> CgroupName:
+    """The cgroup of all pods, below the configured root ("" and "/": the top)."""
+    return (*words_of(cgroup_root), NODE_GROUP)
+
+
+def pod_group(root: CgroupName, pod: Pod) -> CgroupName:
+    """The pod's cgroup below the node's. Raises `CgroupNameError` (CG-011)."""
+    return (*root, *QOS_GROUPS[qos_class(pod)], pod_word(uid(pod)))
+
+
+def pod_word(pod_uid: str) -> str:
+    """The last word of a pod's cgroup. Raises `CgroupNameError` for a UID that cannot be told
+    apart from another one in a systemd name (CG-011)."""
+    if "/" in pod_uid or "_" in pod_uid:
+        raise CgroupNameError(f"invalid character in pod UID {pod_uid!r}: no '/' and no '_'")
+    return f"{_POD}{pod_uid}"
+
+
+def pod_uid(word: str) -> str | None:
+    """Whose cgroup has that last word; None when it is no pod's (CG-043).
+
+    >>> pod_uid("pod12-34"), pod_uid("burstable"), pod_uid("podpod1")
+    ('12-34', None, None)
+    """
+    parts = word.split(_POD)
+    return parts[1] if len(parts) == 2 else None
+
+
+def cgroup_path(name: CgroupName, driver: str) -> str:
+    """The path below a hierarchy's mount, as RunPodSandbox gets it (CG-010, CG-012).
+
+    >>> cgroup_path(("kubepods", "burstable", "pod12-34"), "cgroupfs")
+    '/kubepods/burstable/pod12-34'
+    """
+    return systemd_path(name) if driver == SYSTEMD else "/" + "/".join(name)
+
+
+def systemd_path(name: CgroupName) -> str:
+    """Slices: every beginning of the name is a directory, and `-` inside a word becomes `_`.
+
+    >>> systemd_path(("kubepods", "burstable", "pod12-34"))
+    '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice'
+    """
+    escaped = [word.replace("-", "_") for word in name]
+    slices = ("-".join(escaped[: n + 1]) + _SLICE for n in range(len(escaped)))
+    return "/" + "/".join(slices)
+
+
+def parse_path(path: str, driver: str) -> CgroupName:
+    """The name behind a path of that driver; of a systemd path the last slice has it all.
+
+    >>> parse_path("/kubepods.slice/kubepods-pod12_34.slice", "systemd")
+    ('kubepods', 'pod12-34')
+    """
+    if driver != SYSTEMD:
+        return words_of(path)
+    last = path.rstrip("/").rpartition("/")[2].removesuffix(_SLICE)
+    return tuple(word.replace("_", "-") for word in last.split("-")) if last else ()
+
+
+def words_of(path: str) -> CgroupName:
+    """A cgroupfs path as a name."""
+    return tuple(word for word in path.split("/") if word)

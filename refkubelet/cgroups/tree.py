@@ -1,0 +1,335 @@
+"""The directories and files of cgroups, v1 and v2 behind one face; no rule about who gets what.
+
+v1 has a tree for each controller and a group is a directory in all of them; v2 has one tree, where
+controllers are switched on level by level. Every call works on the kernel as it is now: nothing is
+remembered between calls but what cannot change while a kubelet runs.
+Rules: CG-010, CG-015, CG-016, CG-042, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
+opencontainers/cgroups fs/fs.go, fs2/create.go, utils.go: RemovePath.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from refkubelet.cgroups.limits import ResourceConfig, Version, Write, writes
+from refkubelet.cgroups.names import CgroupName, cgroup_path
+from refkubelet.node.machine import CgroupDir
+from simtime import Clock
+
+NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
+NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")
+UNIFIED: Final = "unified"
+"""Where hybrid machines have the tree of v2 (CG-044)."""
+KILL_PASSES: Final = 5
+RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
+_CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
+
+
+class CgroupError(Exception):
+    """The kernel refused; the text says what, where and why."""
+
+
+class CgroupTree:
+    """The cgroups of a machine below `root`, /sys/fs/cgroup.
+
+    `driver`: how groups are named (CG-010); systemd itself is never asked. `page_sizes`: of huge
+    pages, bytes. Raises OSError where no cgroups are mounted.
+    """
+
+    def __init__(
+        self, root: CgroupDir, version: Version, driver: str, page_sizes: Sequence[int] = ()
+    ) -> None:
+        self.version = version
+        self.driver = driver
+        self._root = root
+        self._mounts = _mounts(root) if version == 1 else {}
+        self._trees = tuple(dict.fromkeys(self._mounts.values())) if version == 1 else (root,)
+        self.controllers = tuple(self._mounts) if version == 1 else _controllers_of(root)
+        self._page_sizes = page_sizes if "hugetlb" in self.controllers else ()
+
+    def path(self, name: CgroupName) -> str:
+        """Below a tree's mount."""
+        return cgroup_path(name, self.driver)
+
+    # Is it there
+
+    def problem(self, name: CgroupName, *, literal: bool = False) -> str | None:
+        """Why the group does not count as existing; None when it does (CG-015). `literal`: the name
+        is a path as the user gave it, whatever the driver."""
+        path = "/" + "/".join(name) if literal else self.path(name)
+        if self.version == 1:
+            wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
+            missing = [str(m / path[1:]) for m in wanted if not (m / path[1:]).exists()]
+            if missing:
+                return f"cgroup {quoted(name)} has some missing paths: {', '.join(missing)}"
+            return None
+        try:
+            found = _controllers_of(self._root / path[1:])
+        except OSError as error:
+            return f"could not read controllers for cgroup {quoted(name)}: {reason(error)}"
+        missing = sorted(c for c in self.controllers if c in NEEDED_V2 and c not in found)
+        if missing:
+            return f"cgroup {quoted(name)} has some missing controllers: {', '.join(missing)}"
+        return None
+
+    def exists(self, name: CgroupName) -> bool:
+        """As `problem` says, without the words."""
+        path = self.path(name)[1:]
+        if self.version == 1:
+            return all((m / path).exists() for c, m in self._mounts.items() if c in NEEDED_V1)
+        return self.problem(name) is None
+
+    # Make and change
+
+    def create(self, name: CgroupName, config: ResourceConfig) -> str | None:
+        """Make the group with all above it, and give it its limits.
+
+        Returns what went wrong with a limit: the group is there all the same (CG-040). Raises
+        `CgroupError` when it could not be made.
+        """
+        words = [word for word in self.path(name).split("/") if word]
+        try:
+            for tree in self._trees:
+                self._make(tree, words)
+        except OSError as error:
+            raise CgroupError(f"mkdir {error.filename}: {reason(error)}") from None
+        try:
+            self.update(name, config)
+        except CgroupError as error:
+            return str(error)
+        return None
+
+    def _make(self, tree: CgroupDir, words: Sequence[str]) -> None:
+        above, made = tree, []
+        is_cpuset = self.version == 1 and tree == self._mounts.get("cpuset")
+        for word in words:
+            here = above / word
+            here.mkdir(mode=0o755, exist_ok=True)
+            if is_cpuset:
+                _inherit_cpuset(here, above)
+            made.append(above)
+            above = here
+        if self.version == 2:
+            self._enable_controllers(made, above)
+
+    def _enable_controllers(self, above: Sequence[CgroupDir], leaf: CgroupDir) -> None:
+        """Every controller of the root for every level down to `leaf` (CG-016). What the kernel
+        refuses shows when a limit is written."""
+        if set(self.controllers) <= set(_controllers_of(leaf)):
+            return
+        for directory in above:
+            switch = directory / "cgroup.subtree_control"
+            try:
+                switch.write_text(" ".join(f"+{c}" for c in self.controllers))
+            except OSError:
+                for controller in self.controllers:
+                    _try(switch, f"+{controller}")
+
+    def update(self, name: CgroupName, config: ResourceConfig) -> None:
+        """Write the limits; the first that is refused ends it. Raises `CgroupError`."""
+        path = self.path(name)[1:]
+        later: list[Write] = []
+        for write in writes(config, self.version, self._page_sizes):
+            try:
+                self._write(path, write)
+            except OSError as error:
+                # A shorter period may only fit the quota that comes next.
+                if error.errno != errno.EINVAL or write.file != "cpu.cfs_period_us":
+                    raise CgroupError(self._refused(path, write, error)) from None
+                later.append(write)
+        for write in later:
+            try:
+                self._write(path, write)
+            except OSError as error:
+                raise CgroupError(self._refused(path, write, error)) from None
+
+    def _write(self, path: str, write: Write) -> None:
+        file = self._directory(write.controller, path) / write.file
+        if not write.optional or file.exists():
+            file.write_text(write.text)
+
+    def _refused(self, path: str, write: Write, error: OSError) -> str:
+        if error.errno == errno.EBUSY and write.file == "memory.limit_in_bytes":
+            usage, peak = (
+                self._number(path, f"memory.{what}usage_in_bytes") for what in ("", "max_")
+            )
+            return (
+                f"unable to set memory limit to {write.text} "
+                f"(current usage: {usage}, peak usage: {peak})"
+            )
+        return f"failed to write {write.text!r} to {error.filename or path}: {reason(error)}"
+
+    # What it says
+
+    def read(self, name: CgroupName, controller: str, file: str) -> str:
+        """A file of the group. Raises OSError."""
+        return (self._directory(controller, self.path(name)[1:]) / file).read_text()
+
+    def memory_usage_bytes(self, name: CgroupName) -> int:
+        """Of the group with all below. Raises OSError."""
+        file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return int(self.read(name, "memory", file))
+
+    def _number(self, path: str, file: str) -> int:
+        try:
+            return int((self._directory("memory", path) / file).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def _directory(self, controller: str, path: str) -> CgroupDir:
+        """Raises OSError for a controller that is in no tree."""
+        if self.version == 2:
+            return self._root / path
+        mount = self._mounts.get(controller)
+        if mount is None:
+            raise FileNotFoundError(errno.ENOENT, "no such hierarchy", controller)
+        return mount / path
+
+    # Children, and the end
+
+    def children(self, name: CgroupName) -> list[str]:
+        """The names of the directories below, in any of the trees, each once, in order."""
+        found: dict[str, None] = {}
+        for directory in self._directories(name):
+            found.update(dict.fromkeys(child.name for child in _subdirectories(directory)))
+        return sorted(found)
+
+    def link_counts(self, name: CgroupName) -> tuple[int, ...]:
+        """Numbers that change when a directory below comes or goes; cheap (CG-100)."""
+        return tuple(_links(d) for d in self._directories(name))
+
+    async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
+        """Kill what runs in the group and below, and remove all of it (CG-042).
+
+        `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
+        """
+        left = [d for d in self._directories(name) if not _removed(d)]
+        if not left:
+            return
+        _kill_all([pid for d in left for pid in _pids_below(d)], kill)
+        kept = [str(d) for d in left if not await _remove_tree(d, clock)]
+        if kept:
+            raise CgroupError(
+                f"unable to destroy cgroup paths for cgroup {shown(name)} : "
+                f"Failed to remove paths: {', '.join(kept)}"
+            )
+
+    def _directories(self, name: CgroupName) -> list[CgroupDir]:
+        path = self.path(name)[1:]
+        return [tree / path for tree in self._trees]
+
+
+def quoted(name: CgroupName) -> str:
+    """As upstream's messages quote names."""
+    return "[" + " ".join(f'"{word}"' for word in name) + "]"
+
+
+def shown(name: CgroupName) -> str:
+    """As upstream's messages show names."""
+    return f"[{' '.join(name)}]"
+
+
+def reason(error: OSError) -> str:
+    """The kernel's words."""
+    return (error.strerror or str(error)).lower()
+
+
+def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
+    """Controller -> its tree, `systemd` and `unified` among them. Several controllers may share a
+    tree, to which links by their single names lead then."""
+    found: dict[str, CgroupDir] = {}
+    trees = [d for d in root.iterdir() if (d / "cgroup.procs").exists()]
+    for tree in sorted(trees, key=lambda d: ("," not in d.name, d.name)):
+        for controller in tree.name.split(","):
+            found.setdefault(controller, tree)
+    return found
+
+
+def _controllers_of(directory: CgroupDir) -> tuple[str, ...]:
+    return tuple((directory / "cgroup.controllers").read_text().split())
+
+
+def _inherit_cpuset(directory: CgroupDir, above: CgroupDir) -> None:
+    """v1: a group without CPUs or nodes takes no process; it gets those above it (CG-143)."""
+    for file in _CPUSET_FILES:
+        if not (directory / file).read_text().strip():
+            (directory / file).write_text((above / file).read_text().strip())
+
+
+def _try(file: CgroupDir, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError:
+        return
+
+
+def _subdirectories(directory: CgroupDir) -> Iterator[CgroupDir]:
+    try:
+        children = list(directory.iterdir())
+    except FileNotFoundError:
+        return
+    for child in children:
+        if child.is_dir():
+            yield child
+
+
+def _links(directory: CgroupDir) -> int:
+    try:
+        return directory.stat().st_nlink
+    except FileNotFoundError:
+        return 0
+
+
+def _pids_below(directory: CgroupDir) -> Iterator[int]:
+    """Every process in the group and below; a group that goes meanwhile has none."""
+    try:
+        yield from (int(line) for line in (directory / "cgroup.procs").read_text().split())
+    except OSError:
+        return
+    for child in _subdirectories(directory):
+        yield from _pids_below(child)
+
+
+def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
+    """Raises `CgroupError` when some cannot be killed in five passes."""
+    left = list(dict.fromkeys(pids))
+    errors: list[str] = []
+    for _ in range(KILL_PASSES):
+        failed, errors = [], []
+        for pid in left:
+            try:
+                kill(pid)
+            except OSError as error:
+                failed.append(pid)
+                errors.append(f"{pid}: {reason(error)}")
+        if not failed:
+            return
+        left = failed
+    raise CgroupError(
+        f"failed to kill all the processes attached to the cgroup: {', '.join(errors)}"
+    )
+
+
+def _removed(directory: CgroupDir) -> bool:
+    """One try; what is not there counts."""
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
+    """The deepest first; killed processes need a moment to go (CG-102)."""
+    for child in _subdirectories(directory):
+        if not await _remove_tree(child, clock):
+            return False
+    for delay_s in RMDIR_DELAYS_S:
+        if _removed(directory):
+            return True
+        await clock.sleep(delay_s)
+    return _removed(directory)

@@ -1,0 +1,178 @@
+"""Who gets what: the limits of the node's cgroup, of the QoS classes and of pods. Pure.
+
+Rules: CG-023..034. Upstream: pkg/kubelet/cm/helpers_linux.go: ResourceConfigForPod;
+qos_container_manager_linux.go: UpdateCgroups; node_container_manager_linux.go: getCgroupConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.cgroups.convert import (
+    MIN_SHARES,
+    NO_QUOTA,
+    cpu_quota_us,
+    cpu_shares,
+    in_bytes,
+    millicores,
+    systemd_quota_us,
+)
+from refkubelet.cgroups.limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
+from refkubelet.model.objects import Container, Pod, is_sidecar
+from refkubelet.model.qos import QosClass, qos_class
+from refkubelet.model.resources import container_limits, pod_level, pod_limits, pod_requests
+
+LIMITED: Final = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class PodCgroupSettings:
+    """What of the configuration concerns pod cgroups. `pids_limit`: podPidsLimit, none up to 0.
+    `reserve_memory`: MemoryQoS with the policy TieredReservation, on v2 (CG-033)."""
+
+    cpu_cfs_quota: bool = True
+    cpu_period_us: int = 100_000
+    pids_limit: int = -1
+    systemd: bool = False
+    reserve_memory: bool = False
+
+
+DEFAULTS: Final = PodCgroupSettings()
+
+
+def resource_config_for_pod(
+    pod: Pod, settings: PodCgroupSettings = DEFAULTS, *, exclusive_cpus: bool = False
+) -> ResourceConfig:
+    """The limits of a pod's cgroup, from its allocated spec (CG-027..029).
+
+    `exclusive_cpus`: a container of it has CPUs of its own, which no quota shall cut (CG-031).
+    """
+    requests, limits = pod_requests(pod), pod_limits(pod)
+    qos = qos_class(pod)
+    cpu, memory = (name in _limited(pod, qos) for name in LIMITED)
+    shares = cpu_shares(millicores(requests.get("cpu", 0)))
+    capped = settings.cpu_cfs_quota and not exclusive_cpus
+    return ResourceConfig(
+        cpu_shares=MIN_SHARES if qos == "BestEffort" else shares,
+        cpu_quota_us=_quota_us(limits.get("cpu", 0), settings, capped) if cpu else None,
+        cpu_period_us=settings.cpu_period_us if cpu else None,
+        memory_limit_bytes=in_bytes(limits.get("memory", 0)) if memory else None,
+        pids_limit=settings.pids_limit if settings.pids_limit > 0 else None,
+        hugepages=hugepages_of(requests),
+        unified=_protection(qos, requests) if settings.reserve_memory else None,
+    )
+
+
+def _quota_us(limit: int, settings: PodCgroupSettings, capped: bool) -> int:
+    if not capped:
+        return NO_QUOTA
+    quota_us = cpu_quota_us(millicores(limit), settings.cpu_period_us)
+    return systemd_quota_us(quota_us, settings.cpu_period_us) if settings.systemd else quota_us
+
+
+def _limited(pod: Pod, qos: QosClass) -> Sequence[str]:
+    """For which resources the pod's cgroup gets a limit (CG-027, CG-028)."""
+    if qos == "BestEffort":
+        return ()
+    if qos == "Guaranteed":
+        return LIMITED
+    return [name for name in LIMITED if declares_limit(pod, name)]
+
+
+def declares_limit(pod: Pod, name: str) -> bool:
+    """Whether the pod itself, or every container, has a limit; an init container's may be that of
+    a sidecar before it (CG-028)."""
+    spec = pod.spec
+    if spec is None:
+        return False
+    if pod_level(pod, "limits").get(name):
+        return True
+    if not all(_limit(c, name) for c in spec.containers or ()):
+        return False
+    sidecars = 0
+    for container in spec.initContainers or ():
+        own = _limit(container, name)
+        if not own + sidecars:
+            return False
+        sidecars += own if is_sidecar(container) else 0
+    return True
+
+
+def _limit(container: Container, name: str) -> int:
+    return container_limits(container).get(name, 0)
+
+
+def _protection(qos: QosClass, requests: Mapping[str, int]) -> dict[str, str] | None:
+    """CG-033: hard protection for Guaranteed pods, soft for the others."""
+    request = in_bytes(requests.get("memory", 0))
+    if not request:
+        return None
+    return {"memory.min" if qos == "Guaranteed" else "memory.low": str(request)}
+
+
+def node_config(
+    amounts: Mapping[str, int], cpus: str = "", *, cpu_only: bool = False
+) -> ResourceConfig:
+    """The limits of `kubepods` or of a reserved cgroup: `amounts` by resource, in nano units
+    (CG-024, CG-035). `cpus`: all of the machine, while no manager gives any away (CG-032).
+    `cpu_only`: what can be taken back at any time."""
+    shares = cpu_shares(millicores(amounts["cpu"])) if "cpu" in amounts else None
+    if cpu_only:
+        return ResourceConfig(cpu_shares=shares, cpus=cpus)
+    return ResourceConfig(
+        cpu_shares=shares,
+        memory_limit_bytes=in_bytes(amounts["memory"]) if "memory" in amounts else None,
+        pids_limit=in_bytes(amounts["pid"]) if "pid" in amounts else None,
+        hugepages=hugepages_of(amounts),
+        cpus=cpus,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """What a pod adds to the sums of its class; CPU in thousandths of a core, memory in bytes."""
+
+    qos: QosClass
+    cpu_millicores: int
+    memory_bytes: int
+
+
+def pod_request(pod: Pod) -> PodRequest:
+    """From the pod's allocated spec."""
+    requests = pod_requests(pod)
+    return PodRequest(
+        qos_class(pod), millicores(requests.get("cpu", 0)), in_bytes(requests.get("memory", 0))
+    )
+
+
+def qos_configs(
+    requests: Iterable[PodRequest],
+    page_sizes: Sequence[int],
+    *,
+    memory_qos: bool = False,
+    reserve_memory: bool = False,
+) -> dict[QosClass, ResourceConfig]:
+    """The update of the node's cgroup (under Guaranteed) and of both classes (CG-025, CG-026).
+
+    `memory_qos`: the gate MemoryQoS is on, on v2; `reserve_memory`: its policy TieredReservation.
+    """
+    rows = tuple(requests)
+    cpu = sum(r.cpu_millicores for r in rows if r.qos == "Burstable")
+    unbounded = dict.fromkeys(page_sizes, UNBOUNDED_HUGEPAGES)
+    node_unified = burstable_unified = None
+    if memory_qos:
+        burstable, guaranteed = (
+            sum(r.memory_bytes for r in rows if r.qos == qos and reserve_memory)
+            for qos in ("Burstable", "Guaranteed")
+        )
+        node_unified = {"memory.min": str(guaranteed + burstable)}
+        burstable_unified = {"memory.low": str(burstable)}
+    return {
+        "Guaranteed": ResourceConfig(hugepages=unbounded, unified=node_unified),
+        "Burstable": ResourceConfig(
+            cpu_shares=cpu_shares(cpu), hugepages=unbounded, unified=burstable_unified
+        ),
+        "BestEffort": ResourceConfig(cpu_shares=MIN_SHARES, hugepages=unbounded),
+    }

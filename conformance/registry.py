@@ -69,6 +69,7 @@ class Case:
     needs: frozenset[Feature]
     body: CaseBody
     node_config: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, int] = field(default_factory=dict)
     module: str = ""
     line: int = 0
 
@@ -103,6 +104,8 @@ class Registry:
                 raise CaseError(f"{case.module}: case {case.id!r}: {rule!r} is no rule ID")
         if not case.title:
             raise CaseError(f"{case.module}: case {case.id!r} has no docstring sentence")
+        if case.machine and Feature.NODE_RESOURCES not in case.needs:
+            raise CaseError(f"{case.module}: case {case.id!r}: machine= needs NODE_RESOURCES")
         if case.id in self._cases:
             other = self._cases[case.id].module
             raise CaseError(f"{case.module}: case ID {case.id!r} is already taken by {other}")
@@ -123,12 +126,15 @@ def conformance(
     level: Level = Level.MUST,
     needs: Iterable[Feature] = (),
     node_config: Mapping[str, Any] = NO_CONFIG,
+    machine: Mapping[str, int] = NO_CONFIG,
     area: str = "",
 ) -> Callable[[CaseBody], CaseBody]:
     """Declare the decorated `async def case(node)` a conformance case.
 
     `rules`: the rule IDs it checks, the most important first. `node_config`: KubeletConfiguration
-    fields the case wants beside the harness's own. `area`: by default the package below `cases`.
+    fields the case wants beside the harness's own. `machine`: CPUs and NUMA nodes of the node, in
+    the words of `fakecri.uniform_topology` (needs NODE_RESOURCES). `area`: by default the package
+    below `cases`.
     """
 
     def register(body: CaseBody) -> CaseBody:
@@ -143,6 +149,7 @@ def conformance(
                 needs=frozenset(needs),
                 body=body,
                 node_config=dict(node_config),
+                machine=dict(machine),
                 module=module,
                 line=inspect.unwrap(body).__code__.co_firstlineno,
             )

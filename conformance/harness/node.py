@@ -84,6 +84,10 @@ class Node:
         """Put a text into the kubelet's root directory."""
         (self._parts.paths.root / file).write_text(text)
 
+    def read_root_file(self, file: str) -> str:
+        """A text from the kubelet's root directory."""
+        return (self._parts.paths.root / file).read_text()
+
     async def create_pod(self, plan: PodPlan) -> None:
         """Create the pod at the API, bound to this node."""
         self._api_pods.add(plan.name)
@@ -361,6 +365,10 @@ class Node:
     def event_count(self, reason: str, *, pod: str | None = None) -> int:
         """How often that happened: repeated events count (BACK-012)."""
         return sum(int(e.get("count") or 1) for e in self.events(reason, pod=pod))
+
+    async def summary(self) -> dict[str, Any]:
+        """The statistics of the node and its pods, as `/stats/summary` shows them now."""
+        return await self._parts.kubelet.summary()
 
     def statuses(self, name: str) -> list[dict[str, Any]]:
         """The successive distinct statuses of the pod seen in `/pods`."""

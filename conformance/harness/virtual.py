@@ -18,6 +18,7 @@ from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri.deviceplugin import InProcessPlugins
+from fakecri import uniform_topology
 from simtime import Ids, Rng, VirtualLoop
 
 
@@ -31,6 +32,9 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     ids = Ids(rng)
     runtime = FakeRuntime(loop.clock, ids)
     runtime.machine.address = HOST_IP
+    if case.machine:
+        runtime.machine.layout = uniform_topology(**case.machine)
+        runtime.machine.memory_bytes = sum(n.memory_bytes for n in runtime.machine.layout.nodes)
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(

@@ -1,1 +1,1 @@
-"""Exclusive resources of the node: CPUs, memory of NUMA nodes, devices."""
+"""Exclusive resources: CPUs, memory of NUMA nodes, and their alignment."""

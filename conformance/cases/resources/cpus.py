@@ -1,0 +1,147 @@
+"""CPU manager policy static: who gets CPUs of its own, which, and what the others are told."""
+
+import json
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import Container, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+from refkubelet.resources.cpuset import parse_cpuset
+
+STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
+STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}
+RECONCILE_S = 10.0 + limits.NOTICE_S  # CG-081
+
+
+def guaranteed(name: str, cpus: str, work: Any = None, **fields: Any) -> Container:
+    """A container whose limits are its requests."""
+    amounts = {"cpu": cpus, "memory": "64Mi"}
+    return container(name, work, resources={"requests": amounts, "limits": amounts}, **fields)
+
+
+def created(node: Node, name: str) -> Any:
+    """The resources of the container's last CreateContainer."""
+    return node.calls("CreateContainer", container=name)[-1].request.config.linux.resources
+
+
+def told(node: Node, name: str) -> list[str]:
+    """The CPUs of every UpdateContainerResources of the container."""
+    return [
+        c.request.linux.cpuset_cpus for c in node.calls("UpdateContainerResources", container=name)
+    ]
+
+
+async def told_within(node: Node, name: str, count: int) -> str:
+    """Run until the container was told its CPUs that often; the last ones."""
+    await node.run_until(
+        lambda: len(told(node, name)) >= count, within_s=RECONCILE_S, what=f"{name} gets its CPUs"
+    )
+    return told(node, name)[-1]
+
+
+@conformance(id="cpus-own", rules=["CG-081", "CG-050"], needs=[STATUS], node_config=STATIC)
+async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
+    """A container of a Guaranteed pod that asks for one CPU gets one that is not reserved, and is
+    not throttled; what shares CPUs gets the others, at the next round."""
+    await node.apply_static(pod("other", container("sharing")))
+    await node.wait_running("other", "sharing")
+    everything = created(node, "sharing").cpuset_cpus
+    expect(node, "0" in str(everything)[:1], "CPU 0 is shared")
+    await node.apply_static(pod("web", guaranteed("main", "1")))
+    await node.wait_running("web")
+    own = created(node, "main").cpuset_cpus
+    expect_equal(node, len(parse_cpuset(own)), 1, "CPUs of main")
+    expect(node, own != "0", "the reserved CPU 0 is nobody's own")
+    expect_equal(node, created(node, "main").cpu_quota, -1, "CFS quota of main")
+    await node.run_until(
+        lambda: (
+            told(node, "sharing")
+            and parse_cpuset(told(node, "sharing")[-1])
+            == parse_cpuset(everything) - parse_cpuset(own)
+        ),
+        within_s=RECONCILE_S,
+        what="the other container leaves that CPU",
+    )
+    count = node.count("UpdateContainerResources")
+    await node.run_for(2 * RECONCILE_S)
+    expect_equal(node, node.count("UpdateContainerResources"), count, "updates without a change")
+
+
+@conformance(id="cpus-shared", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
+async def others_share_their_cpus(node: Node) -> None:
+    """Parts of a CPU, and pods that are not Guaranteed, are on the shared CPUs, with a quota."""
+    burstable = container("burstable", resources={"requests": {"cpu": "1"}})
+    await node.apply_static(pod("web", guaranteed("part", "500m")))
+    await node.apply_static(pod("other", burstable))
+    await node.wait_running("web", "part")
+    await node.wait_running("other", "burstable")
+    for name in ("part", "burstable"):
+        shared = parse_cpuset(created(node, name).cpuset_cpus)
+        expect(node, 0 in shared and len(shared) > 1, f"{name} runs on all shared CPUs")
+    expect_equal(node, created(node, "part").cpu_quota, 50_000, "CFS quota")
+
+
+@conformance(id="cpus-released", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
+async def cpus_of_a_pod_that_is_gone_are_shared_again(node: Node) -> None:
+    """When the pod with a CPU of its own has ended, the containers that share CPUs get it back."""
+    await node.apply_static(pod("web", guaranteed("main", "1")))
+    await node.wait_running("web")
+    await node.apply_static(pod("other", container("sharing")))
+    await node.wait_running("other", "sharing")
+    own = parse_cpuset(created(node, "main").cpuset_cpus)
+    fewer = parse_cpuset(created(node, "sharing").cpuset_cpus)
+    expect(node, not own & fewer, "the other container starts on other CPUs")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: told(node, "sharing") and parse_cpuset(told(node, "sharing")[-1]) == own | fewer,
+        within_s=limits.STOP_S + 2 * RECONCILE_S,
+        what="the CPU is shared again",
+    )
+    state = json.loads(node.read_root_file("cpu_manager_state"))
+    expect_equal(node, state.get("entries"), None, "entries of the state file")
+
+
+@conformance(id="cpus-init", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
+async def init_containers_leave_their_cpus_to_the_others(node: Node) -> None:
+    """The CPU of an init container is the regular container's afterwards."""
+    first = guaranteed("first", "1", exits(0))
+    await node.apply_static(pod("web", guaranteed("main", "1"), init=[first]))
+    await node.wait_running("web")
+    one, other = (created(node, name).cpuset_cpus for name in ("first", "main"))
+    expect_equal(node, one, other, "CPUs of the init container and of the regular one")
+
+
+@conformance(id="cpus-kept", rules=["CG-081"], needs=[STATUS, Feature.RESTART], node_config=STATIC)
+async def cpus_are_kept_over_restarts(node: Node) -> None:
+    """A restarted kubelet finds in its state file whose the CPUs are, and rejects nobody."""
+    await node.apply_static(pod("web", guaranteed("main", "1")))
+    await node.wait_running("web")
+    own = created(node, "main").cpuset_cpus
+    before = json.loads(node.read_root_file("cpu_manager_state"))
+    await node.restart_kubelet()
+    await node.wait_running("web")
+    expect_equal(node, await told_within(node, "main", 1), own, "CPUs after the restart")
+    expect_equal(node, json.loads(node.read_root_file("cpu_manager_state")), before, "state file")
+    expect_equal(node, node.count("CreateContainer", container="main"), 1, "containers made")
+
+
+@conformance(id="cpus-shortage", rules=["CG-081", "CG-080"], needs=[STATUS], node_config=STATIC)
+async def too_many_cpus_are_refused(node: Node) -> None:
+    """A pod that asks for more CPUs than are free fails, and says so."""
+    await node.apply_static(pod("web", guaranteed("main", "1000")))
+    await node.run_until(
+        lambda: node.phase("web") == "Failed", within_s=limits.START_S, what="web is refused"
+    )
+    status = (node.pod("web") or {})["status"]
+    expect_equal(node, status["reason"], "UnexpectedAdmissionError", "reason")
+    start, end = (
+        "Pod was rejected: Allocate failed due to not enough cpus available to satisfy request: "
+        "requested=1000, available=",
+        ", which is unexpected",
+    )
+    message = status["message"]
+    expect(node, message.startswith(start) and message.endswith(end), f"message {message!r}")
+    expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")

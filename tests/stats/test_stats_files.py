@@ -1,0 +1,192 @@
+"""Files and volumes of pods, measured as `du` counts them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.stats.files import PodFilesReader, has_measured_volumes, measure, plain_files
+from refkubelet.stats.usage import NOTHING, DiskUse
+from refkubelet.stats.volumes import VolumeStats
+from simtime import Clock, VirtualLoop, run_virtual
+
+KI = 1 << 10
+
+
+def make_pod(name: str = "p", *volumes: dict[str, Any]) -> Pod:
+    return decode_pod(
+        {
+            "metadata": {"name": name, "namespace": "n", "uid": f"u-{name}"},
+            "spec": {
+                "containers": [{"name": "main"}, {"name": "side"}],
+                "initContainers": [{"name": "init"}],
+                "volumes": volumes,
+            },
+        }
+    )
+
+
+def fill(path: Path, size_bytes: int) -> int:
+    """A file of that size; what it takes on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size_bytes)
+    return taken(path)
+
+
+def taken(*paths: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in paths)
+
+
+def volume_dir(root: Path, pod: str, volume: str) -> Path:
+    return root / "pods" / f"u-{pod}" / "volumes" / "kubernetes.io~empty-dir" / volume
+
+
+def reader(tmp_path: Path) -> PodFilesReader:
+    return PodFilesReader(str(tmp_path / "root"), str(tmp_path / "logs"))
+
+
+def test_logs_are_the_plain_files_of_a_container_EVIC_029(tmp_path: Path) -> None:
+    logs = tmp_path / "logs" / "n_p_u-p"
+    first, second = fill(logs / "main" / "0.log", 8 * KI), fill(logs / "main" / "1.log", 4 * KI)
+    fill(logs / "main" / "deeper" / "0.log", 4 * KI)  # not counted
+    (logs / "side").mkdir()
+    own = fill(logs / "note", KI)
+    found = reader(tmp_path).files(make_pod())
+    assert found.logs == {"main": DiskUse(first + second, 2)}  # without a file nothing is known
+    assert found.pod_logs == DiskUse(own, 1)
+    assert found.volumes == {}
+
+
+def test_init_containers_have_logs_too_EVIC_029(tmp_path: Path) -> None:
+    size = fill(tmp_path / "logs" / "n_p_u-p" / "init" / "0.log", KI)
+    assert reader(tmp_path).files(make_pod()).logs == {"init": DiskUse(size, 1)}
+
+
+def test_etc_hosts_counts_EVIC_101(tmp_path: Path) -> None:
+    size = fill(tmp_path / "root" / "pods" / "u-p" / "etc-hosts", 300)
+    assert reader(tmp_path).files(make_pod()).etc_hosts == DiskUse(size, 1)
+    assert reader(tmp_path / "other").files(make_pod()).etc_hosts == NOTHING
+
+
+async def test_a_directory_counts_with_all_below_it_EVIC_029(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    inner = top / "a" / "b"
+    fill(inner / "file", 40 * KI)
+    os.link(inner / "file", top / "again")  # the same inode
+    (top / "link").symlink_to(inner)  # not followed
+    wanted = taken(top, top / "a", inner, inner / "file", top / "link")
+    assert await measure(str(top)) == DiskUse(wanted, 5)
+    assert await measure(str(tmp_path / "nothing")) == NOTHING
+    assert plain_files(str(tmp_path / "nothing")) == NOTHING
+
+
+def test_many_files_do_not_hold_others_up_EVIC_029(tmp_path: Path) -> None:
+    for number in range(600):
+        fill(tmp_path / "many" / str(number), 0)
+    order: list[str] = []
+
+    async def other() -> None:
+        order.append("other")
+
+    async def main() -> None:
+        task = asyncio.create_task(other())
+        found = await measure(str(tmp_path / "many"))
+        order.append("measured")
+        assert found.inodes == 601
+        await task
+
+    run_virtual(main)
+    assert order == ["other", "measured"]
+
+
+EMPTY, IN_MEMORY = {"emptyDir": {}}, {"emptyDir": {"medium": "Memory"}}
+
+
+def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
+    pod = make_pod(
+        "p",
+        {"name": "scratch", **EMPTY},
+        {"name": "fast", **IN_MEMORY},
+        {"name": "later", **EMPTY},
+        {"name": "host", "hostPath": {"path": str(tmp_path)}},
+    )
+    root = tmp_path / "root"
+    for name in ("scratch", "fast"):
+        fill(volume_dir(root, "p", name) / "file", 4 * KI)
+
+    async def main() -> None:
+        found = await reader(tmp_path).volumes(pod, 7)
+        assert {name: seen.local for name, seen in found.items()} == {
+            "scratch": True,
+            "fast": False,
+        }
+        directory = volume_dir(root, "p", "scratch")
+        assert found["scratch"].used == DiskUse(taken(directory, directory / "file"), 2)
+        assert found["scratch"].time_ns == 7
+
+    run_virtual(main)
+    assert has_measured_volumes(pod)
+    assert not has_measured_volumes(make_pod("p", {"name": "h", "hostPath": {"path": "/"}}))
+
+
+class Measured:
+    """Counts when the volumes of each pod were measured."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.times_s: dict[str, list[float]] = {}
+
+    async def volumes(self, pod: Pod, now_ns: int) -> dict[str, Any]:
+        name = (pod.metadata.name if pod.metadata else None) or ""
+        self.times_s.setdefault(name, []).append(self.clock.monotonic_s())
+        return {"v": now_ns}
+
+
+async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: float) -> Any:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    files: Any = Measured(loop.clock)
+    volumes = VolumeStats(files, pods, loop.clock, lambda: jitter, period_s)
+    task = asyncio.create_task(volumes.run())
+    await loop.clock.sleep(duration_s)
+    task.cancel()
+    return files.times_s, volumes
+
+
+def test_each_pod_has_a_period_of_its_own_EVIC_029_EVIC_103() -> None:
+    """New pods are found once a period and measured at once, then every 1 to 2 periods."""
+    pods = [make_pod("first", {"name": "v", **EMPTY}), make_pod("none")]
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(30, pods.append, make_pod("second", {"name": "v", **EMPTY}))
+        times_s, volumes = await volumes_over(250, lambda: pods, 60, 0.5)
+        assert times_s == {"first": [0, 90, 180], "second": [60, 150, 240]}
+        assert set(volumes.of("u-first")) == {"v"}
+        assert volumes.of("u-none") == {}
+
+    run_virtual(main)
+
+
+def test_pods_that_are_gone_are_forgotten_EVIC_029() -> None:
+    pods = [make_pod("first", {"name": "v", **EMPTY})]
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_later(50, pods.clear)
+        times_s, volumes = await volumes_over(300, lambda: pods, 60, 0.0)
+        assert times_s == {"first": [0]}
+        assert volumes.of("u-first") == {}
+
+    run_virtual(main)
+
+
+def test_without_a_period_nothing_is_measured_EVIC_029() -> None:
+    async def main() -> None:
+        pods = [make_pod("first", {"name": "v", **EMPTY})]
+        times_s, _ = await volumes_over(300, lambda: pods, 0, 0.0)
+        assert times_s == {}
+
+    run_virtual(main)

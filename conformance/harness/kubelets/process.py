@@ -31,8 +31,8 @@ LAST_WORDS_LINES: Final = 15
 
 
 # Kubelets that run side by side must not share what upstream keeps in fixed places: the cgroup
-# /kubepods, where each kills what it does not know (LIFE-015), and the directories of plug-ins and
-# certificates. No case looks at cgroups.
+# /kubepods, where each kills what it does not know (CG-043), and the directories of plug-ins and
+# certificates. A case that looks at cgroups has a place of its own for them: `with_own_cgroups`.
 SIDE_BY_SIDE: Final = MappingProxyType(
     {
         "cgroupsPerQOS": False,
@@ -41,6 +41,7 @@ SIDE_BY_SIDE: Final = MappingProxyType(
         "contentType": "application/json",  # the fake API server speaks nothing else
     }
 )
+OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,14 @@ class Program:
 REFKUBELET: Final = Program(
     (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
     frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
+    config=SIDE_BY_SIDE,
 )
+
+
+def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
+    """The same, making its cgroups below that group, which is there."""
+    fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
+    return replace(program, config={**fixed, "cgroupRoot": cgroup_root})
 
 
 def external(path: Path) -> Program:

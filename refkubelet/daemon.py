@@ -33,6 +33,9 @@ from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
+from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
+from refkubelet.resources.devices.sockets import PluginSockets
+from refkubelet.resources.pod_resources_server import PodResourcesServer
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
@@ -84,6 +87,7 @@ async def run(options: argparse.Namespace) -> int:
                     apparmor=apparmor_enabled(),
                 ),
                 login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
+                device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             )
             return await _serve(config, deps)
     except (ConfigError, EndpointError, MachineError, NodeNameError, ServerError) as e:
@@ -102,6 +106,8 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
     )
     servers = KubeletServers(config, callbacks)
     await servers.start()
+    monitors = PodResourcesServer(deps.root_dir, kubelet.pod_resources, deps.clock)
+    await monitors.start()
     try:
         async with _stopped_by_signals(kubelet):
             log.info("kubelet of node %s started, seed %d", deps.node_name, deps.rng.seed)
@@ -109,6 +115,7 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
         log.info("kubelet stopped; containers are left running")
         return 0
     finally:
+        await monitors.stop()
         await servers.stop()
 
 

@@ -71,6 +71,7 @@ from refkubelet.resources.admission import allocated
 from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.resources.devices.plugins import PluginDirectory
 from refkubelet.resources.managers import ResourceDeps, ResourceManagers
+from refkubelet.resources.pod_resources import PodResources
 from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
 from refkubelet.runtime.images.gc import ImageGC
@@ -174,6 +175,7 @@ class Kubelet:
                 active_pods=lambda: self.handlers.active_pods(),
                 sources_ready=self.seen_sources.ready,
                 running=lambda: running_containers(self.runtime),
+                affinities=lambda: self.resources.topology,
                 numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
             )
         )
@@ -195,6 +197,12 @@ class Kubelet:
                 lambda pod_uid: self.statuses.get(pod_uid),
             ),
             self.devices,
+        )
+        self.pod_resources = PodResources(
+            active_pods=lambda: self.handlers.active_pods(),
+            pods=self.pods.pods,
+            devices=self.devices,
+            cpus=self.resources.cpus,
         )
 
     def _build_runtime(self) -> None:

@@ -117,7 +117,7 @@ class Plugin:
         wish = api.ContainerAllocateRequest(devices_ids=ids)
         answer = await self._call("Allocate", api.AllocateRequest(container_requests=[wish]))
         if not answer.container_responses:
-            raise PluginError("no containers return in allocation response {}")
+            raise PluginError("no containers return in allocation response ")
         first: bytes = answer.container_responses[0].SerializeToString(deterministic=True)
         return first
 

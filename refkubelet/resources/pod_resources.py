@@ -1,0 +1,139 @@
+"""What the pod-resources API answers: devices, own CPUs and NUMA memory of containers (CG-085).
+
+Monitors read it. Values come from the managers; messages are made here and nowhere else. What must
+never happen here: a change of anything.
+Upstream: pkg/kubelet/apis/podresources/server_v1.go; pkg/kubelet/cm/container_manager.go:
+containerDevicesFromResourceDeviceInstances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from criapi.podresources import api_pb2 as api
+
+from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+
+
+class Devices(Protocol):
+    """The device manager: (resource, device, NUMA node or None)."""
+
+    def given(self, pod_uid: str, container: str) -> Iterable[tuple[str, str, int | None]]: ...
+
+    def healthy_devices(self) -> Iterable[tuple[str, str, int | None]]: ...
+
+
+class Cpus(Protocol):
+    """The CPU manager."""
+
+    def own_cpus(self, pod_uid: str, container_name: str) -> Iterable[int]: ...
+
+    def allocatable(self) -> Iterable[int]: ...
+
+
+class Block(Protocol):
+    """Memory of one kind on some NUMA nodes: `memory` or `hugepages-<size>`, in bytes."""
+
+    @property
+    def resource(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def nodes(self) -> Iterable[int]: ...
+
+
+class Memory(Protocol):
+    """The memory manager."""
+
+    def blocks(self, pod_uid: str, container_name: str) -> Iterable[Block]: ...
+
+    def allocatable(self) -> Iterable[Block]: ...
+
+
+class UnknownPod(LookupError):
+    """There is no such pod; the text is the API's answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """`active_pods`: for List; `pods`: all of the node. A manager that is None gave nothing."""
+
+    active_pods: Callable[[], Iterable[Pod]]
+    pods: Callable[[], Iterable[Pod]]
+    devices: Devices | None = None
+    cpus: Cpus | None = None
+    memory: Memory | None = None
+
+    def list(self) -> Any:
+        """ListPodResourcesResponse."""
+        return api.ListPodResourcesResponse(
+            pod_resources=[self._pod(pod) for pod in self.active_pods()]
+        )
+
+    def get(self, name: str, namespace: str) -> Any:
+        """GetPodResourcesResponse. Raises `UnknownPod`."""
+        for pod in self.pods():
+            if _names(pod) == (name, namespace):
+                return api.GetPodResourcesResponse(pod_resources=self._pod(pod))
+        raise UnknownPod(f"pod {name} in namespace {namespace} not found")
+
+    def allocatable(self) -> Any:
+        """AllocatableResourcesResponse."""
+        return api.AllocatableResourcesResponse(
+            devices=_devices(self.devices.healthy_devices() if self.devices else ()),
+            cpu_ids=sorted(self.cpus.allocatable() if self.cpus else ()),
+            memory=_memory(self.memory.allocatable() if self.memory else ()),
+        )
+
+    def _pod(self, pod: Pod) -> Any:
+        name, namespace = _names(pod)
+        spec = pod.spec
+        stay = [c for c in (spec.initContainers if spec else None) or () if is_sidecar(c)]
+        containers = [*stay, *(spec.containers if spec else ())]
+        return api.PodResources(
+            name=name,
+            namespace=namespace,
+            containers=[self._container(pod, container) for container in containers],
+        )
+
+    def _container(self, pod: Pod, container: Container) -> Any:
+        where = uid(pod), container.name
+        return api.ContainerResources(
+            name=container.name,
+            devices=_devices(self.devices.given(*where) if self.devices else ()),
+            cpu_ids=sorted(self.cpus.own_cpus(*where) if self.cpus else ()),
+            memory=_memory(self.memory.blocks(*where) if self.memory else ()),
+        )
+
+
+def _names(pod: Pod) -> tuple[str, str]:
+    meta = pod.metadata
+    return (meta.name or "", meta.namespace or "") if meta is not None else ("", "")
+
+
+def _devices(given: Iterable[tuple[str, str, int | None]]) -> list[Any]:
+    return [
+        api.ContainerDevices(
+            resource_name=resource,
+            device_ids=[device],
+            topology=None if node is None else _topology([node]),
+        )
+        for resource, device, node in given
+    ]
+
+
+def _memory(blocks: Iterable[Block]) -> list[Any]:
+    return [
+        api.ContainerMemory(
+            memory_type=block.resource, size=block.size, topology=_topology(block.nodes)
+        )
+        for block in blocks
+    ]
+
+
+def _topology(nodes: Iterable[int]) -> Any:
+    return api.TopologyInfo(nodes=[api.NUMANode(ID=node) for node in nodes])

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
+from conformance.harness.cgroups import view_of
 from conformance.harness.kubelets.base import NodePaths
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from conformance.harness.network import FakeNetwork
@@ -17,8 +18,8 @@ from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from fakecri.deviceplugin import InProcessPlugins
 from fakecri import uniform_topology
+from fakecri.deviceplugin import InProcessPlugins
 from simtime import Ids, Rng, VirtualLoop
 
 
@@ -32,6 +33,8 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     ids = Ids(rng)
     runtime = FakeRuntime(loop.clock, ids)
     runtime.machine.address = HOST_IP
+    if Feature.CGROUP_V1 in case.needs:
+        runtime.machine.cgroups_version = 1
     if case.machine:
         runtime.machine.layout = uniform_topology(**case.machine)
         runtime.machine.memory_bytes = sum(n.memory_bytes for n in runtime.machine.layout.nodes)
@@ -49,6 +52,8 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
         device_plugins=plugins,
     )
     kubelet = InProcessKubelet(paths, world)
+    config = kubelet_config(paths, {"enableServer": False, "healthzPort": 0, **case.node_config})
+    cgroups = view_of(runtime.machine, config) if Feature.CGROUPS in case.needs else None
     try:
         yield Parts(
             kubelet=kubelet,
@@ -57,9 +62,9 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
             clock=loop.clock,
             pace=limits.VIRTUAL,
             paths=paths,
-            config=kubelet_config(
-                paths, {"enableServer": False, "healthzPort": 0, **case.node_config}
-            ),
+            config=config,
+            cgroups=cgroups,
+            logind=runtime.machine.logind if Feature.SHUTDOWN in case.needs else None,
             plugins=plugins,
         )
     finally:

@@ -169,6 +169,8 @@ class KubeletConfiguration:
     cpu_manager_policy: str = f.text("cpuManagerPolicy", "none")
     cpu_manager_policy_options: Mapping[str, str] = f.string_map("cpuManagerPolicyOptions")
     cpu_manager_reconcile_period_s: float = f.duration("cpuManagerReconcilePeriod", 10.0)
+    memory_manager_policy: str = f.text("memoryManagerPolicy", "None")
+    reserved_memory: tuple[MemoryReservation, ...] = f.structs("reservedMemory", MemoryReservation)
     topology_manager_policy: str = f.text("topologyManagerPolicy", "none")
     topology_manager_scope: str = f.text("topologyManagerScope", "container")
     topology_manager_policy_options: Mapping[str, str] = f.string_map(
@@ -205,6 +207,13 @@ class KubeletConfiguration:
     # Security.
     seccomp_default: bool = f.boolean("seccompDefault", False)
 
+    shutdown_grace_period_s: float = f.duration("shutdownGracePeriod", 0.0, keeps_zero=True)
+    shutdown_grace_period_critical_pods_s: float = f.duration(
+        "shutdownGracePeriodCriticalPods", 0.0, keeps_zero=True
+    )
+    shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = f.structs(
+        "shutdownGracePeriodByPodPriority", ShutdownGracePeriodByPodPriority
+    )
     # -- accepted, not acted on ---------------------------------------------------------------
     static_pod_url: str = f.text("staticPodURL")
     static_pod_url_header: Mapping[str, tuple[str, ...]] = f.strings_map("staticPodURLHeader")
@@ -228,7 +237,6 @@ class KubeletConfiguration:
     kubelet_cgroups: str = f.text("kubeletCgroups")
     system_cgroups: str = f.text("systemCgroups")
     dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
-    memory_manager_policy: str = f.text("memoryManagerPolicy", "None")
     single_process_oom_kill: bool | None = f.boolean("singleProcessOOMKill", None)
     qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
@@ -254,14 +262,6 @@ class KubeletConfiguration:
     )
     kernel_memcg_notification: bool = f.boolean("kernelMemcgNotification", False)
     logging: Mapping[str, Any] = f.opaque("logging")
-    shutdown_grace_period_s: float = f.duration("shutdownGracePeriod", 0.0, keeps_zero=True)
-    shutdown_grace_period_critical_pods_s: float = f.duration(
-        "shutdownGracePeriodCriticalPods", 0.0, keeps_zero=True
-    )
-    shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = f.structs(
-        "shutdownGracePeriodByPodPriority", ShutdownGracePeriodByPodPriority
-    )
-    reserved_memory: tuple[MemoryReservation, ...] = f.structs("reservedMemory", MemoryReservation)
     memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
     tracing: Mapping[str, Any] = f.opaque("tracing")
     user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)

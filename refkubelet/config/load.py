@@ -22,6 +22,7 @@ from refkubelet.config.kubelet_config import (
     KubeletConfiguration,
     WebhookAuthentication,
 )
+from refkubelet.config.resource_validation import with_named_cpus
 from refkubelet.config.validation import validate
 from refkubelet.model.yaml import YamlError, read_yaml
 
@@ -68,7 +69,7 @@ def parse_config(data: bytes, file: str) -> KubeletConfiguration:
     if decoder.problems:
         raise ConfigErrors(decoder.problems)
     _tell_what_is_not_acted_on(file, value)
-    return config
+    return with_named_cpus(config)
 
 
 def _check_type(decoder: Decoder, value: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.resource_validation import resource_problems
 from refkubelet.model.duration import format_duration
 from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.runtime.images.records import (
@@ -232,15 +233,13 @@ _DURATIONS_ABOVE_ZERO: Final = (
     ("image_minimum_gc_age_s", "imageMinimumGCAge"),
 )
 
-_ENFORCEABLE: Final = frozenset(
-    {
-        "none",
-        "pods",
-        "system-reserved",
-        "system-reserved-compressible",
-        "kube-reserved",
-        "kube-reserved-compressible",
-    }
+ENFORCEABLE: Final = (
+    "pods",
+    "system-reserved",
+    "system-reserved-compressible",
+    "kube-reserved",
+    "kube-reserved-compressible",
+    "none",
 )
 _RESERVABLE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pid"})
 
@@ -251,7 +250,15 @@ def validate(config: KubeletConfiguration) -> list[str]:
     Eviction thresholds are read, and complained about, by eviction/thresholds.py.
     """
     problems = [complaint(config) for holds, complaint in RULES if not holds(config)]
-    for check in (_simple_fields, _back_off, _shutdown, _allocatable, _reserved, _addresses):
+    for check in (
+        _simple_fields,
+        _back_off,
+        _shutdown,
+        _allocatable,
+        _reserved,
+        resource_problems,
+        _addresses,
+    ):
         problems.extend(check(config))
     problems = [PREFIX + problem for problem in problems]
     if config.sync_frequency_s <= 0:
@@ -314,6 +321,15 @@ def _shutdown(config: KubeletConfiguration) -> Iterator[str]:
     ):
         if value < 0 or 0 < value < 1:
             yield f"{name} {format_duration(value)} must be either zero or otherwise >= 1 sec"
+    gates = config.feature_gates
+    if (total_s or critical_s) and not gates.get("GracefulNodeShutdown", True):
+        yield (
+            "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature "
+            "gate GracefulNodeShutdown"
+        )
+    by_priority = "GracefulNodeShutdownBasedOnPodPriority"
+    if config.shutdown_grace_period_by_pod_priority and not gates.get(by_priority, True):
+        yield f"Specifying shutdownGracePeriodByPodPriority requires feature gate {by_priority}"
     if config.shutdown_grace_period_by_pod_priority and (total_s or critical_s):
         yield (
             "Cannot specify both shutdownGracePeriodByPodPriority and "
@@ -322,30 +338,42 @@ def _shutdown(config: KubeletConfiguration) -> Iterator[str]:
 
 
 def _allocatable(config: KubeletConfiguration) -> Iterator[str]:
+    """CG-034, CG-035."""
     enforced = config.enforce_node_allocatable
-    for word in enforced:
-        if word not in _ENFORCEABLE:
+    flag = "enforceNodeAllocatable (--enforce-node-allocatable)"
+    for name in ("system-reserved", "kube-reserved"):
+        if name in enforced and f"{name}-compressible" in enforced:
             yield (
-                f"option {word!r} specified for enforceNodeAllocatable "
-                f"(--enforce-node-allocatable) must be one of {', '.join(sorted(_ENFORCEABLE))}"
+                f'both "{name}" and "{name}-compressible" cannot be specified together in {flag}'
             )
-    if "none" in enforced and len(enforced) > 1:
+    for n, word in enumerate(enforced):
+        if word in enforced[:n]:
+            yield f'duplicated enforcements "{word}" in {flag}'
+        elif word not in ENFORCEABLE:
+            options = ", ".join(f'"{w}"' for w in ENFORCEABLE[:-1])
+            yield (
+                f'option "{word}" specified for {flag}. Valid options are {options} or '
+                f'"{ENFORCEABLE[-1]}"'
+            )
+        elif word != "none":
+            yield from _enforced_group(config, word, flag)
+        elif len(enforced) > 1:
+            yield f'{flag} may not contain additional enforcements when "none" is specified'
+
+
+def _enforced_group(config: KubeletConfiguration, word: str, flag: str) -> Iterator[str]:
+    groups = {"system": config.system_reserved_cgroup, "kube": config.kube_reserved_cgroup}
+    owner = word.partition("-")[0]
+    if not groups.get(owner, word):
         yield (
-            "enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional "
-            "enforcements when none is specified"
+            f"{owner}ReservedCgroup (--{owner}-reserved-cgroup) must be specified when "
+            f'"{owner}-reserved" or "{owner}-reserved-compressible" included in {flag}'
         )
-    if not config.cgroups_per_qos and any(word != "none" for word in enforced):
+    if not config.cgroups_per_qos:
         yield (
-            "enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless "
-            "cgroupsPerQOS (--cgroups-per-qos) is set to true"
+            f'cgroupsPerQOS (--cgroups-per-qos) must be set to true when "{word}" contained in '
+            f"{flag}"
         )
-    for name, cgroup in (
-        ("system-reserved", config.system_reserved_cgroup),
-        ("kube-reserved", config.kube_reserved_cgroup),
-    ):
-        if not cgroup and any(word.startswith(name) for word in enforced):
-            field = "systemReservedCgroup" if name == "system-reserved" else "kubeReservedCgroup"
-            yield f"{field} must be specified when {name!r} is in enforceNodeAllocatable"
 
 
 def _reserved(config: KubeletConfiguration) -> Iterator[str]:

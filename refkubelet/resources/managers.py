@@ -1,17 +1,16 @@
 """The managers of exclusive resources, made from the configuration and put together.
 
-With the default policies nothing is made but the two small state files, which say which policy
-wrote them. What must never happen here: a state file of another policy that is written over.
+With the default policies nothing is made but two small state files, which say which policy wrote
+them. What must never happen here: a state file of another policy that is written over.
 
 Rules: CG-031, CG-050, CG-080..083, LIFE-223. Upstream: pkg/kubelet/cm/container_manager_linux.go:
-NewContainerManager, Start.
+NewContainerManager, Start; internal_container_lifecycle_linux.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,18 +22,14 @@ from refkubelet.node.capacity import internal_capacity
 from refkubelet.node.machine import Machine
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.containers import in_order
-from refkubelet.resources.cpu.manager import STATIC, CpuManager
-from refkubelet.resources.cpu.options import check_no_options, static_options
+from refkubelet.resources.cpu.build import NONE, cpu_manager, named_cpus, no_cpu_manager
+from refkubelet.resources.cpu.manager import CpuManager
 from refkubelet.resources.cpu.reconcile import ContainerUpdater, CpuReconciler, ReconcileDeps
-from refkubelet.resources.cpu.state import FILE_NAME as CPU_FILE
-from refkubelet.resources.cpu.state import CpuState, CpuStateFile, from_file, to_file
-from refkubelet.resources.cpu.static import StaticPolicy, static_policy
 from refkubelet.resources.cpu.topology import cpu_topology
-from refkubelet.resources.cpuset import format_cpuset, parse_cpuset
-from refkubelet.resources.errors import StateFileError
-from refkubelet.resources.golang import quoted
+from refkubelet.resources.cpuset import format_cpuset
+from refkubelet.resources.memory import build as memory_build
+from refkubelet.resources.memory.manager import MemoryManager
 from refkubelet.resources.placement import ANYWHERE, Placement
-from refkubelet.resources.state_files import create_state, read_state, store_state
 from refkubelet.resources.topology.hints import HintProvider
 from refkubelet.resources.topology.manager import TopologyManager
 from refkubelet.resources.topology.numa import NumaInfo
@@ -68,20 +63,23 @@ class ResourceManagers:
         try:
             self.topology = self._topology_manager()
             self.cpus = self._cpu_manager()
+            self.memory = self._memory_manager()
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._reconciler = self._cpu_reconciler(self.cpus) if self.cpus is not None else None
-        providers = (devices, self.cpus)
+        providers = (devices, self.cpus, self.memory)
         self.topology.providers = tuple(p for p in providers if p is not None)
-
-    # What the kubelet asks
 
     def placement(self, pod: Pod, container: Container) -> Placement:
         """What CreateContainer is told (CG-050)."""
-        if self.cpus is None:
+        if self.cpus is None and self.memory is None:
             return ANYWHERE
-        cpus = self.cpus.cpus_of(uid(pod), container.name)
-        return Placement(cpus=format_cpuset(cpus), own_cpus=self._is_alone(pod, container))
+        key = (uid(pod), container.name)
+        return Placement(
+            format_cpuset(self.cpus.cpus_of(*key)) if self.cpus is not None else "",
+            ",".join(map(str, self.memory.nodes_of(*key))) if self.memory is not None else "",
+            self._is_alone(pod, container),
+        )
 
     def has_exclusive_cpus(self, pod: Pod) -> bool:
         """Some container of the pod has CPUs of its own: no CFS quota for the pod (CG-031)."""
@@ -98,6 +96,8 @@ class ResourceManagers:
         """The container was created and starts now."""
         if self._reconciler is not None:
             self._reconciler.starting(uid(pod), container.name)
+        if self.memory is not None:
+            self.memory.starting(pod, container)
 
     @property
     def reconciles(self) -> bool:
@@ -114,7 +114,7 @@ class ResourceManagers:
     def _topology_manager(self) -> TopologyManager:
         config = self._config
         name = config.topology_manager_policy
-        if name == "none":
+        if name == NONE:
             return TopologyManager(None)
         nodes = self._deps.machine.topology().nodes
         numa = NumaInfo(tuple(n.id for n in nodes), {n.id: n.distances for n in nodes})
@@ -122,50 +122,29 @@ class ResourceManagers:
         return TopologyManager(policy, config.topology_manager_scope)
 
     def _cpu_manager(self) -> CpuManager | None:
-        name, texts = self._config.cpu_manager_policy, self._config.cpu_manager_policy_options
-        if name == "none":
-            try:
-                check_no_options(texts)
-            except ValueError as error:
-                raise ValueError(f"new none policy error: {error}") from None
-            self._restored_cpu_state(name)
+        config, deps = self._config, self._deps
+        if config.reserved_system_cpus:
+            named_cpus(config, cpu_topology(deps.machine.topology()))
+        if config.cpu_manager_policy == NONE:
+            no_cpu_manager(config, deps.root_dir)
             return None
-        if name != STATIC:
-            raise ValueError(f"unknown policy: {quoted(name)}")
-        policy = self._static_policy()
-        state = self._restored_cpu_state(name)
-        try:
-            checked = policy.checked(state)
-        except StateFileError as error:
-            path = self._deps.root_dir / CPU_FILE
-            raise ValueError(
-                f"start cpu manager error: {error}, please drain this node and delete the "
-                f"CPU manager checkpoint file {quoted(str(path))} before restarting Kubelet"
-            ) from None
-        store = partial(self._store_cpu_state, name)
-        if checked is not state:
-            store(checked)
-        return CpuManager(policy, checked, store, self.topology, self._deps.active)
+        machine = deps.machine.topology()
+        reserved = self._reserved()
+        return cpu_manager(config, machine, reserved, deps.root_dir, self.topology, deps.active)
 
-    def _static_policy(self) -> StaticPolicy:
-        config = self._config
-        topology = cpu_topology(self._deps.machine.topology())
-        try:
-            options = static_options(config.cpu_manager_policy_options, config.feature_gates)
-        except ValueError as error:
-            raise ValueError(f"new static policy error: {error}") from None
-        if options.align_by_socket and config.topology_manager_policy == "single-numa-node":
-            raise ValueError(
-                "new static policy error: Topolgy manager single-numa-node policy is incompatible "
-                "with CPUManager align-by-socket policy option"
-            )
-        named = parse_cpuset(config.reserved_system_cpus)
-        if not named <= topology.cpus:
-            raise ValueError(
-                f"reserved-cpus: {config.reserved_system_cpus} is not a subset of "
-                f"online-cpus: {format_cpuset(topology.cpus)}"
-            )
-        return static_policy(topology, options, self._reserved().get("cpu", 0), named)
+    def _memory_manager(self) -> MemoryManager | None:
+        config, deps = self._config, self._deps
+        if config.memory_manager_policy == memory_build.NONE:
+            memory_build.no_memory_manager(deps.root_dir)
+            return None
+        return memory_build.memory_manager(
+            config,
+            deps.machine.topology(),
+            self._reserved(),
+            deps.root_dir,
+            self.topology,
+            deps.active,
+        )
 
     def _reserved(self) -> dict[str, int]:
         """All that pods cannot have, in nano units (CG-034)."""
@@ -180,33 +159,8 @@ class ResourceManagers:
             ),
         )
 
-    def _restored_cpu_state(self, policy: str) -> CpuState:
-        path = self._deps.root_dir / CPU_FILE
-        try:
-            file = read_state(path, CpuStateFile)
-            if file is not None:
-                return from_file(file, policy)
-            create_state(path, to_file(policy, CpuState()))
-        except StateFileError as error:
-            raise ValueError(
-                "start cpu manager error: could not restore state from checkpoint: "
-                f"{error}, please drain this node and delete the CPU manager checkpoint file "
-                f"{quoted(str(path))} before restarting Kubelet"
-            ) from None
-        return CpuState()
-
-    def _store_cpu_state(self, policy: str, state: CpuState) -> None:
-        store_state(self._deps.root_dir / CPU_FILE, to_file(policy, state))
-
     def _cpu_reconciler(self, manager: CpuManager) -> CpuReconciler:
-        deps = self._deps
+        deps, period_s = self._deps, self._config.cpu_manager_reconcile_period_s
         return CpuReconciler(
-            manager,
-            ReconcileDeps(
-                deps.clock,
-                deps.runtime,
-                deps.active,
-                deps.status,
-                self._config.cpu_manager_reconcile_period_s,
-            ),
+            manager, ReconcileDeps(deps.clock, deps.runtime, deps.active, deps.status, period_s)
         )

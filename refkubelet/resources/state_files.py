@@ -8,46 +8,72 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from refkubelet.resources.errors import StateFileError
+from refkubelet.resources.golang import quoted
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+F = TypeVar("F", bound=msgspec.Struct)
+S = TypeVar("S")
 
 
-def read_state(path: Path, shape: type[T]) -> T | None:
-    """The file's content; None: there is no file. Raises `StateFileError`."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=shape)
-    except FileNotFoundError:
-        return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StateFileError(str(error)) from None
+@dataclass(frozen=True, slots=True)
+class StateFile(Generic[F, S]):
+    """The file of a manager of a `kind`, `CPU` or `memory`. `shape`: its JSON; `encode` and
+    `decode`: between JSON and the state, with the policy's name."""
 
+    path: Path
+    kind: str
+    policy: str
+    shape: type[F]
+    encode: Callable[[str, S], F]
+    decode: Callable[[F, str], S]
 
-def create_state(path: Path, state: msgspec.Struct) -> None:
-    """Write the first file of a node. Raises `StateFileError`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, state)
-    except OSError as error:
-        raise StateFileError(str(error)) from None
+    def restore(self, first: S) -> S:
+        """The state in the file; the first one, written, where there is no file. Raises ValueError:
+        the start failure."""
+        try:
+            file = self._read()
+            if file is not None:
+                return self.decode(file, self.policy)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._replace(first)
+        except (StateFileError, OSError) as error:
+            text = f"could not restore state from checkpoint: {error}"
+            raise ValueError(self.refusal(text)) from None
+        return first
 
+    def refusal(self, text: str) -> str:
+        """Why the kubelet does not start, and what to do."""
+        return (
+            f"start {self.kind.lower()} manager error: {text}, please drain this node and delete "
+            f"the {self.kind} manager checkpoint file {quoted(str(self.path))} "
+            "before restarting Kubelet"
+        )
 
-def store_state(path: Path, state: msgspec.Struct) -> None:
-    """Write the file; a failure is logged, as pods are running already."""
-    try:
-        _replace(path, state)
-    except OSError as error:
-        log.error("cannot write the state to %s: %s", path, error)
+    def store(self, state: S) -> None:
+        """Write the state; a failure is logged, as pods are running already."""
+        try:
+            self._replace(state)
+        except OSError as error:
+            log.error("cannot write the state to %s: %s", self.path, error)
 
+    def _read(self) -> F | None:
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=self.shape)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StateFileError(str(error)) from None
 
-def _replace(path: Path, state: msgspec.Struct) -> None:
-    hidden = path.with_name(f".{path.name}.new")
-    hidden.write_bytes(msgspec.json.encode(state))
-    os.replace(hidden, path)
+    def _replace(self, state: S) -> None:
+        hidden = self.path.with_name(f".{self.path.name}.new")
+        hidden.write_bytes(msgspec.json.encode(self.encode(self.policy, state)))
+        os.replace(hidden, self.path)

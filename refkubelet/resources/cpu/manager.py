@@ -26,7 +26,6 @@ from refkubelet.resources.topology.hints import NO_PREFERENCE, Affinities, Hints
 log = logging.getLogger(__name__)
 
 CPU: Final = "cpu"
-STATIC: Final = "static"
 
 
 class CpuManager:

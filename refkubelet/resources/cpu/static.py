@@ -176,16 +176,12 @@ def _shown(cpus: CpuSet) -> str:
 def static_policy(
     topology: CpuTopology, options: StaticOptions, reserved_nano_cpus: int, named: CpuSet = EMPTY
 ) -> StaticPolicy:
-    """The policy for a reservation. `named`: the CPUs that are reserved, if the configuration says
+    """The policy for a reservation, which must not be 0: then nothing would be left to share, once
+    all CPUs were somebody's own. `named`: the CPUs that are reserved, if the configuration says
     so; else those that would be taken first. Raises ValueError, the start failure."""
-    if reserved_nano_cpus <= 0:
-        raise ValueError(
-            "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu "
-            "to be greater than zero"
-        )
     if options.align_by_socket and len(topology.units["socket"]) > len(topology.units["node"]):
         raise ValueError(
-            "new static policy error: Align by socket is not compatible with hardware where "
+            "Align by socket is not compatible with hardware where "
             "number of sockets are more than number of NUMA"
         )
     count = -(-reserved_nano_cpus // NANO)
@@ -193,13 +189,13 @@ def static_policy(
     reserved = named or unbound.take(topology.cpus, count if count <= len(topology.cpus) else 0)
     if len(reserved) != count:
         raise ValueError(
-            "new static policy error: [cpumanager] unable to reserve the required amount of CPUs "
+            "[cpumanager] unable to reserve the required amount of CPUs "
             f"(size of {format_cpuset(reserved)} did not equal {count})"
         )
     unknown: Sequence[int] = sorted(reserved - topology.cpus)
     if unknown:
         raise ValueError(
-            "new static policy error: [cpumanager] unable to build the reserved physical CPUs "
+            "[cpumanager] unable to build the reserved physical CPUs "
             f"from the reserved set: unknown CPU ID: {unknown[0]}"
         )
     return StaticPolicy(topology, options, reserved)

@@ -107,15 +107,6 @@ def nodes_of(mask: NumaMask) -> tuple[int, ...]:
     return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
-def is_narrower(mask: NumaMask, than: NumaMask) -> bool:
-    """Fewer nodes; of equally many, the mask with the lower nodes.
-
-    >>> is_narrower(0b10, 0b11), is_narrower(0b01, 0b10), is_narrower(0b11, 0b100)
-    (True, True, False)
-    """
-    return (mask.bit_count(), mask) < (than.bit_count(), than)
-
-
 def all_masks(nodes: Iterable[int]) -> Iterator[NumaMask]:
     """Every non-empty set of these nodes: one node first, then pairs, and so on.
 

@@ -1,0 +1,1 @@
+"""The memory manager: which NUMA nodes the memory of a container comes from (CG-082)."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import (
     ConfigError,
     KubeletConfiguration,
@@ -45,7 +46,17 @@ from simtime import Clock, Ids, RealClock, Rng
 
 log = logging.getLogger(__name__)
 
+USER_ERRORS: Final = (
+    ConfigError,
+    ContainerManagerError,
+    EndpointError,
+    MachineError,
+    NodeNameError,
+    ServerError,
+)
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+SYSTEMD: Final = Path("/run/systemd/system")
+"""Is there where systemd is the first process."""
 CGROUP_DRIVER_TRIES: Final = 3
 CGROUP_DRIVER_PAUSE_S: Final = 2.0
 
@@ -64,6 +75,7 @@ async def run(options: argparse.Namespace) -> int:
                 stack.push_async_callback(api.aclose)
             runtime = await stack.enter_async_context(_runtime(config))
             config = await with_cgroup_driver(config, runtime.client, clock)
+            check_driver(config, systemd_is_here=SYSTEMD.is_dir())
             name, root_dir = node_name(options.hostname_override), _root_dir(options.root_dir)
             ips = host_ips(options.node_ip, standalone=api is None)
             deps = KubeletDeps(
@@ -90,7 +102,7 @@ async def run(options: argparse.Namespace) -> int:
                 device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             )
             return await _serve(config, deps)
-    except (ConfigError, EndpointError, MachineError, NodeNameError, ServerError) as e:
+    except USER_ERRORS as e:
         raise UsageError(str(e)) from None
 
 
@@ -155,10 +167,17 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
 
 def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
     """What the configuration forbids the machine to be. Raises `UsageError`."""
-    if config.fail_cgroup_v1 and machine.cgroup_version() == 1:
+    v1 = machine.cgroup_version() == 1
+    if config.fail_cgroup_v1 and v1:
         raise UsageError(
-            "this machine uses cgroup v1 and failCgroupV1 is true (the default); "
-            "set failCgroupV1: false in the configuration to run here"
+            "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is "
+            "unsupported and will be removed in a future release\n"
+            "  set failCgroupV1: false in the configuration to run here (it is true by default)"
+        )
+    if v1 and config.single_process_oom_kill is False:
+        raise UsageError(
+            "invalid configuration: singleProcessOOMKill must not be explicitly set to false when "
+            "using cgroup v1"
         )
     if config.single_process_oom_kill is False and machine.cgroup_version() == 1:
         raise UsageError(
@@ -169,6 +188,17 @@ def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
         raise UsageError(
             "this machine has swap on and failSwapOn is true (the default); "
             "set failSwapOn: false in the configuration, or switch swap off"
+        )
+
+
+def check_driver(config: KubeletConfiguration, *, systemd_is_here: bool) -> None:
+    """Where systemd rules, groups that it was not told of lose their limits. Raises `UsageError`."""
+    if config.cgroups_per_qos and config.cgroup_driver == "systemd" and systemd_is_here:
+        raise UsageError(
+            "the cgroup driver is systemd, and refkubelet makes its cgroups without systemd, which "
+            "would undo them\n"
+            "  set cgroupsPerQOS: false and enforceNodeAllocatable: [] in the configuration, or let "
+            "the runtime use cgroupfs"
         )
 
 

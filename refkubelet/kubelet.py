@@ -23,7 +23,12 @@ from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.apiclient import ApiClient, ApiError
-from refkubelet.cgroups.build import ManagerDeps, container_manager
+from refkubelet.cgroups.build import (
+    CGROUP_V1_WARNING,
+    ManagerDeps,
+    check_reservations,
+    container_manager,
+)
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
@@ -48,7 +53,7 @@ from refkubelet.kubelet_parts import (
 from refkubelet.model.objects import Pod, is_static, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.network import Network
-from refkubelet.node.capacity import page_sizes
+from refkubelet.node.capacity import machine_capacity, page_sizes
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar, NodeSettings
@@ -304,6 +309,10 @@ class Kubelet:
             deps.machine,
             ManagerDeps(
                 deps.clock,
+        facts = deps.node_facts
+        check_reservations(
+            self.config, facts.capacity if facts else machine_capacity(deps.machine)
+        )
                 self.recorder,
                 active_pods=lambda: self.handlers.admission.allocated_pods(),
                 has_exclusive_cpus=self.resources.has_exclusive_cpus,
@@ -311,7 +320,9 @@ class Kubelet:
         )
 
     def _start_cgroups(self) -> None:
-        """CG-035: before the first pod."""
+        """CG-014, CG-035: before the first pod."""
+        if self.deps.machine.cgroup_version() == 1:
+            self.recorder.node_event("Warning", "CgroupV1", CGROUP_V1_WARNING)
         if self.cgroups is not None:
             self.cgroups.start()
 

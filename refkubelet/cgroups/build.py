@@ -6,13 +6,13 @@ NewContainerManager, validateSystemRequirements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps, ContainerManagerError
 from refkubelet.cgroups.names import words_of
-from refkubelet.cgroups.settings import node_cgroups
+from refkubelet.cgroups.settings import node_cgroups, reservation_problem
 from refkubelet.cgroups.tree import CgroupTree, reason
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
@@ -22,6 +22,11 @@ from refkubelet.node.machine import Machine
 from simtime import Clock
 
 REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")
+CGROUP_V1_WARNING: Final = (
+    "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. "
+    "Please migrate to cgroup v2. More information at "
+    "https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,13 @@ class ManagerDeps:
     recorder: EventRecorder
     active_pods: Callable[[], Iterable[Pod]]
     has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
+
+
+def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]) -> None:
+    """`capacity`: of the Node object. Raises `ContainerManagerError` (CG-034)."""
+    problem = reservation_problem(config, capacity)
+    if problem is not None:
+        raise ContainerManagerError(problem)
 
 
 def container_manager(

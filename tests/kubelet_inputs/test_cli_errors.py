@@ -15,7 +15,7 @@ from simtime import RealClock
 
 HEAD = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-    "failCgroupV1: false\nfailSwapOn: false\n"
+    "failCgroupV1: false\nfailSwapOn: false\ncgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
 )
 ANOTHER_SOCKET = (
     "  give --container-runtime-endpoint the socket of a runtime that serves runtime.v1 "
@@ -88,7 +88,7 @@ def test_help_is_fast_and_needs_no_heavy_imports() -> None:
 def test_an_unknown_config_field(config: Path) -> None:
     config.write_text(HEAD + "fileChekFrequency: 3s\n")
     assert complaint("--config", config) == (
-        f"refkubelet: {config}:5: fileChekFrequency: unknown field; "
+        f"refkubelet: {config}:7: fileChekFrequency: unknown field; "
         "did you mean fileCheckFrequency?"
     )
 

@@ -37,6 +37,7 @@ def write_config(directory: Path, healthz_port: int) -> Path:
     file.write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
         "failCgroupV1: false\nfailSwapOn: false\nenableServer: false\n"
+        "cgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
         f"healthzPort: {healthz_port}\nstaticPodPath: {directory}/manifests\n"
         f"podLogsDir: {directory}/logs\n"
     )

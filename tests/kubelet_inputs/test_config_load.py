@@ -219,8 +219,8 @@ def test_a_missing_file_is_one_line() -> None:
         ("containerLogMaxFiles: 1", "containerLogMaxFiles 1 must be greater than 1"),
         (
             "cgroupsPerQOS: false",
-            "enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless "
-            "cgroupsPerQOS (--cgroups-per-qos) is set to true",
+            'cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in '
+            "enforceNodeAllocatable (--enforce-node-allocatable)",
         ),
         ("cgroupDriver: cgroup", "cgroupDriver 'cgroup' must be one of cgroupfs, systemd"),
         (

@@ -13,12 +13,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from conformance.harness import limits
+from conformance.harness import limits, machine
+from conformance.harness.cgroups import pod_words
 from conformance.harness.expect import Seen, failure
 from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.observe import Observations, call_line, is_write, write_name
 
 if TYPE_CHECKING:
+    from conformance.harness.cgroups import NodeCgroups
     from conformance.harness.limits import Pace
     from conformance.harness.registry import Registry
     from conformance.harness.setup import Parts
@@ -79,6 +81,20 @@ class Node:
     def write_file(self, file: str, text: str) -> None:
         """Put any text into the manifest directory; `file` may name a sub-directory."""
         self._parts.write_text(file, text)
+
+    def write_log(self, pod: str, container: str, file: str, text: str) -> None:
+        """Put a file beside the logs of a container."""
+        meta = (self.pod(pod) or {})["metadata"]
+        directory = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
+        path = self._parts.paths.logs / directory / container / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def write_volume_file(self, pod: str, volume: str, file: str, text: str) -> None:
+        """Put a file into an emptyDir volume of the pod."""
+        uid = (self.pod(pod) or {})["metadata"]["uid"]
+        volumes = self._parts.paths.root / "pods" / uid / "volumes" / "kubernetes.io~empty-dir"
+        (volumes / volume / file).write_text(text)
 
     def write_root_file(self, file: str, text: str) -> None:
         """Put a text into the kubelet's root directory."""
@@ -204,11 +220,49 @@ class Node:
     def leave_memory(self, free_bytes: int) -> None:
         """Set what else runs on the node so that `free_bytes` of memory are available now, beside
         what its containers use (Feature.NODE_RESOURCES)."""
-        self._parts.runtime.leave_memory(free_bytes)
+        machine.leave_memory(self._parts.runtime.machine, free_bytes)
 
-    def leave_disk(self, free_bytes: int) -> None:
-        """The same for the disk with the kubelet's root directory and the images."""
-        self._parts.runtime.leave_disk(free_bytes)
+    def leave_disk(self, free_bytes: int, *, disk: str = machine.NODE) -> None:
+        """The same for a disk: `node` has the kubelet's root directory, `images` the images,
+        `containers` the writable layers; unless they are separated, all are one."""
+        machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
+
+    def leave_inodes(self, free: int, *, disk: str = machine.NODE) -> None:
+        """The same for the inodes of a disk."""
+        machine.leave_inodes(self._parts.runtime.machine, disk, free)
+
+    def leave_pids(self, free: int) -> None:
+        """The same for processes."""
+        machine.leave_pids(self._parts.runtime.machine, free)
+
+    async def separate_disks(self, *, split: bool = False, restart: bool = True) -> None:
+        """Give images and writable layers a disk of their own (`split`: the images alone), and
+        restart the kubelet, which looks at that only once."""
+        machine.separate_disks(self._parts.runtime.machine, split=split)
+        if restart:
+            await self.restart_kubelet()
+
+    def lose_image_disk(self) -> None:
+        """The runtime names a directory for its images that is on no disk."""
+        self._parts.runtime.machine.image_root = "nowhere"
+
+    def freeze_image_times(self, *, frozen: bool = True) -> None:
+        """The runtime measures its disks no more: ImageFsInfo keeps its time stamp."""
+        node = self._parts.runtime.machine
+        node.image_fs_time_ns = node.now_ns() if frozen else None
+
+    def shut_down(self) -> None:
+        """Have the machine tell that it is about to go down (Feature.SHUTDOWN)."""
+        self._parts.the_logind().shut_down()
+
+    def call_off_shutdown(self) -> None:
+        """Have it tell that it does not go down after all."""
+        self._parts.the_logind().call_off()
+
+    @property
+    def holds_up_shutdown(self) -> bool:
+        """The kubelet keeps the machine from going down."""
+        return self._parts.the_logind().delayed
 
     def kernel_says(self, *lines: str) -> None:
         """Write lines into the log of the node's kernel (Feature.NODE_RESOURCES)."""
@@ -296,6 +350,18 @@ class Node:
         found = self.calls(pod=pod, since_s=since_s)
         return [write_name(c) for c in found if is_write(c)]
 
+    @property
+    def cgroups(self) -> NodeCgroups:
+        """The node's cgroups, read anew at every question (Feature.CGROUPS)."""
+        return self._parts.the_cgroups()
+
+    def pod_cgroup(self, name: str) -> tuple[str, ...]:
+        """The words of the pod's cgroup, from its class and UID in `/pods`."""
+        pod = self.pod(name)
+        if pod is None:
+            raise failure(self, f"pod {name} in /pods", "not listed")
+        return pod_words(str(pod["status"].get("qosClass", "")), str(pod["metadata"]["uid"]))
+
     def pod(self, name: str) -> dict[str, Any] | None:
         """The pod as the kubelet's `/pods` shows it; None when it is not listed."""
         return self._observed.pods.get(self.runtime_name(name))
@@ -350,6 +416,10 @@ class Node:
     def _amount(self, kind: str, resource: str) -> str:
         amounts = (self._observed.node.get("status") or {}).get(kind) or {}
         return str(amounts.get(resource, ""))
+
+    def taints(self) -> list[dict[str, Any]]:
+        """The taints of the Node at the API."""
+        return list((self._observed.node.get("spec") or {}).get("taints") or [])
 
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
         """Events at the API, oldest first: about that pod, or all."""

@@ -44,8 +44,13 @@ def behaviors(run: Run) -> Iterator[Behavior]:
         yield from (b.prints(run.prints, at_s=at_s) for at_s in run.prints_at_s)
     if run.termination_message:
         yield b.writes_termination_message(run.termination_message)
-    if run.memory_bytes or run.disk_bytes:
-        yield b.uses(memory_bytes=run.memory_bytes, disk_bytes=run.disk_bytes)
+    if run.memory_bytes or run.disk_bytes or run.inodes or run.processes > 1:
+        yield b.uses(
+            memory_bytes=run.memory_bytes,
+            disk_bytes=run.disk_bytes,
+            inodes=run.inodes,
+            pids=run.processes,
+        )
     yield from _flags(run.flags)
     for port in run.ports:
         yield from _port(port)

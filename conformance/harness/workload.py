@@ -55,7 +55,8 @@ class Port:
 class Run:
     """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
 
-    Units: seconds, bytes. `exit_after_s` None: it does not end by itself. `prints` is a line that
+    Units: seconds, bytes; `inodes` are files it makes in its root filesystem, `processes` all that
+    it consists of. `exit_after_s` None: it does not end by itself. `prints` is a line that
     it prints at each of `prints_at_s`.
     """
 
@@ -69,6 +70,8 @@ class Run:
     termination_message: str = ""
     memory_bytes: int = 0
     disk_bytes: int = 0
+    inodes: int = 0
+    processes: int = 1
     flags: tuple[Flag, ...] = ()
     ports: tuple[Port, ...] = ()
 
@@ -134,6 +137,11 @@ def _one_run(run: Run) -> str:
         lines.append(f"held=$(head -c {run.memory_bytes} /dev/zero | tr '\\0' x)")
     if run.disk_bytes:
         lines.append(f"head -c {run.disk_bytes} /dev/zero > /filled")
+    if run.inodes:
+        lines.append(f"mkdir -p /many; for n in $(seq {run.inodes}); do : > /many/$n; done")
+    if run.processes > 1:
+        others = run.processes - 1
+        lines.append(f"for n in $(seq {others}); do sleep {FOREVER_S} & done")
     lines += _timeline(run)
     return "\n".join(lines)
 

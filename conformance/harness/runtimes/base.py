@@ -38,12 +38,9 @@ class Runtime(Protocol):
         a fake's only (Feature.POD_SERVERS)."""
         ...
 
-    def leave_memory(self, free_bytes: int) -> None:
-        """Make `free_bytes` of memory available on a fake node."""
-        ...
-
-    def leave_disk(self, free_bytes: int) -> None:
-        """Make `free_bytes` of disk available on a fake node."""
+    @property
+    def machine(self) -> Any:
+        """The fake node (fakecri's `FakeNode`); there is none under a real runtime."""
         ...
 
     def kernel_says(self, line: str) -> None:

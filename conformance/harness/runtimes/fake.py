@@ -56,17 +56,6 @@ class FakeRuntime(RecordedRuntime):
         """In order of arrival."""
         return [visit for visit in self.cri.ports.visits if visit.pod == pod]
 
-    def leave_memory(self, free_bytes: int) -> None:
-        used_by_containers = self.machine.usage().memory_bytes
-        total = self.machine.memory_bytes
-        self.machine.base_memory_used_bytes = total - used_by_containers - free_bytes
-
-    def leave_disk(self, free_bytes: int) -> None:
-        disk = self.machine.filesystems["/"]
-        usage = self.machine.usage()
-        taken = usage.writable_bytes + usage.image_bytes
-        disk.base_used_bytes = disk.capacity_bytes - taken - free_bytes
-
     def kernel_says(self, line: str) -> None:
         self.machine.kernel_says(line)
 

@@ -30,11 +30,9 @@ class RealRuntime(RecordedRuntime):
     def visits(self, pod: str) -> Sequence[Any]:
         raise RuntimeError("real containers do not tell who came: needs POD_SERVERS")
 
-    def leave_memory(self, free_bytes: int) -> None:
-        raise RuntimeError("the memory of a real node cannot be set: needs NODE_RESOURCES")
-
-    def leave_disk(self, free_bytes: int) -> None:
-        raise RuntimeError("the disk of a real node cannot be set: needs NODE_RESOURCES")
+    @property
+    def machine(self) -> Any:
+        raise RuntimeError("memory and disks of a real node cannot be set: needs NODE_RESOURCES")
 
     def kernel_says(self, line: str) -> None:
         raise RuntimeError("the kernel of a real node says what it wants: needs NODE_RESOURCES")

@@ -1,0 +1,80 @@
+"""What cases about evictions share: pods that use something, and waiting for a victim."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+
+MI = 1024 * 1024
+CYCLE_S = limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+def hungry(
+    name: str,
+    *,
+    memory_mi: int = 0,
+    disk_mi: int = 0,
+    inodes: int = 0,
+    processes: int = 1,
+    requests: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> PodPlan:
+    """A pod with one container that uses so much and does not end well when it is stopped."""
+    work = runs(
+        memory_bytes=memory_mi * MI,
+        disk_bytes=disk_mi * MI,
+        inodes=inodes,
+        processes=processes,
+        stop_exit_code=1,
+    )
+    resources = {"requests": dict(requests or {}), "limits": dict(limits or {})}
+    return pod(name, container("main", work, resources=resources), **spec)
+
+
+async def run_all(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until all are Running."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
+        within_s=limits.START_S,
+        what="all pods Running",
+    )
+
+
+async def first_victim(node: Node) -> str:
+    """Run until some pod is evicted; its name."""
+    await node.run_until(lambda: node.events("Evicted"), within_s=2 * CYCLE_S, what="an eviction")
+    return str(node.events("Evicted")[0]["involvedObject"]["name"])
+
+
+async def has_condition(node: Node, kind: str, status: str = "True") -> None:
+    """Run until the Node's condition has that status."""
+    await node.run_until(
+        lambda: node.node_condition(kind).get("status") == status,
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
+        what=f"{kind} {status}",
+    )
+
+
+async def nothing_happens(node: Node, *, for_s: float = 3 * limits.EVICTION_CYCLE_S) -> None:
+    """Let that time pass; no pod is stopped, no condition is True."""
+    await node.run_for(for_s)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    for kind in ("MemoryPressure", "DiskPressure", "PIDPressure"):
+        expect_equal(node, node.node_condition(kind).get("status"), "False", kind)
+
+
+async def evicted_for(node: Node, name: str, message: str, *, within_s: float) -> None:
+    """Run until the pod is evicted, with a message that begins like this."""
+    await node.run_until(
+        lambda: node.api_phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
+    )
+    status = (node.api_pod(name) or {})["status"]
+    expect_equal(node, status["reason"], "Evicted", "reason")
+    expect(node, status["message"].startswith(message), f"message {message!r}...", status)

@@ -1,0 +1,222 @@
+"""Every signal evicts: processes, allocatable memory, inodes; and what is said about it."""
+
+from conformance.cases.eviction.common import (
+    MI,
+    evicted_for,
+    first_victim,
+    has_condition,
+    hungry,
+    nothing_happens,
+    run_all,
+)
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, Level, conformance
+
+API, NODE = Feature.API, Feature.NODE_RESOURCES
+REQUEST = {"memory": "8Mi", "cpu": "1m"}
+PIDS = {"evictionHard": {"pid.available": "1k"}}
+INODES = {"evictionHard": {"nodefs.inodesFree": "1k"}}
+EVICTED_S = 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+@conformance(
+    id="pid-pressure", rules=["EVIC-025", "EVIC-056", "EVIC-062", "EVIC-092"], needs=[API, NODE],
+    node_config=PIDS,
+)  # fmt: skip
+async def processes_run_out(node: Node) -> None:
+    """When fewer processes are left than the threshold, the Node says so and a pod is evicted."""
+    await run_all(node, hungry("web", requests=REQUEST))
+    node.leave_pids(500)
+    wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
+    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+    await has_condition(node, "PIDPressure")
+    seen = node.node_condition("PIDPressure")
+    text = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
+    expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
+    told = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, told["message"], "Attempting to reclaim pids", "event of the node")
+
+
+@conformance(id="pid-lower-priority-first", rules=["EVIC-082"], needs=[API, NODE], node_config=PIDS)
+async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
+    """Of two pods the one of lower priority dies, though it has fewer processes."""
+    low = hungry("low", processes=2, requests=REQUEST, priority=1)
+    await run_all(node, hungry("high", processes=90, requests=REQUEST, priority=9), low)
+    node.leave_pids(500)
+    expect_equal(node, await first_victim(node), "low", "victim")
+
+
+@conformance(id="pid-more-first", rules=["EVIC-082"], needs=[API, NODE], node_config=PIDS)
+async def under_pid_pressure_the_pod_with_most_processes_goes_first(node: Node) -> None:
+    """At equal priority the pod with more processes dies, whatever it requested."""
+    small, large = hungry("few", processes=3), hungry("many", processes=40, requests=REQUEST)
+    await run_all(node, small, large)
+    node.leave_pids(500)
+    expect_equal(node, await first_victim(node), "many", "victim")
+
+
+@conformance(id="pid-refuses", rules=["EVIC-110", "EVIC-111"], needs=[API, NODE], node_config=PIDS)
+async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
+    """Under PIDPressure a pod with requests is rejected, too."""
+    node.leave_pids(500)
+    await has_condition(node, "PIDPressure")
+    await node.create_pod(hungry("web", requests=REQUEST))
+    wanted = "Pod was rejected: The node had condition: [PIDPressure]. "
+    await evicted_for(node, "web", wanted, within_s=limits.STATUS_PASS_S + limits.START_S)
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
+
+
+@conformance(
+    id="allocatable-memory", rules=["EVIC-008", "EVIC-021"], needs=[API, NODE],
+    node_config={
+        "evictionHard": {"memory.available": "200Mi"},
+        "kubeReserved": {"memory": "7Gi"},
+    },
+)  # fmt: skip
+async def pods_may_not_use_what_is_reserved(node: Node) -> None:
+    """When all pods together come near their cgroup's limit a pod is evicted, though the node has
+    memory enough."""
+    await run_all(node, hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
+    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    await node.run_for(2 * limits.EVICTION_CYCLE_S)
+    expect_equal(node, node.api_phase("small"), "Running", "phase of small")
+
+
+@conformance(
+    id="allocatable-not-enforced", rules=["EVIC-008", "EVIC-027"], needs=[API, NODE],
+    node_config={
+        "evictionHard": {"memory.available": "200Mi"},
+        "kubeReserved": {"memory": "7Gi"},
+        "enforceNodeAllocatable": ["none"],
+    },
+)  # fmt: skip
+async def without_enforcement_nothing_is_reserved(node: Node) -> None:
+    """With enforceNodeAllocatable `none` pods may use all of the node's memory."""
+    await run_all(node, hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    await nothing_happens(node)
+
+
+@conformance(
+    id="inodes-pressure", rules=["EVIC-022", "EVIC-056", "EVIC-061"], needs=[API, NODE],
+    node_config=INODES,
+)  # fmt: skip
+async def inodes_run_out(node: Node) -> None:
+    """When the disk has few inodes left the pod with most of them is evicted."""
+    small = hungry("small", inodes=10, requests=REQUEST)
+    await run_all(node, small, hungry("large", inodes=700, requests=REQUEST))
+    node.leave_inodes(200)
+    wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
+    await evicted_for(node, "large", wanted, within_s=EVICTED_S)
+    told = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, told["message"], "Attempting to reclaim inodes", "event of the node")
+    await has_condition(node, "DiskPressure")
+    seen = node.node_condition("DiskPressure")
+    text = ("KubeletHasDiskPressure", "kubelet has disk pressure")
+    expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
+
+
+@conformance(
+    id="inodes-less-storage-requested", rules=["EVIC-081"], level=Level.DETAIL, needs=[API, NODE],
+    node_config=INODES,
+)  # fmt: skip
+async def a_storage_request_protects_inodes_too(node: Node) -> None:
+    """Of two pods the one that requested storage lives, though it has more inodes."""
+    asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
+    await run_all(node, asked, hungry("plain", inodes=10, requests=REQUEST))
+    node.leave_inodes(200)
+    expect_equal(node, await first_victim(node), "plain", "victim")
+
+
+@conformance(
+    id="memory-percent", rules=["EVIC-003", "EVIC-009"], needs=[API, NODE],
+    node_config={"evictionHard": {"memory.available": "25%"}},
+)  # fmt: skip
+async def a_threshold_may_be_a_share(node: Node) -> None:
+    """A threshold in percent is a share of the capacity, shown in bytes."""
+    await run_all(node, hungry("web", memory_mi=100))
+    node.leave_memory(2049 * MI)
+    await nothing_happens(node)
+    node.leave_memory(2000 * MI)
+    wanted = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 2000Mi. "
+    await evicted_for(node, "web", wanted, within_s=EVICTED_S)
+
+
+@conformance(
+    id="memory-before-disk", rules=["EVIC-055"], needs=[API, NODE],
+    node_config={"evictionHard": {"nodefs.available": "1Gi", "memory.available": "200Mi"}},
+)  # fmt: skip
+async def memory_is_more_urgent_than_disk(node: Node) -> None:
+    """When memory and disk run out together memory is reclaimed first."""
+    await run_all(node, hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
+    node.leave_disk(100 * MI)
+    node.leave_memory(100 * MI)
+    expect_equal(node, await first_victim(node), "web", "victim")
+    told = node.events("EvictionThresholdMet")[0]
+    expect_equal(node, told["message"], "Attempting to reclaim memory", "first event")
+
+
+@conformance(
+    id="no-statistics-first", rules=["EVIC-083", "EVIC-091"], needs=[API, NODE, Feature.FAULTS],
+    node_config={"evictionHard": {"memory.available": "200Mi"}},
+)  # fmt: skip
+async def a_pod_without_running_containers_goes_first(node: Node) -> None:
+    """A pod that has not started yet is evicted before any that runs, whatever its priority."""
+    await node.create_pod(pod("stuck", priority=1000))
+    node.on("CreateContainer", pod="stuck").hangs()
+    await run_all(node, hungry("web", memory_mi=300))
+    node.leave_memory(100 * MI)
+    expect_equal(node, await first_victim(node), "stuck", "victim")
+    message = node.events("Evicted")[0]["message"]
+    wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
+    expect_equal(node, message, wanted, "message, without containers")
+
+
+@conformance(
+    id="condition-events", rules=["EVIC-063", "EVIC-060"], needs=[API, NODE],
+    node_config={
+        "evictionHard": {"memory.available": "200Mi"},
+        "evictionPressureTransitionPeriod": "15s",
+    },
+)  # fmt: skip
+async def changes_of_conditions_are_told(node: Node) -> None:
+    """A change of MemoryPressure is told by an event of the Node, in both directions."""
+    node.leave_memory(100 * MI)
+    await has_condition(node, "MemoryPressure")
+    before = node.event_count("NodeHasSufficientMemory")
+    expect(node, node.events("NodeHasInsufficientMemory"), "event NodeHasInsufficientMemory")
+    node.leave_memory(900 * MI)
+    await has_condition(node, "MemoryPressure", "False")
+    await node.run_until(
+        lambda: node.event_count("NodeHasSufficientMemory") > before,
+        within_s=limits.NOTICE_S,
+        what="event NodeHasSufficientMemory",
+    )
+
+
+@conformance(
+    id="pressure-sets-no-taints", rules=["EVIC-064"], needs=[API, NODE],
+    node_config={"evictionHard": {"memory.available": "200Mi"}},
+)  # fmt: skip
+async def the_kubelet_sets_no_taints(node: Node) -> None:
+    """Under pressure the Node has no taints of the kubelet's: they are the controllers'."""
+    node.leave_memory(100 * MI)
+    await has_condition(node, "MemoryPressure")
+    await node.run_for(2 * limits.EVICTION_CYCLE_S)
+    kinds = {taint["key"] for taint in node.taints()}
+    expect(node, not any("pressure" in key for key in kinds), "no taints of pressure", kinds)
+
+
+@conformance(
+    id="image-disk-unknown", rules=["EVIC-041"], needs=[API, NODE],
+    node_config={"evictionHard": {"memory.available": "200Mi"}},
+)  # fmt: skip
+async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> None:
+    """While the disk of the images cannot be found nothing is evicted, not even for memory."""
+    node.lose_image_disk()
+    await run_all(node, hungry("web", memory_mi=300))
+    node.leave_memory(100 * MI)
+    await nothing_happens(node)

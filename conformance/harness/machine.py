@@ -1,0 +1,61 @@
+"""The fake machine under a case: what it has left of memory, disks, inodes and processes.
+
+All numbers are what is left beside that which containers and images use at the moment. Paths of
+disks are the fake's own; nothing on this computer is touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fakecri.node import FakeNode, Filesystem
+
+NODE: Final = "node"
+IMAGES: Final = "images"
+CONTAINERS: Final = "containers"
+PLACES: Final = {NODE: "/", IMAGES: "/var/lib/images", CONTAINERS: "/var/lib/containers"}
+"""Disk -> where it is mounted, when there is one of its own; otherwise all is on the node's."""
+
+
+def separate_disks(machine: FakeNode, *, split: bool) -> None:
+    """Images on a disk of their own (EVIC-045), with the writable layers; `split`: without them
+    (EVIC-046), as CRI-O alone can tell. A kubelet that started before does not see it (EVIC-040).
+    """
+    from fakecri.node import Filesystem  # not at the top: cases are listed without a fake
+
+    root = machine.filesystems["/"]
+    root.holds_images, root.holds_containers = False, split
+    machine.filesystems[PLACES[IMAGES]] = Filesystem("images", holds_containers=not split)
+    machine.image_root = PLACES[IMAGES]
+    if split:
+        machine.container_root = PLACES[CONTAINERS]
+
+
+def leave_memory(machine: FakeNode, free_bytes: int) -> None:
+    taken = machine.containers_memory_bytes()
+    machine.use_memory(machine.memory_bytes - taken - free_bytes)
+
+
+def leave_pids(machine: FakeNode, free: int) -> None:
+    machine.base_pids = machine.pid_limit - machine.tasks() - free
+
+
+def leave_disk(machine: FakeNode, disk: str, free_bytes: int) -> None:
+    """The disk that has the node's own files, the images, or the writable layers."""
+    found, usage = _filesystem(machine, disk), machine.usage()
+    taken = usage.writable_bytes if found.holds_containers else 0
+    taken += usage.image_bytes if found.holds_images else 0
+    found.base_used_bytes = found.capacity_bytes - taken - free_bytes
+
+
+def leave_inodes(machine: FakeNode, disk: str, free: int) -> None:
+    """The same for inodes."""
+    found, usage = _filesystem(machine, disk), machine.usage()
+    taken = usage.writable_inodes if found.holds_containers else 0
+    taken += usage.image_inodes if found.holds_images else 0
+    found.base_used_inodes = found.inodes - taken - free
+
+
+def _filesystem(machine: FakeNode, disk: str) -> Filesystem:
+    return machine.filesystems.get(PLACES[disk], machine.filesystems["/"])

@@ -49,6 +49,10 @@ class Feature(Enum):
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
+    CGROUPS = "pods whose cgroups the suite can see"
+    CGROUP_V1 = "a node with cgroup v1"
+    CGROUP_V2 = "a node with cgroup v2"
+    SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"
     RESIZE = (
         "a kubelet that resizes containers in place (kubelet 1.36.2 needs cgroups of pods for it)"
     )
@@ -69,7 +73,7 @@ class Case:
     needs: frozenset[Feature]
     body: CaseBody
     node_config: Mapping[str, Any] = field(default_factory=dict)
-    machine: Mapping[str, int] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)
     module: str = ""
     line: int = 0
 
@@ -126,7 +130,7 @@ def conformance(
     level: Level = Level.MUST,
     needs: Iterable[Feature] = (),
     node_config: Mapping[str, Any] = NO_CONFIG,
-    machine: Mapping[str, int] = NO_CONFIG,
+    machine: Mapping[str, Any] = NO_CONFIG,
     area: str = "",
 ) -> Callable[[CaseBody], CaseBody]:
     """Declare the decorated `async def case(node)` a conformance case.

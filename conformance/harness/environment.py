@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from conformance.harness.cgroups import machine_version
 from conformance.registry import Feature
 
 IN_PROCESS: Final = "refkubelet"
@@ -28,6 +29,17 @@ KUBELET_FEATURES: Final = {
     PROCESS: EXTERNAL_FEATURES | {Feature.RESIZE},
 }
 RUNTIME_FEATURES: Final = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
+VIRTUAL_CGROUPS: Final = frozenset(
+    {Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS}
+)
+
+
+def _cgroups_here() -> frozenset[Feature]:
+    """What of cgroups the suite can use on this machine."""
+    version = machine_version()
+    if version is None:
+        return frozenset()
+    return frozenset({Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2})
 
 
 class EnvironmentProblem(Exception):
@@ -61,7 +73,16 @@ class Choice:
             pods.add(Feature.POD_SERVERS)
         own_mounts = self.kubelet in KUBELET_FEATURES or os.geteuid() == 0
         plugins = {Feature.DEVICE_PLUGINS} if own_mounts else set()
-        kinds = (RUNTIME_FEATURES, own_machine, patience, pods, plugins, self._runtime_features)
+        cgroups = VIRTUAL_CGROUPS if self.virtual else _cgroups_here()
+        kinds = (
+            RUNTIME_FEATURES,
+            own_machine,
+            patience,
+            pods,
+            plugins,
+            cgroups,
+            self._runtime_features,
+        )
         return kubelet.union(*kinds)
 
     @property

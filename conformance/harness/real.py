@@ -10,15 +10,16 @@ import json
 import shutil
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.certificate import server_context
+from conformance.harness.cgroups import own_groups
 from conformance.harness.environment import (
     CONTAINERD,
     FAKE_SOCKET,
@@ -32,6 +33,7 @@ from conformance.harness.kubelets.process import (
     ProcessKubelet,
     Program,
     external,
+    with_own_cgroups,
     with_own_plugins,
 )
 from conformance.harness.registry import Registries
@@ -45,12 +47,11 @@ from simtime import Ids, RealClock, Rng
 class RealEnvironment:
     """What the cases of one real run share. `shared`: the directory below which everything must
     lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
-    `config`: what every kubelet's configuration gets. `tls`: what fake pods serve HTTPS with."""
+    `tls`: what fake pods serve HTTPS with."""
 
     choice: Choice
     shared: Path
     upstream: Any = None
-    config: Mapping[str, Any] = field(default_factory=dict)
     registries: Registries | None = None
     tls: ssl.SSLContext | None = None
 
@@ -70,6 +71,10 @@ class RealEnvironment:
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
+            cgroups = None
+            if Feature.CGROUPS in case.needs:
+                cgroups = await stack.enter_async_context(own_groups(paths.base.name))
+                program = with_own_cgroups(program, cgroups.path())
             if Feature.DEVICE_PLUGINS in case.needs:
                 program = with_own_plugins(program, plugins.directory)
             kubelet = ProcessKubelet(
@@ -80,9 +85,11 @@ class RealEnvironment:
                 kubeconfig=kubeconfig,
             )
             stack.push_async_callback(kubelet.close)
-            config = kubelet_config(paths, {**self.config, **case.node_config})
+            config = kubelet_config(paths, case.node_config)
             pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
-            yield Parts(kubelet, runtime, api, clock, pace, paths, config, plugins=plugins)
+            yield Parts(
+                kubelet, runtime, api, clock, pace, paths, config, plugins=plugins, cgroups=cgroups
+            )
 
     def _program(self) -> Program:
         if self.choice.kubelet == PROCESS:
@@ -170,9 +177,7 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
     except NodeError as error:
         raise EnvironmentProblem(str(error)) from None
     upstream = await _upstream(node.endpoint, stack)
-    # Away from /kubepods, where another kubelet of this host would kill what it does not know.
-    config = {"cgroupRoot": f"/{base.name}"} if choice.kubelet == PROCESS else {}
-    return RealEnvironment(choice, node.kubelet_root, upstream, config, NodeRegistries(node))
+    return RealEnvironment(choice, node.kubelet_root, upstream, registries=NodeRegistries(node))
 
 
 async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:

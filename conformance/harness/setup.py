@@ -11,6 +11,7 @@ from conformance.harness.apiserver import ApiServer
 from conformance.harness.limits import Pace
 
 if TYPE_CHECKING:
+    from conformance.harness.cgroups import NodeCgroups
     from conformance.harness.kubelets.base import Kubelet, NodePaths
     from conformance.harness.runtimes.base import Runtime
     from simtime import Clock
@@ -32,6 +33,8 @@ class Parts:
     config: dict[str, Any]
     node_name: str = NODE_NAME
     plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
+    logind: FakeLogind | None = None  # who tells of shutdowns of the machine
+    cgroups: NodeCgroups | None = None
 
     def write_manifest(self, file: str, manifest: Mapping[str, Any]) -> None:
         """Write a manifest as JSON, which is YAML too."""
@@ -52,6 +55,18 @@ class Parts:
         return self.api
 
     def api_requests(self, method: str, path: str) -> list[Any]:
+    def the_logind(self) -> FakeLogind:
+        """Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
+        if self.logind is None:
+            raise RuntimeError("this case shuts the machine down without needs=[Feature.SHUTDOWN]")
+        return self.logind
+
+    def the_cgroups(self) -> NodeCgroups:
+        """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
+        if self.cgroups is None:
+            raise RuntimeError("this case looks at cgroups without needs=[Feature.CGROUPS]")
+        return self.cgroups
+
         """What was asked of the API server."""
         return list(self.the_api().fake.requests(method, path))
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import running
+from fakecri.core import groups, running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.errors import CriError
@@ -55,6 +55,21 @@ class Clockwork:
         for changed in self._watchers:
             changed.set()
         self._set_timer()
+
+    def stir(self) -> None:
+        """Pump soon: something happened outside of a call. Without a running loop the next call
+        does it."""
+        try:
+            asyncio.get_running_loop().call_soon(self.pump)
+        except RuntimeError:
+            return
+
+    def settle(self) -> None:
+        """Whoever looks at a cgroup file sees what is charged by now."""
+        core = self._core
+        if core.due and core.due[0][0] <= core.now_ns():
+            self.pump()
+        groups.settle(core)
 
     async def exit_of(self, container: Container, *, within_s: float | None) -> bool:
         """Wait until the container is not running any more; False when `within_s` passed first

@@ -34,7 +34,7 @@ from fakecri.files import HostFiles
 from fakecri.instrument import require_method
 from fakecri.loop_clock import LoopClock
 from fakecri.node import FakeNode
-from fakecri.options import OptionFields, Options
+from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
 from fakecri.programs.listening import Listening, is_loopback
 from fakecri.programs.main_programs import MainPrograms, Tap
 from fakecri.programs.ports import Ports
@@ -96,7 +96,10 @@ class FakeCRI(FakeWorld):
         core.identity = Identity(chosen.runtime_name, chosen.runtime_version or _own_version())
         core.handlers = tuple(chosen.runtime_handlers)
         core.pod_network = chosen.pod_network
+        core.cgroup_driver = CGROUP_DRIVERS[chosen.cgroup_driver]
         clockwork = Clockwork(core, clock, files)
+        core.stir = clockwork.stir
+        node.settle = clockwork.settle
         events = EventStreams(core, keep_s=chosen.keep_events_s)
         super().__init__(clock, core, clockwork, events, chosen.call_limit)
         self.ports = Ports(core, clockwork)

@@ -11,14 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from fakecri import oom_report
 from fakecri.kernel_log import KernelLog, KernelLogReader
+from fakecri.logind import FakeLogind
 from fakecri.topology import HugePages, MachineTopology, page_size_name, uniform_topology
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs import CgroupFS, CgroupPath
+    from fakecri.cgroupfs.memory_use import Memory
+    from fakecri.cgroupfs.processes import Process
+    from fakecri.cgroupfs.tree import Cgroup
     from simtime import Clock
 
 GIB: Final = 1024**3
+_FIRST_FREE_PID: Final = 1 << 20
+"""Of processes that tests make in cgroups; a runtime numbers its own."""
 NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
 """What an x86 machine could have."""
 
@@ -58,8 +65,11 @@ class Usage:
     """What all containers and images use together, bytes."""
 
     memory_bytes: int = 0
+    """Of containers without a cgroup: what others use is charged there."""
     writable_bytes: int = 0
     image_bytes: int = 0
+    writable_inodes: int = 0
+    image_inodes: int = 0
 
 
 @dataclass(slots=True)
@@ -90,7 +100,14 @@ class FakeNode:
     image_root: str = "/var/lib/containerd"
     address: str = ""
     """Where pods on the host's network can be reached, beside 127.0.0.1."""
+    container_root: str = ""
+    """Where writable layers are, if not with the images: ImageFsInfo then tells of both."""
+    image_fs_time_ns: int | None = None
+    """A time stamp at which ImageFsInfo stands still; None: it is always now (EVIC-054)."""
     usage: Callable[[], Usage] = Usage
+    settle: Callable[[], None] = lambda: None
+    """Charges to the cgroups what was used up to now."""
+    tasks: Callable[[], int] = int
     now_ns: Callable[[], int] = lambda: 0
     clock: Clock | None = None
     """What the cgroup files read time from; the runtime of this node gives it its own."""
@@ -103,11 +120,26 @@ class FakeNode:
     base_pids: int = 100
     """Tasks of others than containers."""
     log: KernelLog = field(default_factory=KernelLog)
+    logind: FakeLogind = field(default_factory=FakeLogind)
+    """Who tells kubelets of shutdowns."""
     _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)
 
     def memory(self) -> MemoryStats:
-        used = self.base_memory_used_bytes + self.usage().memory_bytes
+        used = self.base_memory_used_bytes + self.containers_memory_bytes()
         return MemoryStats(self.memory_bytes, min(used, self.memory_bytes), self.now_ns())
+
+    def containers_memory_bytes(self) -> int:
+        """The working set of all containers, and of whatever else is in a cgroup."""
+        if self._cgroups is None:
+            return self.usage().memory_bytes
+        self.settle()
+        return self.usage().memory_bytes + charged_bytes(self._cgroups)
+
+    def use_memory(self, base_used_bytes: int) -> None:
+        """Others than containers use that much from now on; thresholds on the root cgroup fire."""
+        self.base_memory_used_bytes = base_used_bytes
+        if self._cgroups is not None and self._cgroups.before_use is not None:
+            self._cgroups.before_use()
 
     def filesystem(self, path: str) -> FilesystemStats:
         """The filesystem that holds `path`. Raises FileNotFoundError when none is mounted there."""
@@ -119,7 +151,10 @@ class FakeNode:
         used = fs.base_used_bytes
         used += usage.writable_bytes if fs.holds_containers else 0
         used += usage.image_bytes if fs.holds_images else 0
-        free_inodes = max(0, fs.inodes - fs.base_used_inodes)
+        used_inodes = fs.base_used_inodes
+        used_inodes += usage.writable_inodes if fs.holds_containers else 0
+        used_inodes += usage.image_inodes if fs.holds_images else 0
+        free_inodes = max(0, fs.inodes - used_inodes)
         available = max(0, fs.capacity_bytes - used)
         return FilesystemStats(
             fs.device, fs.capacity_bytes, available, fs.inodes, free_inodes, self.now_ns()
@@ -144,19 +179,44 @@ class FakeNode:
                 memory_nodes=len(topology.nodes),
                 hugepage_sizes=tuple(map(page_size_name, sorted(sizes, reverse=True))),
             )
-            self._cgroups = CgroupFS(self.cgroups_version, machine=machine, clock=self.clock)
+            fs = CgroupFS(self.cgroups_version, machine=machine, clock=self.clock)
+            fs.processes.next_id = _FIRST_FREE_PID
+            self.cgroups = fs
+            return fs
         return self._cgroups
 
     @cgroups.setter
     def cgroups(self, cgroups: CgroupFS) -> None:
         self._cgroups = cgroups
         self.cgroups_version = 1 if cgroups.version == 1 else 2
+        cgroups.before_use = self._before_cgroup_use
+        cgroups.processes.on_oom = self._report_oom
+
+    def _before_cgroup_use(self) -> None:
+        self.settle()
+
+    def _report_oom(self, full: Memory, victims: list[Process], group: Cgroup | None) -> None:
+        for line in oom_report.of_memcg(full, victims, group):
+            self.kernel_says(line)
 
     def cgroup_root(self) -> CgroupPath:
         return self.cgroups.path()
 
     def cgroup_version(self) -> Literal[1, 2]:
         return self.cgroups_version
+
+    def watch_memory(
+        self, cgroup: str, usage_bytes: int, passed: Callable[[], None]
+    ) -> Callable[[], None]:
+        """Call `passed` each time memory of a cgroup v1 passes so many bytes, until the answer is
+        called (CG-133)."""
+        directory = self.cgroups.path("/memory") / cgroup
+        event = self.cgroups.eventfd()
+        event.on_signal.append(passed)
+        with (directory / "memory.usage_in_bytes").open() as usage:
+            text = f"{event.fd} {usage.fd} {usage_bytes}"
+            (directory / "cgroup.event_control").write_text(text)
+        return event.close
 
     def kill_process(self, pid: int) -> None:
         """SIGKILL; a pid that is gone is no error."""
@@ -165,7 +225,7 @@ class FakeNode:
             process.kill()
 
     def pids(self) -> PidStats:
-        return PidStats(self.pid_limit, self.base_pids, self.now_ns())
+        return PidStats(self.pid_limit, self.base_pids + self.tasks(), self.now_ns())
 
     def swap_bytes(self) -> int:
         return self.swap_total_bytes
@@ -184,6 +244,15 @@ class FakeNode:
     def kernel_log(self) -> KernelLogReader:
         """What the kernel says from now on. Raises what `log.error` is set to."""
         return self.log.reader()
+
+
+def charged_bytes(cgroups: CgroupFS) -> int:
+    """The working set of all cgroups, but for that of process 1, which stands for the rest."""
+    for hierarchy in cgroups.mounts.values():
+        memory = hierarchy.root.states.get("memory")
+        if memory is not None:
+            return int(memory.usage_bytes - memory.cache_bytes - cgroups.init.memory_bytes)
+    return 0
 
 
 def _below(path: str, mount: str) -> bool:

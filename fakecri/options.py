@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypedDict
 
+from criapi.v1 import api_pb2 as pb
+
 from fakecri.core.images import Registry, any_image
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
+
+CGROUP_DRIVERS: Final = {"cgroupfs": pb.CGROUPFS, "systemd": pb.SYSTEMD}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,8 @@ class Options:
     """The names that RunPodSandbox takes beside "" (CRI-030)."""
     keep_events_s: float = 0.0
     """How long events wait for a subscriber when there is none; 300 in containerd 2 (CRI-143)."""
+    cgroup_driver: str = "cgroupfs"
+    """What RuntimeConfig says: cgroupfs or systemd."""
     pod_network: str = "10.88"
     """The first two or three numbers of pod addresses. Inside 127.0.0.0/8 the ports that containers
     serve are really listened on, in real time."""
@@ -36,6 +42,10 @@ class Options:
     """So many calls are remembered."""
 
     def __post_init__(self) -> None:
+        if self.cgroup_driver not in CGROUP_DRIVERS:
+            raise ValueError(
+                f"cgroup_driver: wanted cgroupfs or systemd, got {self.cgroup_driver!r}"
+            )
         numbers = self.pod_network.split(".")
         if len(numbers) not in (2, 3) or not all(n.isdecimal() and int(n) < 256 for n in numbers):
             raise ValueError(
@@ -54,5 +64,6 @@ class OptionFields(TypedDict, total=False):
     runtime_version: str
     runtime_handlers: Iterable[str]
     keep_events_s: float
+    cgroup_driver: str
     pod_network: str
     call_limit: int

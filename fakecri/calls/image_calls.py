@@ -41,16 +41,26 @@ def _named(request: pb.ImageStatusRequest | pb.RemoveImageRequest) -> str:
 
 
 def _image_fs_info(core: Core, request: pb.ImageFsInfoRequest) -> pb.ImageFsInfoResponse:
-    usage = core.usage()
-    return pb.ImageFsInfoResponse(
-        image_filesystems=[
-            pb.FilesystemUsage(
-                timestamp=core.now_ns(),
-                fs_id=pb.FilesystemIdentifier(mountpoint=core.node.image_root),
-                used_bytes=pb.UInt64Value(value=usage.image_bytes + usage.writable_bytes),
-                inodes_used=pb.UInt64Value(value=100 * len(core.images.images)),
-            )
-        ]
+    """Writable layers are with the images, unless the node keeps them elsewhere (CRI-098)."""
+    usage, node = core.usage(), core.node
+    images = (usage.image_bytes, usage.image_inodes)
+    layers = (usage.writable_bytes, usage.writable_inodes)
+    if node.container_root:
+        return pb.ImageFsInfoResponse(
+            image_filesystems=[_filesystem(core, node.image_root, *images)],
+            container_filesystems=[_filesystem(core, node.container_root, *layers)],
+        )
+    both = (images[0] + layers[0], images[1] + layers[1])
+    return pb.ImageFsInfoResponse(image_filesystems=[_filesystem(core, node.image_root, *both)])
+
+
+def _filesystem(core: Core, mountpoint: str, used: int, inodes: int) -> pb.FilesystemUsage:
+    frozen_ns = core.node.image_fs_time_ns
+    return pb.FilesystemUsage(
+        timestamp=core.now_ns() if frozen_ns is None else frozen_ns,
+        fs_id=pb.FilesystemIdentifier(mountpoint=mountpoint),
+        used_bytes=pb.UInt64Value(value=used),
+        inodes_used=pb.UInt64Value(value=inodes),
     )
 
 

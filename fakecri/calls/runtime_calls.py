@@ -16,7 +16,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.calls import verbose
-from fakecri.core import running
+from fakecri.core import groups, running
 from fakecri.core.containers import create_container, remove_container
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import (
@@ -66,7 +66,7 @@ def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
 
 
 def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:
-    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=pb.CGROUPFS)
+    driver = pb.LinuxRuntimeConfiguration(cgroup_driver=core.cgroup_driver)
     return pb.RuntimeConfigResponse(linux=driver)
 
 
@@ -178,6 +178,8 @@ def _update_container_resources(
     core: Core, request: pb.UpdateContainerResourcesRequest
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id, "UpdateContainerResources")
+    if container.group is not None:
+        groups.limit(container.group, request.linux)
     update_resources(container, request.linux)
     running.limits_changed(core, container)
     return pb.UpdateContainerResourcesResponse()

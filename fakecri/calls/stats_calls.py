@@ -66,9 +66,10 @@ def _fill(stats: pb.PodSandboxStats, core: Core, sandbox: Sandbox) -> None:
     linux.cpu.timestamp = linux.memory.timestamp = linux.process.timestamp = now_ns
     linux.cpu.usage_core_nano_seconds.value = sum(r.cpu.usage_core_nano_seconds.value for r in rows)
     linux.cpu.usage_nano_cores.value = sum(r.cpu.usage_nano_cores.value for r in rows)
-    used = sum(r.memory.working_set_bytes.value for r in rows)
-    for field in (linux.memory.working_set_bytes, linux.memory.usage_bytes, linux.memory.rss_bytes):
-        field.value = used
+    memory = linux.memory
+    memory.working_set_bytes.value = sum(r.memory.working_set_bytes.value for r in rows)
+    memory.usage_bytes.value = sum(r.memory.usage_bytes.value for r in rows)
+    memory.rss_bytes.value = sum(r.memory.rss_bytes.value for r in rows)
     linux.process.process_count.value = 1 + sum(_pids(c, now_ns) for c in containers)
     if not sandbox.on_host_network:
         linux.network.timestamp = now_ns
@@ -83,7 +84,7 @@ def _traffic(interface: pb.NetworkInterfaceUsage) -> tuple[pb.UInt64Value, ...]:
 
 def _pids(container: Container, now_ns: int) -> int:
     running = container.state is State.RUNNING
-    return container.plan.pids(container.age_s(now_ns)) if running else 0
+    return container.pids_now(container.age_s(now_ns)) if running else 0
 
 
 # -- metrics -----------------------------------------------------------------------------------

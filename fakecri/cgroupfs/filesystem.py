@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -112,6 +113,7 @@ class CgroupFS:
         """A counter for cgroup.event_control (CG-133)."""
         event = EventFd(self._new_fd())
         self.eventfds[event.fd] = event
+        event.on_close.append(partial(self.eventfds.__delitem__, event.fd))
         return event
 
     def register(self, opened: OpenFile) -> int:

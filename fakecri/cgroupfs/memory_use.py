@@ -45,6 +45,8 @@ class Memory:
     anon_bytes: int = 0
     file_bytes: int = 0
     usage_bytes: int = 0
+    cache_bytes: int = 0
+    """Page cache of the subtree, a part of `usage_bytes`."""
     peak_bytes: int = 0
     swappiness: int = 60
     oom_kill_disable: int = 0
@@ -76,6 +78,7 @@ class Memory:
         self.file_bytes += file_bytes
         for memory in self.cgroup.states_up(MEMORY):
             memory.usage_bytes += anon_bytes + file_bytes
+            memory.cache_bytes += file_bytes
             memory.peak_bytes = max(memory.peak_bytes, memory.usage_bytes)
             memory._cross()
 
@@ -248,23 +251,23 @@ def _oom_kill(full: Memory) -> bool:
     assert memory is not None
     group = [m for m in memory.cgroup.states_up(MEMORY) if m.settings.get("memory.oom.group")]
     within = [m for m in group if m.cgroup in set(full.cgroup.down())]
-    if not within:
-        _kill(full, victim)
-        return True
-    for process in candidates:
-        if any(c is within[-1].cgroup for c in process.leader.at[full.cgroup.hierarchy.mount].up()):
-            _kill(full, process)
-    within[-1].happened("oom_group_kill")
+    mount = full.cgroup.hierarchy.mount
+    whole = within[-1].cgroup if within else None
+    victims = [p for p in candidates if any(c is whole for c in p.leader.at[mount].up())]
+    if victim.table.on_oom is not None:
+        victim.table.on_oom(full, victims or [victim], whole)
+    for process in victims or [victim]:
+        oom_kill(process)
+    if within:
+        within[-1].happened("oom_group_kill")
     return True
 
 
-def _kill(full: Memory, victim: Process) -> None:
-    if not victim.alive:  # it went with another one of its group
-        return
+def oom_kill(victim: Process) -> None:
+    """The kernel kills it for memory, whoever was short of it."""
     memory = home(victim)
-    assert memory is not None
-    if victim.table.on_oom is not None:
-        victim.table.on_oom(full, victim)
+    if memory is None or not victim.alive:  # it went with another one of its group
+        return
     memory.happened("oom_kill")
     victim.oom_killed = True
     victim.kill()

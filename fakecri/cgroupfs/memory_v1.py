@@ -91,8 +91,8 @@ def _empty(cgroup: Cgroup, _text: str) -> None:
 def _read_stat(cgroup: Cgroup) -> str:
     """Plain keys are the directory's own, `total_` ones its subtree's (CG-132)."""
     memory = of(cgroup)
-    anon = sum(m.anon_bytes for m in memory.below)
-    file = sum(m.file_bytes for m in memory.below)
+    file = memory.cache_bytes
+    anon = memory.usage_bytes - file
     lines = _values("", memory.anon_bytes, memory.file_bytes)
     lines.append(f"hierarchical_memory_limit {memory.effective_limit_bytes}")
     with_swap = min(m.with_swap_limit_bytes for m in cgroup.states_up(MEMORY))
@@ -162,7 +162,9 @@ def _write_event_control(cgroup: Cgroup, text: str, opened: OpenFile) -> None:
         raise refuse(errno.EINVAL)
     memory = of(cgroup)
     at_bytes = size(" ".join(words[2:]), unlimited="-1")
-    memory.thresholds.append(Threshold(at_bytes, event.signal, memory.usage_bytes > at_bytes))
+    threshold = Threshold(at_bytes, event.signal, memory.usage_bytes > at_bytes)
+    memory.thresholds.append(threshold)
+    event.on_close.append(lambda: memory.thresholds.remove(threshold))
 
 
 _WATCHABLE: Final = ("memory.usage_in_bytes", "memory.memsw.usage_in_bytes")

@@ -74,8 +74,8 @@ def _events(*, local: bool) -> Callable[[Cgroup], str]:
 
 def _read_stat(cgroup: Cgroup) -> str:
     memory = of(cgroup)
-    anon = sum(m.anon_bytes for m in memory.below)
-    file = sum(m.file_bytes for m in memory.below)
+    file = memory.cache_bytes
+    anon = memory.usage_bytes - file
     values = dict.fromkeys(_STAT, 0) | dict.fromkeys(_ANON, anon) | dict.fromkeys(_FILE, file)
     return "".join(f"{name} {value}\n" for name, value in values.items())
 

@@ -26,12 +26,18 @@ class EventFd:
         self.fd = fd
         self.count = 0
         self.on_signal: list[Callable[[], None]] = []
+        self.on_close: list[Callable[[], None]] = []
 
     def signal(self) -> None:
         """What the kernel does."""
         self.count += 1
         for callback in list(self.on_signal):
             callback()
+
+    def close(self) -> None:
+        """Nothing signals it any more."""
+        while self.on_close:
+            self.on_close.pop()()
 
     def read(self) -> int:
         """How often it was signalled since the last read. Raises EAGAIN for never."""

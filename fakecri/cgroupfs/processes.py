@@ -39,7 +39,7 @@ class Task:
     """Its cgroup in each hierarchy, by mount."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Process:
     """A process. Made by `CgroupFS.spawn`, or by another's `fork`."""
 
@@ -59,6 +59,9 @@ class Process:
     oom_score_adj: int = 0
     """-1000 to 1000, in thousandths of the memory that is short; -1000: never a victim."""
     oom_killed: bool = False
+
+    def __repr__(self) -> str:
+        return f"Process({self.pid} {self.name!r} {self.life.name})"
 
     @property
     def alive(self) -> bool:
@@ -157,8 +160,9 @@ class ProcessTable:
     pending: list[tuple[Process, int]] = field(default_factory=list)
     """Signals to frozen processes."""
     next_id: int = WRITER
-    on_oom: Callable[[memory_use.Memory, Process], None] | None = None
-    """Told which group was at its limit and who is going to be killed for it."""
+    on_oom: Callable[[memory_use.Memory, list[Process], Cgroup | None], None] | None = None
+    """Told which group was at its limit and who is going to be killed for it; with
+    memory.oom.group of which group they are all."""
 
     def start(self, like: Task | None, tid: int | None = None) -> Process:
         """A new process in the cgroups of that task, in the roots for None."""

@@ -98,7 +98,7 @@ class Hierarchy:
             self.root.states[controller.name] = controller.new_state(self.root)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Cgroup:
     """A directory of a hierarchy."""
 
@@ -124,6 +124,9 @@ class Cgroup:
     pressure: dict[str, Any] = field(default_factory=dict)
     """Stalls of the subtree by resource (CG-126)."""
     watchers: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Cgroup({self.hierarchy.mount}:{self.path})"
 
     @property
     def path(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import grpc
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import running, stop_signals
+from fakecri.core import groups, running, stop_signals
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
 from fakecri.core.objects import Container, Input, State
@@ -85,7 +85,10 @@ def start_container(core: Core, container: Container) -> None:
         failure = f'sandbox container "{container.sandbox.id}" is not running'
     if failure:
         raise fail_to_start(core, container, failure)
-    running.begin(core, container)
+    try:
+        running.begin(core, container)
+    except OSError as error:
+        raise fail_to_start(core, container, groups.failed_start(error)) from None
 
 
 def fail_to_start(core: Core, container: Container, why: str) -> CriError:
@@ -106,6 +109,10 @@ def remove_container(core: Core, container: Container) -> None:
 
 def drop_container(core: Core, container: Container) -> None:
     """The container vanishes without a word, as after a lost disk."""
+    if container.group is not None:
+        group, container.group = container.group, None
+        core.burning.pop(container.id, None)
+        groups.leave(group)
     if container.id in core.containers:
         del core.containers[container.id]
     core.used.gone(container.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from fakecri.core import groups
 from fakecri.core.objects import State
 from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.requests import copied
@@ -18,6 +19,7 @@ def snapshot(core: Core) -> Core:
     frozen.now_ns = lambda: now_ns
     frozen.watch, frozen.news, frozen.writes, frozen.due = None, [], [], []
     frozen.used = core.used.as_of(now_ns)
+    frozen.burning = {}
     frozen.images = copy.copy(core.images)
     frozen.images.images = dict(core.images.images)
     frozen.sandboxes = PrefixTable((key, copy.copy(s)) for key, s in core.sandboxes.items())
@@ -27,13 +29,18 @@ def snapshot(core: Core) -> Core:
     for container in frozen.containers.values():
         container.sandbox = frozen.sandboxes[container.sandbox.id]
         container.resources = copied(container.resources)
+        container.group = None  # what is charged there goes on changing; the plan says the same
     return frozen
 
 
 def forget(core: Core) -> None:
     """Lose all sandboxes and containers, and their names; images stay."""
     core.writes += [CloseLog(c.log_path) for c in core.containers.values() if c.log_path]
-    for table in (core.sandboxes, core.containers, core.names, core.due, core.used):
+    held = [c.group for c in core.containers.values()] + [s.group for s in core.sandboxes.values()]
+    for group in held:
+        if group is not None:
+            groups.leave(group)
+    for table in (core.sandboxes, core.containers, core.names, core.due, core.used, core.burning):
         table.clear()
 
 

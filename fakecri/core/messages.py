@@ -15,6 +15,7 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.core.images import Image, ImageStore
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.stop_signals import wire_value
+from fakecri.rules.curves import area
 
 # CRI-070: the reason follows from the exit code unless something else is known.
 COMPLETED: Final = "Completed"
@@ -171,36 +172,20 @@ def fill_container_stats(
     disk.timestamp = now_ns
     disk.fs_id.mountpoint = fs_mountpoint
     disk.used_bytes.value = container.plan.disk_bytes(age_s)
-    disk.inodes_used.value = 1
+    disk.inodes_used.value = container.plan.inodes(age_s)
     if container.state is not State.RUNNING:
         return
-    used = container.plan.memory_bytes(age_s)
+    anon, cache = container.memory_now(age_s)
     stats.memory.timestamp = now_ns
-    stats.memory.working_set_bytes.value = used
-    stats.memory.usage_bytes.value = used
-    stats.memory.rss_bytes.value = used
+    stats.memory.working_set_bytes.value = anon  # all page cache is inactive here
+    stats.memory.usage_bytes.value = anon + cache
+    stats.memory.rss_bytes.value = anon
     limit = container.resources.memory_limit_in_bytes
     if limit > 0:
-        stats.memory.available_bytes.value = max(0, limit - used)
+        stats.memory.available_bytes.value = max(0, limit - anon)
     stats.cpu.timestamp = now_ns
-    stats.cpu.usage_core_nano_seconds.value = cpu_nanoseconds(container.plan.uses.cpu, age_s)
+    stats.cpu.usage_core_nano_seconds.value = area(container.plan.uses.cpu, age_s)
     stats.cpu.usage_nano_cores.value = container.plan.cpu_millicores(age_s) * 1_000_000
-
-
-def cpu_nanoseconds(curve: tuple[tuple[float, int], ...], age_s: float) -> int:
-    """CPU time used up to that age: the area under a curve of thousandths of a CPU.
-
-    >>> cpu_nanoseconds(((0.0, 1000), (2.0, 500)), 4.0)
-    3000000000
-    """
-    total = 0.0
-    if not curve:
-        return 0
-    for (start_s, millicores), end_s in zip(
-        curve, [*(p[0] for p in curve[1:]), age_s], strict=True
-    ):
-        total += max(0.0, min(end_s, age_s) - start_s) * millicores
-    return round(total * 1_000_000)
 
 
 def labels_fit(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.core.plan import Plan
 from fakecri.rules.behavior import ExecContext, Replies
+
+if TYPE_CHECKING:
+    from fakecri.core.groups import Group
 
 
 class State(Enum):
@@ -59,6 +62,7 @@ class Sandbox:
     overhead: pb.LinuxContainerResources | None = None
     containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
     row: tuple[bool, bytes] | None = None  # of ListPodSandbox, see messages.sandbox_row
+    group: Group | None = field(default=None, repr=False, compare=False)  # if it has a cgroup
 
     @property
     def on_host_network(self) -> bool:
@@ -112,6 +116,7 @@ class Container:
     log: list[LogLine] = field(default_factory=list)
     row: tuple[State, bytes] | None = None  # of ListContainers, see messages.container_row
     attributes: bytes = b""  # of its statistics, see messages.fill_container_stats
+    group: Group | None = None  # while it runs, if its pod has a cgroup
 
     def change(self, what: Input) -> None:
         """Take the transition of the table. Raises KeyError for a pair that is not in it."""
@@ -120,6 +125,12 @@ class Container:
     @property
     def name(self) -> str:
         return str(self.config.metadata.name)
+
+    @property
+    def program(self) -> str:
+        """What its main process is called."""
+        command = [*self.config.command, *self.config.args, self.name]
+        return str(command[0]).rpartition("/")[2]
 
     @property
     def attempt(self) -> int:
@@ -148,5 +159,18 @@ class Container:
         )
 
     def age_s(self, now_ns: int) -> float:
-        """Seconds since its start; 0 before it."""
-        return max(0, now_ns - self.started_at_ns) / 1e9 if self.started_at_ns else 0.0
+        """Seconds since its start, up to its end; 0 before it."""
+        if not self.started_at_ns:
+            return 0.0
+        return max(0, min(now_ns, self.finished_at_ns or now_ns) - self.started_at_ns) / 1e9
+
+    def memory_now(self, age_s: float) -> tuple[int, int]:
+        """Memory and page cache, bytes: what is charged, or what its plan says."""
+        memory = self.group.memory if self.group is not None else None
+        if memory is not None:
+            return memory.anon_bytes, memory.file_bytes
+        return self.plan.memory_bytes(age_s), self.plan.cache_bytes(age_s)
+
+    def pids_now(self, age_s: float) -> int:
+        """Processes: what there is, or what its plan says."""
+        return self.group.pids if self.group is not None else self.plan.pids(age_s)

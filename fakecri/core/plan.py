@@ -89,6 +89,13 @@ class Plan:
     def disk_bytes(self, age_s: float) -> int:
         return at(self.uses.disk, age_s)
 
+    def cache_bytes(self, age_s: float) -> int:
+        return at(self.uses.cache, age_s)
+
+    def inodes(self, age_s: float) -> int:
+        """At least the one of the directory itself."""
+        return max(1, at(self.uses.inodes, age_s))
+
     def pids(self, age_s: float) -> int:
         return at(self.uses.pids, age_s)
 

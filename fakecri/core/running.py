@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import stop_signals
+from fakecri.cgroupfs.processes import Process
+from fakecri.core import groups, stop_signals
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, LogLine, State
 from fakecri.core.requests import log_text
@@ -20,6 +21,9 @@ def advance(core: Core) -> None:
     """Apply everything that is due now, in order of its time."""
     for container in core.due_now():
         now_ns = core.now_ns()
+        groups.use(core, container)
+        if container.state is not State.RUNNING:  # for its memory
+            continue
         _write_due_lines(core, container, now_ns)
         _note_child_oom(container, now_ns)
         if container.end_due_ns is not None and container.end_due_ns <= now_ns:
@@ -27,19 +31,44 @@ def advance(core: Core) -> None:
 
 
 def begin(core: Core, container: Container) -> None:
-    """The container runs from now on, as its plan says."""
+    """The container runs from now on, as its plan says. Raises OSError, and then it does not, when
+    its cgroup cannot be made."""
+    plan, parent = container.plan, container.sandbox.config.linux.cgroup_parent
+    if parent:
+        container.group = _enter(core, container, parent)
     container.change(Input.START)
     container.started_at_ns = core.stamp_ns()
-    container.pid = core.next_pid()
-    core.used.started(container.id, core.now_ns(), container.plan.uses)
+    container.pid = container.group.main.pid if container.group else core.next_pid()
+    core.used.started(container.id, container.started_at_ns, plan.uses, has_cgroup=bool(parent))
     open_log(core, container)
     _plan_end(core, container)
-    plan = container.plan
     moments_s = [line.at_s for line in plan.prints]
     moments_s += [plan.child_oom.at_s] if plan.child_oom is not None else []
+    if parent:
+        moments_s += plan.uses.moments_s
+        if plan.uses.cpu:
+            core.burning[container.id] = container
     for at_s in moments_s:
-        core.plan_wake_up(container, container.started_at_ns + round(at_s * 1e9))
+        due_ns = container.started_at_ns + round(at_s * 1e9)
+        core.plan_wake_up(container, due_ns if at_s > 0 else core.now_ns())
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
+
+
+def _enter(core: Core, container: Container, parent: str) -> groups.Group:
+    def died(process: Process) -> None:
+        if container.state is State.RUNNING:
+            kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
+            core.stir()
+
+    return groups.enter(
+        core,
+        container.id,
+        parent,
+        container.resources,
+        name=container.program,
+        oom_score_adj=container.resources.oom_score_adj,
+        died=died,
+    )
 
 
 def _plan_end(core: Core, container: Container) -> None:
@@ -54,13 +83,18 @@ def _plan_end(core: Core, container: Container) -> None:
 
 def limits_changed(core: Core, container: Container) -> None:
     """A running container has got other limits: its memory may now be too much, or not any more."""
+    if container.group is not None:
+        return  # the kernel has them
     if container.state is State.RUNNING and not container.stop_signalled:
         container.end_due_ns = None
         _plan_end(core, container)
 
 
 def _plan_oom(core: Core, container: Container) -> None:
-    """The kernel kills the container when its memory exceeds its limit."""
+    """The kernel kills the container when its memory exceeds its limit. One in a cgroup is killed
+    there, when it is charged (`groups.use`)."""
+    if container.group is not None:
+        return
     oom_s = container.plan.oom_after_s(container.resources.memory_limit_in_bytes)
     if oom_s is None:
         return
@@ -113,6 +147,8 @@ def kill(core: Core, container: Container, code: int = SIGKILLED, reason: str = 
 def _end(core: Core, container: Container) -> None:
     _write_due_lines(core, container, core.now_ns())
     _note_child_oom(container, core.now_ns())
+    groups.charge_cpu(core, container)
+    core.burning.pop(container.id, None)
     container.change(Input.EXIT)
     container.finished_at_ns = core.stamp_ns()
     core.used.ended(container.id, core.now_ns())
@@ -122,6 +158,9 @@ def _end(core: Core, container: Container) -> None:
         container.reason = OOM_KILLED
     container.message = container.end_message
     container.end_due_ns = None
+    if container.group is not None:
+        group, container.group = container.group, None
+        groups.leave(group)
     if container.log_path:
         core.writes.append(CloseLog(container.log_path))
     if container.plan.termination_message:

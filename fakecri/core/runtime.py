@@ -36,6 +36,7 @@ SIGKILLED: Final = 137
 START_FAILED: Final = 128
 LOST: Final = 255
 _SPARE_DUE: Final = 1000
+INODES_OF_AN_IMAGE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class Core:
     network_ready: bool = True
     handlers: tuple[str, ...] = ()
     """Runtime handlers beside the default one, "" (CRI-030)."""
+    cgroup_driver: pb.CgroupDriver = pb.CGROUPFS
+    """What RuntimeConfig says; names follow the cgroup_parent that is given."""
     identity: Identity = field(default_factory=Identity)
     watch: Callable[[News], None] | None = None
     """Told of every change as it happens."""
@@ -79,8 +82,14 @@ class Core:
     used: UsageLedger = field(default_factory=UsageLedger)
     due: list[tuple[int, int, str]] = field(default_factory=list)
     """When something is to happen to which container."""
+    stir: Callable[[], None] = lambda: None
+    """Called when something happened outside of a call: whoever drives the core looks at it."""
     pod_network: str = "10.88"
     """The first two or three numbers of pod addresses."""
+    burning: dict[str, Container] = field(default_factory=dict)
+    """Running containers that use CPU in a cgroup, by id."""
+    settled_ns: int = -1
+    """Up to when their CPU time is charged."""
     _counter: int = 0
     _last_stamp_ns: int = 0
     _next_ip: int = 2
@@ -88,6 +97,7 @@ class Core:
 
     def __post_init__(self) -> None:
         self.node.usage = self.usage
+        self.node.tasks = self.tasks
         self.node.now_ns = self.now_ns
 
     # -- time ----------------------------------------------------------------------------------
@@ -153,7 +163,21 @@ class Core:
 
     def usage(self) -> Usage:
         """What containers and images use of the node now."""
-        return self.used.total(self.now_ns(), self.images.total_bytes())
+        memory, disk, inodes = self.used.total(self.now_ns())
+        return Usage(
+            memory_bytes=memory,
+            writable_bytes=disk,
+            image_bytes=self.images.total_bytes(),
+            writable_inodes=inodes + len(self.containers),
+            image_inodes=INODES_OF_AN_IMAGE * len(self.images.images),
+        )
+
+    def tasks(self) -> int:
+        """The processes of running containers, and one for each sandbox."""
+        now_ns = self.now_ns()
+        running = (c for c in self.containers.values() if c.state is State.RUNNING)
+        in_containers = sum(c.pids_now(c.age_s(now_ns)) for c in running)
+        return in_containers + sum(s.ready for s in self.sandboxes.values())
 
     def facts(self) -> dict[str, object]:
         """What a verbose Status tells of the runtime (CRI-132)."""

@@ -10,7 +10,8 @@ from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import lookup, running
+from fakecri.cgroupfs.processes import Process
+from fakecri.core import groups, lookup, running
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
@@ -20,6 +21,8 @@ from fakecri.errors import unknown
 
 NO_NETWORK: Final = "cni plugin not initialized"
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
+PAUSE_OOM_SCORE_ADJ: Final = -998
+_PAUSE_RESOURCES: Final = pb.LinuxContainerResources(cpu_shares=2)
 
 
 def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbox:
@@ -36,11 +39,34 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
     if not sandbox.on_host_network:
         _set_up_network(core, sandbox, name[1])
     require_short_labels(config.labels)
+    if config.linux.cgroup_parent:
+        _enter_cgroup(core, sandbox)
     core.names.take(name, sandbox.id)
     core.sandboxes[sandbox.id] = sandbox
     core.tell(pb.CONTAINER_CREATED_EVENT, sandbox.id, sandbox)
     core.tell(pb.CONTAINER_STARTED_EVENT, sandbox.id, sandbox)
     return sandbox
+
+
+def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
+    """The pause process; when it dies, the sandbox is lost."""
+
+    def died(_: Process) -> None:
+        lose_sandbox(core, sandbox)
+        core.stir()
+
+    try:
+        sandbox.group = groups.enter(
+            core,
+            sandbox.id,
+            sandbox.config.linux.cgroup_parent,
+            _PAUSE_RESOURCES,
+            name="pause",
+            oom_score_adj=PAUSE_OOM_SCORE_ADJ,
+            died=died,
+        )
+    except OSError as error:
+        raise unknown(groups.failed_start(error)) from None
 
 
 def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:
@@ -74,6 +100,9 @@ def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
     """The sandbox process dies: NOTREADY, address kept, containers run on (CRI-039)."""
     if sandbox.ready:
         sandbox.ready = False
+        if sandbox.group is not None:
+            group, sandbox.group = sandbox.group, None
+            groups.leave(group)
         core.tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
 
 

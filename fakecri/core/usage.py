@@ -9,35 +9,56 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
-from fakecri.node import Usage
 from fakecri.rules.behavior import Uses
 from fakecri.rules.curves import at
 
 _SPARE_STEPS: Final = 1000
 
 
+class Amounts(NamedTuple):
+    """Of one container, or of all. `inodes`: beside the one that every container has."""
+
+    memory: int = 0
+    disk: int = 0
+    inodes: int = 0
+
+
+NOTHING: Final = Amounts()
+
+
 @dataclass(slots=True)
 class UsageLedger:
-    """Memory of running containers and disk of all; times are nanoseconds since 1970."""
+    """Memory of running containers and disk of all; times are nanoseconds since 1970.
 
-    _memory_bytes: int = 0
-    _disk_bytes: int = 0
-    _running: dict[str, tuple[int, int]] = field(default_factory=dict)  # id -> memory, disk
-    _ended: dict[str, int] = field(default_factory=dict)  # id -> disk
-    _steps: list[tuple[int, str, int, int]] = field(default_factory=list)
+    Of containers with a cgroup it has the disk alone: their memory is charged there.
+    """
+
+    _sum: Amounts = NOTHING
+    _running: dict[str, Amounts] = field(default_factory=dict)
+    _ended: dict[str, Amounts] = field(default_factory=dict)
+    _steps: list[tuple[int, str, Amounts]] = field(default_factory=list)
     _most_steps: int = _SPARE_STEPS
 
-    def started(self, container_id: str, now_ns: int, uses: Uses) -> None:
-        """It runs from now on and uses what the curves say."""
-        times_s = sorted({at_s for curve in (uses.memory, uses.disk) for at_s, _ in curve})
+    def started(
+        self, container_id: str, started_ns: int, uses: Uses, *, has_cgroup: bool = False
+    ) -> None:
+        """It runs from now on and uses what the curves say; what they say of its start at once."""
+        memory = () if has_cgroup else uses.memory
+        times_s = sorted({at_s for curve in (memory, uses.disk, uses.inodes) for at_s, _ in curve})
         if not times_s:
             return
-        self._running[container_id] = (0, 0)
+        self._running[container_id] = NOTHING
         for at_s in times_s:
-            amounts = at(uses.memory, at_s), at(uses.disk, at_s)
-            heapq.heappush(self._steps, (now_ns + round(at_s * 1e9), container_id, *amounts))
+            inodes = max(0, at(uses.inodes, at_s) - 1)
+            amounts = Amounts(at(memory, at_s), at(uses.disk, at_s), inodes)
+            if at_s == 0:
+                self._change(NOTHING, amounts)
+                self._running[container_id] = amounts
+            else:
+                due_ns = started_ns + round(at_s * 1e9)
+                heapq.heappush(self._steps, (due_ns, container_id, amounts))
         if len(self._steps) > self._most_steps:
             self._drop_steps_of_ended()
 
@@ -45,40 +66,41 @@ class UsageLedger:
         """It runs no longer; its disk stays in use."""
         self._settle(now_ns)
         if container_id in self._running:
-            memory, disk = self._running.pop(container_id)
-            self._memory_bytes -= memory
-            self._ended[container_id] = disk
+            amounts = self._running.pop(container_id)
+            kept = amounts._replace(memory=0)
+            self._change(amounts, kept)
+            self._ended[container_id] = kept
 
     def gone(self, container_id: str) -> None:
         """It was removed, with its disk."""
-        memory, disk = self._running.pop(container_id, (0, 0))
-        self._memory_bytes -= memory
-        self._disk_bytes -= disk + self._ended.pop(container_id, 0)
+        for table in (self._running, self._ended):
+            self._change(table.pop(container_id, NOTHING), NOTHING)
 
     def clear(self) -> None:
         """All are gone."""
-        self._memory_bytes = self._disk_bytes = 0
+        self._sum = NOTHING
         for store in (self._running, self._ended, self._steps):
             store.clear()
 
-    def total(self, now_ns: int, image_bytes: int) -> Usage:
-        """What is used now, with that much by images."""
+    def total(self, now_ns: int) -> Amounts:
+        """What is used now."""
         self._settle(now_ns)
-        return Usage(self._memory_bytes, self._disk_bytes, image_bytes)
+        return self._sum
 
     def as_of(self, now_ns: int) -> UsageLedger:
         """A ledger that always says what this one says now."""
-        self._settle(now_ns)
-        return UsageLedger(self._memory_bytes, self._disk_bytes)
+        return UsageLedger(self.total(now_ns))
 
     def _settle(self, now_ns: int) -> None:
         while self._steps and self._steps[0][0] <= now_ns:
-            _, container_id, memory, disk = heapq.heappop(self._steps)
+            _, container_id, amounts = heapq.heappop(self._steps)
             if container_id in self._running:
-                old_memory, old_disk = self._running[container_id]
-                self._running[container_id] = (memory, disk)
-                self._memory_bytes += memory - old_memory
-                self._disk_bytes += disk - old_disk
+                self._change(self._running[container_id], amounts)
+                self._running[container_id] = amounts
+
+    def _change(self, old: Amounts, new: Amounts) -> None:
+        if old != new:
+            self._sum = Amounts(*(s - a + b for s, a, b in zip(self._sum, old, new, strict=True)))
 
     def _drop_steps_of_ended(self) -> None:
         self._steps = [step for step in self._steps if step[1] in self._running]

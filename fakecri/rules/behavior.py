@@ -205,12 +205,23 @@ class Serves(Checked):
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Resources it uses: constants or curves; 0 before the first point of a curve."""
+    """Resources it uses: constants or curves; 0 before the first point of a curve.
+
+    `memory`: of its main process. `cache`: clean page cache, which is no part of the working set.
+    `disk`, `inodes`: of the writable layer. `pids`: processes, the main one among them.
+    """
 
     memory: Curve = ()
     cpu: Curve = ()
     disk: Curve = ()
     pids: Curve = ((0.0, 1),)
+    cache: Curve = ()
+    inodes: Curve = ()
+
+    @property
+    def moments_s(self) -> list[float]:
+        """When memory or the number of processes changes."""
+        return sorted({at_s for curve in (self.memory, self.pids, self.cache) for at_s, _ in curve})
 
 
 @dataclass(frozen=True, slots=True)

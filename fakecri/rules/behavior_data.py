@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from fakecri.rules.behavior import KINDS, Behavior, BehaviorError, Reply
-from fakecri.rules.curves import Curve, curve
+from fakecri.rules.curves import Curve, curve, ramp
 
 PYTHON_FIELDS: Final = frozenset({"handler", "program"})
 """Fields that hold code and have no plain form."""
@@ -76,7 +76,7 @@ def _typed(name: str, key: str, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int):
             raise BehaviorError(f"{name}.{key}: wanted a whole number, got {value!r}")
         return value
-    if key in ("memory", "cpu", "disk", "pids"):
+    if name == "uses":
         return _typed_curve(name, key, value)
     if key == "answers":
         return tuple(_typed_reply(name, item) for item in value)
@@ -87,11 +87,16 @@ def _typed(name: str, key: str, value: Any) -> Any:
     return value
 
 
+_RAMP_FIELDS: Final = {"from": "start", "to": "end"}
+
+
 def _typed_curve(name: str, key: str, value: Any) -> Curve:
     try:
+        if isinstance(value, Mapping):
+            return ramp(**{_RAMP_FIELDS.get(str(key), str(key)): value[key] for key in value})
         return curve(value if isinstance(value, int) else [(p[0], p[1]) for p in value])
     except (TypeError, IndexError, ValueError):
-        wanted = "a number or a list of [seconds, number]"
+        wanted = "a number, a list of [seconds, number] or a ramp {from, to, over_s}"
         raise BehaviorError(f"{name}.{key}: wanted {wanted}, got {value!r}") from None
 
 

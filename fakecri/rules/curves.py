@@ -20,6 +20,38 @@ def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
         raise ValueError(f"uses: wanted {wanted}, got {value!r}") from None
 
 
+def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int = 20) -> Curve:
+    """From `start` to `end` in equal steps, during `over_s` seconds from `from_s` on.
+
+    >>> ramp(0, 100, 60, steps=2)
+    ((0.0, 0), (30.0, 50), (60.0, 100))
+    """
+    if steps < 1 or over_s < 0 or from_s < 0:
+        raise ValueError(f"ramp: wanted a step or more and times of 0 or more, got {steps!r}")
+    points = (
+        (from_s + over_s * n / steps, start + (end - start) * n // steps) for n in range(steps + 1)
+    )
+    return tuple((float(at_s), amount) for at_s, amount in points)
+
+
+def area(curve: Curve, until_s: float) -> int:
+    """What thousandths of a CPU make, in nanoseconds, from the start to then.
+
+    >>> area(((0.0, 1000), (2.0, 500)), 4.0)
+    3000000000
+    """
+    ends = [*(point[0] for point in curve[1:]), until_s]
+    total = (
+        sum(
+            max(0.0, min(end_s, until_s) - start_s) * amount
+            for (start_s, amount), end_s in zip(curve, ends, strict=True)
+        )
+        if curve
+        else 0.0
+    )
+    return round(total * 1_000_000)
+
+
 def at(curve: Curve, age_s: float) -> int:
     """The value of a curve `age_s` seconds after the start.
 

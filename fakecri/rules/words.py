@@ -116,13 +116,17 @@ def uses(
     cpu_millicores: int | Sequence[tuple[float, int]] = (),
     disk_bytes: int | Sequence[tuple[float, int]] = (),
     pids: int | Sequence[tuple[float, int]] = 1,
+    cache_bytes: int | Sequence[tuple[float, int]] = (),
+    inodes: int | Sequence[tuple[float, int]] = (),
 ) -> Uses:
-    """The container uses this much: a constant, or a curve of (seconds after start, value).
+    """The container uses this much: a constant, or a curve of (seconds after start, value), such as
+    `ramp(...)` makes it.
 
-    A container whose memory exceeds its limit is killed for it (OOMKilled, 137).
+    A container whose memory exceeds its limit is killed for it (OOMKilled, 137). `cache_bytes` is
+    page cache, which counts as usage but not as working set.
     """
-    curves = (curve(amount) for amount in (memory_bytes, cpu_millicores, disk_bytes, pids))
-    return Uses(*curves)
+    amounts = (memory_bytes, cpu_millicores, disk_bytes, pids, cache_bytes, inodes)
+    return Uses(*(curve(amount) for amount in amounts))
 
 
 def start_fails(message: str = StartFails().message) -> StartFails:

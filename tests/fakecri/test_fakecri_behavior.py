@@ -86,7 +86,7 @@ def test_plain_data_is_short() -> None:
         ({"prints": {"text": 4}}, "prints.text: wanted a text, got 4"),
         (
             {"uses": {"memory": ["x"]}},
-            "uses.memory: wanted a number or a list of [seconds, number]",
+            "uses.memory: wanted a number, a list of [seconds, number] or a ramp {from, to",
         ),
         ({"replies": {"answers": [{"cod": 1}]}}, "replies.answers: wanted mappings with exit_code"),
     ],

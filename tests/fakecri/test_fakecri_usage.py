@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.usage import UsageLedger
-from fakecri.node import Usage
 from fakecri.rules.behavior import Uses
 from fakecri.rules.curves import at
 from fakecri.rules.words import uses
@@ -18,9 +17,14 @@ SECOND_NS = 1_000_000_000
 CURVES = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=3, unique_by=lambda p: p[0]
 )
+Points = list[tuple[int, int]]
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["start", "end", "remove", "wait"]), st.integers(0, 5), CURVES, CURVES
+        st.sampled_from(["start", "end", "remove", "wait"]),
+        st.integers(0, 5),
+        CURVES,
+        CURVES,
+        CURVES,
     ),
     max_size=25,
 )
@@ -39,6 +43,11 @@ class Known:
             self.uses.disk, (now_s if self.ended_s is None else self.ended_s) - self.started_s
         )
 
+    def inodes(self, now_s: int) -> int:
+        """Beside the first one."""
+        end_s = now_s if self.ended_s is None else self.ended_s
+        return max(0, at(self.uses.inodes, end_s - self.started_s) - 1)
+
     def memory(self, now_s: int) -> int:
         return at(self.uses.memory, now_s - self.started_s) if self.ended_s is None else 0
 
@@ -46,28 +55,30 @@ class Known:
 @settings(max_examples=60)
 @given(STEPS)
 def test_the_sum_is_that_of_all_containers_at_every_moment(
-    steps: list[tuple[str, int, list[tuple[int, int]], list[tuple[int, int]]]],
+    steps: list[tuple[str, int, Points, Points, Points]],
 ) -> None:
     ledger, model, now_s = UsageLedger(), dict[str, Known](), 0
     started = set[str]()
-    for what, number, memory, disk in steps:
+    for what, number, memory, disk, inodes in steps:
         name = str(number)
         if what == "wait":
             now_s += number
         elif what == "start" and name not in started:  # no id is used twice
             started.add(name)
-            model[name] = Known(uses(memory_bytes=memory, disk_bytes=disk), now_s)
+            model[name] = Known(uses(memory_bytes=memory, disk_bytes=disk, inodes=inodes), now_s)
             ledger.started(name, now_s * SECOND_NS, model[name].uses)
         elif what == "end" and name in model and model[name].ended_s is None:
             model[name].ended_s = now_s
             ledger.ended(name, now_s * SECOND_NS)
         elif what == "remove" and model.pop(name, None):
             ledger.gone(name)
-        memory_bytes = sum(known.memory(now_s) for known in model.values())
-        disk_bytes = sum(known.disk(now_s) for known in model.values())
-        expected = Usage(memory_bytes, disk_bytes, 7)
-        assert ledger.total(now_s * SECOND_NS, 7) == expected
-        assert ledger.as_of(now_s * SECOND_NS).total(10**18, 7) == expected
+        expected = (
+            sum(known.memory(now_s) for known in model.values()),
+            sum(known.disk(now_s) for known in model.values()),
+            sum(known.inodes(now_s) for known in model.values()),
+        )
+        assert ledger.total(now_s * SECOND_NS) == expected
+        assert ledger.as_of(now_s * SECOND_NS).total(10**18) == expected
 
 
 def test_the_plans_of_removed_containers_do_not_pile_up() -> None:

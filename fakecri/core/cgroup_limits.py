@@ -1,0 +1,87 @@
+"""Which cgroup files a runtime writes for the resources of a container, in order. Pure.
+
+Weights are converted as runc up to 1.3 does it (CG-022). A field that is 0 or empty is not written:
+the kernel's default stays. What must never happen here: a limit that the request does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from criapi.v1 import api_pb2 as pb
+
+DEFAULT_PERIOD_US: Final = 100_000
+_MIN_SHARES, _MAX_SHARES = 2, 262_144
+
+
+class Setting(NamedTuple):
+    """A text for a file; `required`: without the file it is an error."""
+
+    controller: str
+    file: str
+    text: str
+    required: bool = False
+
+
+def weight(shares: int) -> int:
+    """cpu.weight for CPU shares.
+
+    >>> [weight(shares) for shares in (2, 102, 1024, 2048)]
+    [1, 4, 39, 79]
+    """
+    shares = min(max(shares, _MIN_SHARES), _MAX_SHARES)
+    return 1 + (shares - _MIN_SHARES) * 9999 // (_MAX_SHARES - _MIN_SHARES)
+
+
+def settings(version: int, resources: pb.LinuxContainerResources) -> list[Setting]:
+    """Of a new container, or of an update."""
+    both = _v2(resources) if version == 2 else _v1(resources)
+    both += [
+        Setting("cpuset", f"cpuset.{kind}", text)
+        for kind, text in (("cpus", resources.cpuset_cpus), ("mems", resources.cpuset_mems))
+        if text
+    ]
+    suffix = "max" if version == 2 else "limit_in_bytes"
+    both += [
+        Setting("hugetlb", f"hugetlb.{limit.page_size}.{suffix}", str(limit.limit))
+        for limit in resources.hugepage_limits
+    ]
+    return both
+
+
+def _v2(resources: pb.LinuxContainerResources) -> list[Setting]:
+    found = []
+    if resources.cpu_shares:
+        found.append(Setting("cpu", "cpu.weight", str(weight(resources.cpu_shares))))
+    if resources.cpu_quota or resources.cpu_period:
+        quota = str(resources.cpu_quota) if resources.cpu_quota > 0 else "max"
+        period = resources.cpu_period or DEFAULT_PERIOD_US
+        found.append(Setting("cpu", "cpu.max", f"{quota} {period}"))
+    limit, with_swap = resources.memory_limit_in_bytes, resources.memory_swap_limit_in_bytes
+    if limit:
+        found.append(Setting("memory", "memory.max", str(limit) if limit > 0 else "max"))
+    if with_swap:
+        swap = str(max(0, with_swap - limit)) if with_swap > 0 else "max"
+        found.append(Setting("memory", "memory.swap.max", swap))
+    return found + _unified(resources.unified)
+
+
+def _unified(unified: Mapping[str, str]) -> list[Setting]:
+    return [
+        Setting(name.partition(".")[0], name, unified[name], required=True)
+        for name in sorted(unified)
+    ]
+
+
+def _v1(resources: pb.LinuxContainerResources) -> list[Setting]:
+    amounts = (
+        ("cpu", "cpu.shares", resources.cpu_shares),
+        ("cpu", "cpu.cfs_period_us", resources.cpu_period),
+        ("cpu", "cpu.cfs_quota_us", resources.cpu_quota),
+        ("memory", "memory.limit_in_bytes", resources.memory_limit_in_bytes),
+        ("memory", "memory.memsw.limit_in_bytes", resources.memory_swap_limit_in_bytes),
+    )
+    return [
+        Setting(controller, file, str(amount)) for controller, file, amount in amounts if amount
+    ]

@@ -1,0 +1,65 @@
+"""What the kernel writes into its log when it kills for memory: the lines that tools look for.
+
+The wording is that of Linux 5.0 and later; tables of tasks and statistics in between are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.memory_use import Memory
+    from fakecri.cgroupfs.processes import Process
+    from fakecri.cgroupfs.tree import Cgroup
+
+
+def of_memcg(full: Memory, victims: list[Process], group: Cgroup | None) -> list[str]:
+    """A cgroup is at its limit; the first victim is taken for the one that asked for memory.
+    `group`: whose memory.oom.group makes all of its processes go."""
+    victim = victims[0]
+    path = victim.leader.at[full.cgroup.hierarchy.mount].path
+    lines = [
+        _invoked(victim.name, victim.oom_score_adj),
+        _choice("CONSTRAINT_MEMCG", f"oom_memcg={full.cgroup.path},task_memcg={path}", victim),
+    ]
+    killed = [
+        "Memory cgroup out of memory: "
+        + _killed(process.pid, process.name, process.memory_bytes, process.oom_score_adj)
+        for process in victims
+    ]
+    if group is not None:
+        told = f"Tasks in {group.path} are going to be killed due to memory.oom.group set"
+        return [*lines, killed[0], told, *killed]
+    return [*lines, *killed]
+
+
+def of_machine(name: str, pid: int, memory_bytes: int, oom_score_adj: int, path: str) -> list[str]:
+    """The machine is out of memory; `path`: the victim's cgroup."""
+    return [
+        _invoked(name, oom_score_adj),
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+        f"task_memcg={path},task={name},pid={pid},uid=0",
+        "Out of memory: " + _killed(pid, name, memory_bytes, oom_score_adj),
+    ]
+
+
+def _invoked(name: str, oom_score_adj: int) -> str:
+    return (
+        f"{name} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, "
+        f"oom_score_adj={oom_score_adj}"
+    )
+
+
+def _choice(constraint: str, where: str, victim: Process) -> str:
+    return (
+        f"oom-kill:constraint={constraint},nodemask=(null),cpuset=/,mems_allowed=0,{where},"
+        f"task={victim.name},pid={victim.pid},uid=0"
+    )
+
+
+def _killed(pid: int, name: str, memory_bytes: int, oom_score_adj: int) -> str:
+    kib = memory_bytes // 1024
+    return (
+        f"Killed process {pid} ({name}) total-vm:{kib}kB, anon-rss:{kib}kB, file-rss:0kB, "
+        f"shmem-rss:0kB, UID:0 pgtables:{kib // 512 + 40}kB oom_score_adj:{oom_score_adj}"
+    )

@@ -1,0 +1,239 @@
+"""Containers with a cgroup_parent: their directories, limits, usage and ends, v1 and v2."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from criapi.v1 import api_pb2 as pb
+
+from fakecri import CriError, FakeCRI, FakeNode, uses
+from fakecri.core.objects import State
+from fakecri.rules.behavior import Behavior
+from simtime import run_virtual
+
+MIB = 1 << 20
+PARENT = "/kubepods/burstable/pod1"
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+@dataclass
+class Pods:
+    """Makes pods and containers on a fake runtime, as a kubelet does."""
+
+    cri: FakeCRI
+    parent: str = PARENT
+    made: list[str] = field(default_factory=list)
+
+    async def sandbox(self, name: str = "pod", parent: str | None = None) -> pb.PodSandboxConfig:
+        config = pb.PodSandboxConfig(
+            metadata=pb.PodSandboxMetadata(name=name, namespace="n", uid=name)
+        )
+        config.linux.cgroup_parent = self.parent if parent is None else parent
+        answer: Any = await self.cri.call("RunPodSandbox", pb.RunPodSandboxRequest(config=config))
+        self.made.append(answer.pod_sandbox_id)
+        return config
+
+    async def container(
+        self, sandbox: pb.PodSandboxConfig, name: str = "main", **resources: Any
+    ) -> str:
+        config = pb.ContainerConfig(
+            metadata=pb.ContainerMetadata(name=name),
+            image=pb.ImageSpec(image="localhost/busybox:1"),
+            command=["/bin/eat", "all"],
+        )
+        config.linux.resources.CopyFrom(pb.LinuxContainerResources(**resources))
+        request = pb.CreateContainerRequest(
+            pod_sandbox_id=self.made[-1], config=config, sandbox_config=sandbox
+        )
+        answer: Any = await self.cri.call("CreateContainer", request)
+        return str(answer.container_id)
+
+    async def started(
+        self, *behaviors: Behavior, name: str = "main", parent: str | None = None, **resources: Any
+    ) -> str:
+        """A container of its own pod that has started."""
+        self.cri.behaves(*behaviors, container=name)
+        sandbox = await self.sandbox(f"pod-{name}", parent)
+        return await self.start(await self.container(sandbox, name, **resources))
+
+    async def start(self, container: str) -> str:
+        await self.cri.call("StartContainer", pb.StartContainerRequest(container_id=container))
+        return container
+
+    def file(self, name: str, *, of: str = PARENT) -> str:
+        """What a file says: "memory.current" with v2, "memory/memory.usage_in_bytes" with v1."""
+        mount, _, name = name.rpartition("/")
+        return self.cri.node.cgroups.path(f"/{mount}{of}/{name}").read_text().strip()
+
+
+def in_a_world(version: Any, body: Callable[[Pods], Awaitable[None]], **node: Any) -> None:
+    async def main() -> None:
+        cri = FakeCRI(node=FakeNode(cgroups_version=version, **node))
+        await body(Pods(cri))
+
+    run_virtual(main)
+
+
+def directories(node: FakeNode) -> list[str]:
+    """The cgroups below the roots, of all hierarchies."""
+    return sorted(
+        f"{mount}{cgroup.path}"
+        for mount, hierarchy in node.cgroups.mounts.items()
+        for cgroup in hierarchy.root.down()
+        if cgroup.parent is not None
+    )
+
+
+# -- directories ----------------------------------------------------------------------------------
+
+
+@VERSIONS
+def test_a_container_has_a_directory_while_it_runs(version: Any) -> None:
+    async def body(pods: Pods) -> None:
+        sandbox = await pods.sandbox()
+        container = await pods.container(sandbox)
+        prefix = "memory/" if version == 1 else ""
+        procs = f"{prefix}cgroup.procs"
+        pause = pods.file(procs, of=f"{PARENT}/{pods.made[0]}")
+        assert pause.isdecimal()
+        assert not any(container in path for path in directories(pods.cri.node))
+        await pods.start(container)
+        pid = pods.cri.container("main").pid
+        assert pods.file(procs, of=f"{PARENT}/{container}") == str(pid) != pause
+        mounts = 1 if version == 2 else len(pods.cri.node.cgroups.mounts)
+        assert len([p for p in directories(pods.cri.node) if container in p]) == mounts
+        pods.cri.exit("main")
+        assert not any(container in path for path in directories(pods.cri.node))
+        await pods.cri.call("StopPodSandbox", pb.StopPodSandboxRequest(pod_sandbox_id=pods.made[0]))
+        assert pods.file(procs) == ""
+        assert not any(pods.made[0] in path for path in directories(pods.cri.node))
+
+    in_a_world(version, body)
+
+
+def test_a_scope_below_a_slice_CG_010() -> None:
+    parent = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
+
+    async def body(pods: Pods) -> None:
+        container = await pods.started(parent=parent)
+        assert f"{parent}/cri-containerd-{container}.scope" in directories(pods.cri.node)
+
+    in_a_world(2, body)
+
+
+def test_a_pod_without_a_parent_costs_nothing() -> None:
+    async def body(pods: Pods) -> None:
+        await pods.started(parent="")
+        assert pods.cri.node._cgroups is None
+
+    in_a_world(2, body)
+
+
+# -- limits ---------------------------------------------------------------------------------------
+
+WANTED = {
+    "cpu_shares": 512,
+    "cpu_quota": 50_000,
+    "cpu_period": 100_000,
+    "memory_limit_in_bytes": 64 * MIB,
+    "cpuset_cpus": "1-2",
+    "cpuset_mems": "0",
+}
+
+
+def test_limits_of_v2_are_written_CG_022() -> None:
+    async def body(pods: Pods) -> None:
+        sandbox = await pods.sandbox()
+        unified = {"memory.oom.group": "1", "memory.high": "1048576"}
+        pages = [pb.HugepageLimit(page_size="2MB", limit=4 * MIB)]
+        container = await pods.container(sandbox, **WANTED, unified=unified, hugepage_limits=pages)
+        await pods.start(container)
+        files = {
+            "cpu.weight": "20",
+            "cpu.max": "50000 100000",
+            "memory.max": str(64 * MIB),
+            "memory.swap.max": "0",
+            "memory.high": "1048576",
+            "memory.oom.group": "1",
+            "cpuset.cpus": "1-2",
+            "hugetlb.2MB.max": str(4 * MIB),
+        }
+        for name, text in files.items():
+            assert pods.file(name, of=f"{PARENT}/{container}") == text, name
+
+    in_a_world(2, body)
+
+
+def test_limits_of_v1_are_written() -> None:
+    async def body(pods: Pods) -> None:
+        sandbox = await pods.sandbox()
+        container = await pods.start(await pods.container(sandbox, **WANTED))
+        files = {
+            "cpu/cpu.shares": "512",
+            "cpu/cpu.cfs_quota_us": "50000",
+            "memory/memory.limit_in_bytes": str(64 * MIB),
+            "memory/memory.memsw.limit_in_bytes": str(64 * MIB),
+            "cpuset/cpuset.cpus": "1-2",
+            "cpuset/cpuset.mems": "0",
+        }
+        for name, text in files.items():
+            assert pods.file(name, of=f"{PARENT}/{container}") == text, name
+
+    in_a_world(1, body)
+
+
+async def update(pods: Pods, container: str, **resources: Any) -> None:
+    request = pb.UpdateContainerResourcesRequest(
+        container_id=container, linux=pb.LinuxContainerResources(**resources)
+    )
+    await pods.cri.call("UpdateContainerResources", request)
+
+
+@VERSIONS
+def test_an_update_writes_new_limits(version: Any) -> None:
+    async def body(pods: Pods) -> None:
+        container = await pods.started(memory_limit_in_bytes=10 * MIB)
+        name = "memory/memory.limit_in_bytes" if version == 1 else "memory.max"
+        for size in (30 * MIB, 20 * MIB):
+            await update(pods, container, memory_limit_in_bytes=size)
+            assert pods.file(name, of=f"{PARENT}/{container}") == str(size)
+
+    in_a_world(version, body)
+
+
+def test_v1_refuses_a_limit_below_the_usage_and_the_resources_stay() -> None:
+    async def body(pods: Pods) -> None:
+        container = await pods.started(uses(memory_bytes=20 * MIB), memory_limit_in_bytes=30 * MIB)
+        with pytest.raises(CriError, match=r"memory\.limit_in_bytes: device or resource busy"):
+            await update(pods, container, memory_limit_in_bytes=10 * MIB)
+        assert pods.cri.container("main").resources.memory_limit_in_bytes == 30 * MIB
+        assert pods.cri.container("main").state is State.RUNNING
+
+    in_a_world(1, body)
+
+
+def test_v2_kills_below_the_usage() -> None:
+    async def body(pods: Pods) -> None:
+        container = await pods.started(uses(memory_bytes=20 * MIB), memory_limit_in_bytes=30 * MIB)
+        await update(pods, container, memory_limit_in_bytes=10 * MIB)
+        found = pods.cri.container("main")
+        assert (found.state, found.exit_code, found.reason) == (State.EXITED, 137, "OOMKilled")
+
+    in_a_world(2, body)
+
+
+@VERSIONS
+def test_a_cgroup_that_cannot_be_made_is_a_failed_start(version: Any) -> None:
+    async def body(pods: Pods) -> None:
+        sandbox = await pods.sandbox()
+        container = await pods.container(sandbox, cpuset_cpus="77")
+        with pytest.raises(CriError, match=r"unable to apply cgroup .*cpuset\.cpus: numerical"):
+            await pods.start(container)
+        found = pods.cri.container("main")
+        assert (found.state, found.exit_code, found.reason) == (State.EXITED, 128, "StartError")
+        assert not any(container in path for path in directories(pods.cri.node))
+
+    in_a_world(version, body)

@@ -50,7 +50,7 @@ from refkubelet.kubelet_parts import (
     running_containers,
     runtime_options,
 )
-from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.model.objects import Pod, PodStatus, is_static, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.network import Network
 from refkubelet.node.capacity import machine_capacity, page_sizes
@@ -73,6 +73,7 @@ from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.admission import allocated
+from refkubelet.resources.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.resources.devices.plugins import PluginDirectory
 from refkubelet.resources.managers import ResourceDeps, ResourceManagers
@@ -181,6 +182,7 @@ class Kubelet:
                 sources_ready=self.seen_sources.ready,
                 running=lambda: running_containers(self.runtime),
                 affinities=lambda: self.resources.topology,
+                health_changed=lambda pod_uid: self.handlers.sync_by_uid(pod_uid),
                 numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
             )
         )
@@ -279,6 +281,7 @@ class Kubelet:
             request_relist=self.pleg.request_relist,
             runtime_name=self.runtime_watch.runtime_name,
             is_terminating=lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
+            with_devices=self._with_devices,
         )
         steps = PodSteps(
             StepDeps(
@@ -434,6 +437,10 @@ class Kubelet:
                 },
             ),
         )
+
+    def _with_devices(self, pod: Pod, status: PodStatus) -> PodStatus:
+        shown = self.config.feature_gates.get(DEVICE_HEALTH, True)
+        return self.devices.with_health(pod, status) if self.devices and shown else status
 
     async def _preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)

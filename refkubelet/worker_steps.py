@@ -101,13 +101,15 @@ class PodCgroups(Protocol):
 @dataclass(frozen=True, slots=True)
 class StepHooks:
     """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
-    again at once, relist that UID now, the runtime's name, whether that UID shall end."""
+    again at once, relist that UID now, the runtime's name, whether that UID shall end, a status
+    with the health of the pod's devices (CG-084)."""
 
     network_error: Callable[[], str | None]
     resync: Callable[[str], None]
     request_relist: Callable[[str], None]
     runtime_name: Callable[[], str]
     is_terminating: Callable[[str], bool] = lambda pod_uid: False
+    with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class PodSteps:
             reason_of=lambda name: deps.runtime.reason_cache.get(uid(pod), name),
             forced=DEADLINE_EXCEEDED if overdue else None,
         )
-        return generate_pod_status(pod, status, cached, inputs)
+        return deps.hooks.with_devices(pod, generate_pod_status(pod, status, cached, inputs))
 
     def _publish_sandbox_ready(self, pod: Pod) -> None:
         """STAT-043: containers may start now; nothing else is known yet."""

@@ -47,7 +47,7 @@ class PluginCall:
     """One call of the kubelet; `time_s`: of the loop's clock."""
 
     method: str
-    request: Message
+    request: Any
     time_s: float
 
 
@@ -133,7 +133,7 @@ class FakeDevicePlugin:
             tuple(wish.devices_ids)
             for call in self.calls
             if call.method == "Allocate"
-            for wish in call.request.container_requests  # type: ignore[attr-defined]
+            for wish in call.request.container_requests
         ]
 
     def registration(self) -> Any:

@@ -82,6 +82,7 @@ PURE = (
     "refkubelet.resources.checksum",
     "refkubelet.resources.devices.checkpoint",
     "refkubelet.resources.devices.choose",
+    "refkubelet.resources.devices.health",
     "refkubelet.resources.devices.hints",
     "refkubelet.resources.devices.registration",
     "refkubelet.resources.devices.settings",

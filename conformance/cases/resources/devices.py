@@ -113,6 +113,12 @@ async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
     plugin.set_health("w1", "Unhealthy")
     await shows(node, "0")
     expect_equal(node, node.capacity(WIDGET), "1", "capacity")
+    shown = [{"name": WIDGET, "resources": [{"resourceID": "w1", "health": "Unhealthy"}]}]
+    await node.run_until(
+        lambda: node.api_container("first", "main").get("allocatedResourcesStatus") == shown,
+        within_s=limits.NOTICE_S + limits.STATUS_PASS_S,
+        what="the pod's status shows the unhealthy device",
+    )
     await node.create_pod(pod("late", with_widgets(1)))
     status = await rejected(node, "late")
     text = (

@@ -6,7 +6,7 @@ Upstream: pkg/kubelet/cm/devicemanager/pod_devices.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 
 from refkubelet.resources.devices.records import Allotment
 
@@ -30,8 +30,9 @@ class Ledger:
             self._pods.pop(pod_uid, None)
 
     @property
-    def pods(self) -> tuple[str, ...]:
-        return tuple(self._pods)
+    def pods(self) -> KeysView[str]:
+        """The UIDs of the pods that have something."""
+        return self._pods.keys()
 
     def of_container(self, pod_uid: str, container: str) -> Mapping[str, Allotment]:
         """Resource -> allotment; empty when the container has none."""

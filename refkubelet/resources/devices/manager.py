@@ -15,19 +15,26 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.model.objects import Container, Pod, PodStatus, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
 from refkubelet.resources.devices import checkpoint
 from refkubelet.resources.devices.allocator import Allocator, AllocatorDeps
+from refkubelet.resources.devices.health import with_device_health
 from refkubelet.resources.devices.hints import device_hints, is_aligned
 from refkubelet.resources.devices.inventory import Amounts, Inventory
 from refkubelet.resources.devices.ledger import Ledger
 from refkubelet.resources.devices.plugins import Plugin, PluginDirectory, PluginError
-from refkubelet.resources.devices.records import NO_NODE, ContainerSettings, Device
+from refkubelet.resources.devices.records import (
+    HEALTHY,
+    NO_NODE,
+    ContainerSettings,
+    Device,
+)
 from refkubelet.resources.devices.registration import refusal
 from refkubelet.resources.topology.hints import Affinities, Hints, TopologyHint
 from simtime import Clock
@@ -42,8 +49,9 @@ GivenDevice = tuple[str, str, int | None]
 @dataclass(frozen=True, slots=True)
 class DeviceDeps:
     """What the device manager works with. `root_dir`: the kubelet's directory; `running`: the
-    containers that run, as (pod UID, container name); `health_changed`: pods whose devices have
-    another health now; `numa_nodes`: the machine's. The rest as in `AllocatorDeps`."""
+    containers that run, as (pod UID, container name); `health_changed`: called with the UID of a
+    pod whose devices have another health now; `numa_nodes`: the machine's. The rest as in
+    `AllocatorDeps`."""
 
     clock: Clock
     plugins: PluginDirectory
@@ -53,7 +61,7 @@ class DeviceDeps:
     running: Callable[[], Awaitable[Iterable[tuple[str, str]]]]
     affinities: Callable[[], Affinities | None] = lambda: None
     numa_nodes: Callable[[], tuple[int, ...]] = lambda: (0,)
-    health_changed: Callable[[tuple[str, ...]], None] = lambda pod_uids: None
+    health_changed: Callable[[str], None] = lambda pod_uid: None
 
 
 class DeviceManager:
@@ -145,8 +153,8 @@ class DeviceManager:
         except OSError as error:
             log.error("cannot write %s: %s", self._file, error)
         holders = (pod for one in changed for pod in self._ledger.holders(resource, one))
-        if pod_uids := tuple(dict.fromkeys(holders)):
-            self._deps.health_changed(pod_uids)
+        for pod_uid in dict.fromkeys(holders):
+            self._deps.health_changed(pod_uid)
 
     # The file
 
@@ -277,7 +285,19 @@ class DeviceManager:
             for node in self._inventory.devices(resource)[one].nodes or (None,)
         )
 
-    def health(self, resource: str, device_id: str) -> str:
-        """A device's last known health; Healthy when nothing is known of it."""
+    def with_health(self, pod: Pod, status: PodStatus) -> PodStatus:
+        """The pod's status with the last known health of its devices; of which nothing is known,
+        those are healthy."""
+        if uid(pod) not in self._ledger.pods:
+            return status
+        return with_device_health(status, partial(self._health, uid(pod)))
+
+    def _health(self, pod_uid: str, container: str) -> dict[str, dict[str, str]]:
+        return {
+            resource: {one: self._health_of(resource, one) for one in allotment.ids}
+            for resource, allotment in self._ledger.of_container(pod_uid, container).items()
+        }
+
+    def _health_of(self, resource: str, device_id: str) -> str:
         device = self._inventory.devices(resource).get(device_id)
-        return device.health if device is not None else "Healthy"
+        return device.health if device is not None else HEALTHY

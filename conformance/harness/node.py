@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.harness import limits, machine
@@ -199,6 +200,12 @@ class Node:
                     raise failure(self, "a kubelet that takes registrations", str(error)) from None
             await self._parts.plugins.stop(plugin)
             await self._tick(self._pace.tick_s)
+
+    @property
+    def plugins_dir(self) -> Path:
+        """The device-plugins directory, where the kubelet keeps its checkpoint of devices."""
+        default = self._parts.paths.root / "device-plugins"
+        return Path(getattr(self._parts.plugins, "directory", default))
 
     async def unplug(self, plugin: Any) -> None:
         """The device plugin dies."""

@@ -14,6 +14,8 @@ from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
+from refkubelet.resources.devices import checkpoint
+from refkubelet.resources.devices.records import Allotment
 
 WIDGET: Final = "vendor.example/widget"
 NEEDS: Final = (Feature.DEVICE_PLUGINS, Feature.API, Feature.STATUS)
@@ -315,3 +317,43 @@ async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
     )
     expect_equal(node, (status["reason"], status["message"]), (UNEXPECTED, text), "status")
     expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of the running pod")
+
+
+CHECKPOINT: Final = "kubelet_internal_checkpoint"
+
+
+@conformance(id="device-checkpoint", rules=["CG-084"], needs=NEEDS)
+async def the_checkpoint_tells_who_has_which_device(node: Node) -> None:
+    """kubelet_internal_checkpoint has a row for the container, with its devices by NUMA node and
+    the plugin's answer, the registered resources, and a checksum that is right."""
+    plugin = await widgets(node, PluginDevice("w1", nodes=(0,)))
+    await node.create_pod(pod("web", with_widgets(1)))
+    await node.wait_running("web")
+    found = checkpoint.read((node.plugins_dir / CHECKPOINT).read_text())
+    (entry,) = found.entries
+    uid = (node.api_pod("web") or {})["metadata"]["uid"]
+    answer = plugin.answers(["w1"]).SerializeToString()
+    wanted = (uid, "main", WIDGET, Allotment({0: ("w1",)}, answer))
+    expect_equal(node, entry, wanted, "row")
+    expect_equal(node, found.registered, {WIDGET: ["w1"]}, "registered devices")
+
+
+@conformance(id="device-checkpoint-read", rules=["CG-084"], needs=[*NEEDS, Feature.RESTART])
+async def a_kubelet_believes_the_checkpoint_of_another(node: Node) -> None:
+    """A resource that only the checkpoint knows is registered and has no healthy devices; with a
+    wrong checksum the file is not believed, and the resource is unknown."""
+    text = checkpoint.write((), {WIDGET: ["w1"]})
+    await node.stop_kubelet()
+    node.plugins_dir.mkdir(exist_ok=True)
+    (node.plugins_dir / CHECKPOINT).write_text(text)
+    await node.start_kubelet()
+    await node.create_pod(pod("first", with_widgets(1)))
+    status = await rejected(node, "first")
+    expect(node, "no healthy devices present" in status["message"], "no healthy devices", status)
+    await node.stop_kubelet()
+    (node.plugins_dir / CHECKPOINT).write_text(text.replace('"w1"', '"w2"'))
+    await node.start_kubelet()
+    await node.create_pod(pod("second", with_widgets(1)))
+    await node.run_for(limits.NOTICE_S)
+    said = [e["message"] for e in node.events("UnexpectedAdmissionError", pod="second")]
+    expect_equal(node, said, [], "rejections by the device manager")

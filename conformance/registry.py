@@ -58,6 +58,7 @@ class Feature(Enum):
     )
     EVENTS = "a runtime that is known to stream its events"
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
+    SHUTDOWN = "a machine whose shutdown the kubelet is told of"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

@@ -57,6 +57,9 @@ from refkubelet.node.capacity import machine_capacity, page_sizes
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar, NodeSettings
+from refkubelet.node.shutdown import shutdown_groups
+from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps, ShutdownSource
+from refkubelet.node.shutdown_state import FILE_NAME
 from refkubelet.node.status import NodeFacts
 from refkubelet.oom.watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.pleg.cache import PodCache
@@ -110,7 +113,8 @@ class KubeletDeps:
     standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
     first; none standalone. `container_logs_dir` None: no links to container logs are made.
     `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
-    credentials are looked for in `root_dir` alone (BACK-209). `device_plugins` None: no plugin can
+    credentials are looked for in `root_dir` alone (BACK-209). `shutdown_source` None: shutdowns of
+    the node are not noticed (NODE-060). `device_plugins` None: no plugin can
     register (CG-084).
     """
 
@@ -128,6 +132,7 @@ class KubeletDeps:
     node_facts: NodeFacts | None = None
     login_dirs: LoginDirs | None = None
     device_plugins: PluginDirectory | None = None
+    shutdown_source: ShutdownSource | None = None
 
 
 class Kubelet:
@@ -163,6 +168,9 @@ class Kubelet:
         self._build_workers()
         self._build_cleaners()
         self._build_loop()
+        self.registrar = (
+            self._registrar(deps.api, deps.node_facts) if deps.api and deps.node_facts else None
+        )
         messages = follow_kernel_log(deps.machine, may_fail=config.feature_gates.get(GATE, False))
         self.oom_watcher = OomWatcher(messages, self.recorder) if messages else None
         self._stop = asyncio.Event()
@@ -274,6 +282,10 @@ class Kubelet:
                 deps.network,
             )
         )
+        facts = deps.node_facts
+        check_reservations(
+            self.config, facts.capacity if facts else machine_capacity(deps.machine)
+        )
         self.cgroups = self._container_manager() if self.config.cgroups_per_qos else None
         hooks = StepHooks(
             network_error=self.runtime_state.network_error,
@@ -312,10 +324,6 @@ class Kubelet:
             deps.machine,
             ManagerDeps(
                 deps.clock,
-        facts = deps.node_facts
-        check_reservations(
-            self.config, facts.capacity if facts else machine_capacity(deps.machine)
-        )
                 self.recorder,
                 active_pods=lambda: self.handlers.admission.allocated_pods(),
                 has_exclusive_cpus=self.resources.has_exclusive_cpus,
@@ -331,6 +339,7 @@ class Kubelet:
 
     def _build_loop(self) -> None:
         deps = self.deps
+        self._build_shutdown()
         self.deletions = ContainerDeletor(self.client, self._runtime_options)
         self.preemptor = Preemptor(
             PreemptionDeps(
@@ -442,6 +451,30 @@ class Kubelet:
         shown = self.config.feature_gates.get(DEVICE_HEALTH, True)
         return self.devices.with_health(pod, status) if self.devices and shown else status
 
+    def _build_shutdown(self) -> None:
+        deps, groups = self.deps, shutdown_groups(self.config)
+        self.shutdown = None
+        if groups and deps.shutdown_source is None:
+            log.error("shutdownGracePeriod: nobody tells this kubelet of shutdowns of the node")
+        elif groups and deps.shutdown_source is not None:
+            self.shutdown = NodeShutdownManager(
+                groups,
+                deps.shutdown_source,
+                ShutdownDeps(
+                    deps.clock,
+                    self.recorder,
+                    lambda: self.handlers.active_pods(),
+                    self._end_for_shutdown,
+                    lambda: self.registrar.hurry() if self.registrar else None,
+                    deps.root_dir / FILE_NAME,
+                ),
+            )
+
+    async def _end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
+        await kill_pod_now(
+            self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
+        )
+
     async def _preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
 
@@ -502,6 +535,7 @@ class Kubelet:
                 )
             ),
             apparmor_enforceable(facts.apparmor if facts else True),
+            *([self.shutdown.admit] if self.shutdown is not None else []),
         )
 
     def _allocatable(self) -> Mapping[str, int]:
@@ -583,8 +617,10 @@ class Kubelet:
             parts.append(("services", self.pod_objects.run()))
         if self.informer is not None:
             parts.append(("first mirrors", self._register_static_pods(self.informer)))
-        if self.deps.api is not None and self.deps.node_facts is not None:
-            parts.append(("node", self._registrar(self.deps.api, self.deps.node_facts).run()))
+        if self.registrar is not None:
+            parts.append(("node", self.registrar.run()))
+        if self.shutdown is not None:
+            parts.append(("shutdowns", self._after_runtime(self.shutdown.run)))
         return parts
 
     def _registrar(self, api: ApiClient, facts: NodeFacts) -> NodeRegistrar:
@@ -594,10 +630,15 @@ class Kubelet:
             update_s=self.config.node_status_update_frequency_s,
             report_s=self.config.node_status_report_frequency_s,
             pressures=self.eviction.node_conditions,
-            not_ready=self.runtime_state.not_ready,
+            not_ready=self._not_ready,
             devices=self.devices,
         )
         return NodeRegistrar(api, settings, self.recorder, self.deps.clock)
+
+    def _not_ready(self) -> list[str]:
+        """NODE-022: the runtime, then shutdown."""
+        shutdown = self.shutdown.not_ready() if self.shutdown else []
+        return [*self.runtime_state.not_ready(), *shutdown]
 
     async def _after_runtime(self, part: Callable[[], Awaitable[None]]) -> None:
         """NODE-050: what needs the runtime starts when it is ready for the first time."""

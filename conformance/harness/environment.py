@@ -66,7 +66,7 @@ class Choice:
     def features(self) -> frozenset[Feature]:
         """What this pair offers to cases."""
         kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
-        own_machine = {Feature.NODE_RESOURCES} if self.virtual else set()
+        own_machine = {Feature.NODE_RESOURCES, Feature.SHUTDOWN} if self.virtual else set()
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):

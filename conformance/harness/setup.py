@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from conformance.harness.cgroups import NodeCgroups
     from conformance.harness.kubelets.base import Kubelet, NodePaths
     from conformance.harness.runtimes.base import Runtime
+    from fakecri.logind import FakeLogind
     from simtime import Clock
 
 NODE_NAME: Final = "node"
@@ -32,9 +33,9 @@ class Parts:
     paths: NodePaths
     config: dict[str, Any]
     node_name: str = NODE_NAME
-    plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
     logind: FakeLogind | None = None  # who tells of shutdowns of the machine
     cgroups: NodeCgroups | None = None
+    plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
 
     def write_manifest(self, file: str, manifest: Mapping[str, Any]) -> None:
         """Write a manifest as JSON, which is YAML too."""
@@ -54,7 +55,6 @@ class Parts:
             raise RuntimeError("this case uses the API server without needs=[Feature.API]")
         return self.api
 
-    def api_requests(self, method: str, path: str) -> list[Any]:
     def the_logind(self) -> FakeLogind:
         """Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
         if self.logind is None:
@@ -67,6 +67,7 @@ class Parts:
             raise RuntimeError("this case looks at cgroups without needs=[Feature.CGROUPS]")
         return self.cgroups
 
+    def api_requests(self, method: str, path: str) -> list[Any]:
         """What was asked of the API server."""
         return list(self.the_api().fake.requests(method, path))
 

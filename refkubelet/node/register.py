@@ -6,8 +6,10 @@ period), NODE-020..024. Upstream: pkg/kubelet/kubelet_node_status.go.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -82,6 +84,11 @@ class NodeRegistrar:
         self._conditions: list[dict[str, Any]] = []
         self._written: dict[str, Any] = {}
         self._written_at_s = 0.0
+        self._hurry = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Look at the status now, not when its time has come."""
+        self._hurry.set()
 
     async def run(self) -> None:
         """Register, then update until cancelled."""
@@ -89,7 +96,10 @@ class NodeRegistrar:
             await self._register()
         while True:
             await self._update()
-            await self._clock.sleep(self._settings.update_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.update_s):
+                    await self._hurry.wait()
+            self._hurry.clear()
 
     async def _register(self) -> None:
         delay_s = FIRST_TRY_S

@@ -17,10 +17,11 @@ BY_KUBELET: Final = "TerminationByKubelet"
 
 
 def ended_status(
-    pod: Pod, reason: str, message: str, *, disruption: str | None
+    pod: Pod, reason: str, message: str, *, disruption: str | None, keeps_success: bool = False
 ) -> Callable[[PodStatus], PodStatus]:
     """What the kill makes of the status: Failed, for this reason. `disruption`: the message of the
-    condition DisruptionTarget; None: the pod does not get it."""
+    condition DisruptionTarget; None: the pod does not get it. `keeps_success`: a pod that has
+    Succeeded stays so."""
     target = PodCondition(
         type=DISRUPTION_TARGET,
         status="True",
@@ -32,8 +33,9 @@ def ended_status(
     def change(status: PodStatus) -> PodStatus:
         others = [c for c in status.conditions or () if c.type != target.type]
         conditions = [target, *others] if disruption is not None else status.conditions
+        phase = status.phase if keeps_success and status.phase == "Succeeded" else "Failed"
         return msgspec.structs.replace(
-            status, phase="Failed", reason=reason, message=message, conditions=conditions
+            status, phase=phase, reason=reason, message=message, conditions=conditions
         )
 
     return change

@@ -25,6 +25,7 @@ DIFFERENCES: Final = (
         "LIFE-190",
         "The recorded kubelet read the worker's state, to withhold the terminal phase, some "
         "milliseconds before the worker had noted that all is stopped, and wrote the phase with "
-        "the next sync, 0.7 s later. Nothing takes time between the two here.",
+        "the next sync, 0.7 s later. Nothing takes time between the two here, and the phase is "
+        "written at once, as the same kubelet did in s22.",
     ),
 )

@@ -71,7 +71,7 @@ async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: No
     """A sidecar with a small request is as safe as the regular container with the smallest one."""
     total = await memory_bytes(node)
     small, large = total // 20, total // 5
-    sidecar = {"restartPolicy": "Always"}
+    sidecar: dict[str, Any] = {"restartPolicy": "Always"}
     inits = [
         container(name, runs(), resources={"requests": {"memory": str(amount)}}, **sidecar)
         for name, amount in (("helper", small), ("hungry", total // 4))
@@ -99,7 +99,7 @@ async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> 
 @conformance(id="oom-killed", rules=["EVIC-123"], needs=[STATUS])
 async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: Node) -> None:
     """What the kernel kills at its memory limit shows 137 and OOMKilled, and starts again."""
-    limited = {"resources": {"limits": {"memory": "16Mi"}}}
+    limited: dict[str, Any] = {"resources": {"limits": {"memory": "16Mi"}}}
     eater = container("main", runs(memory_bytes=64 * MI), **limited)
     await node.apply_static(pod("web", eater, container("other", runs())))
     await node.run_until(

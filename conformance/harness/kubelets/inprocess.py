@@ -85,6 +85,7 @@ class InProcessKubelet:
             container_logs_dir=None,
             node_facts=facts,
             device_plugins=world.device_plugins,
+            shutdown_source=world.machine.logind,
         )
         self._kubelet = Kubelet(loaded, deps)
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")

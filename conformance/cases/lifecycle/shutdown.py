@@ -1,0 +1,161 @@
+"""The machine goes down, and the kubelet ends its pods before it does (NODE-060..063, LIFE-229)."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import ignores_term, runs
+from conformance.registry import Feature, conformance
+
+API, SHUTDOWN = Feature.API, Feature.SHUTDOWN
+NEEDS = [API, SHUTDOWN]
+SIMPLE = {"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "4s"}
+CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system-cluster-critical"}
+SETTLED_S = (
+    3.0  # a worker that has just synced its pod waits for the next relist before it stops it
+)
+MESSAGE = "Pod was terminated in response to imminent node shutdown."
+
+
+def group(priority: int, seconds: int) -> dict[str, int]:
+    """One entry of shutdownGracePeriodByPodPriority."""
+    return {"priority": priority, "shutdownGracePeriodSeconds": seconds}
+
+
+def stubborn(name: str, **spec: Any) -> PodPlan:
+    """A pod that uses all of its grace period, 30 s unless `spec` says otherwise."""
+    return pod(name, container("main", ignores_term()), **{"grace_s": 30, **spec})
+
+
+def polite(name: str, **spec: Any) -> PodPlan:
+    """A pod that ends at once, and not well."""
+    return pod(name, container("main", runs(stop_exit_code=1)), **spec)
+
+
+async def run_all(node: Node, *plans: PodPlan) -> None:
+    """Create the pods at the API and run until all are Running."""
+    for plan in plans:
+        await node.create_pod(plan)
+    await node.run_until(
+        lambda: all(node.api_phase(p.name) == "Running" for p in plans), within_s=limits.START_S
+    )
+    await node.run_for(SETTLED_S)
+
+
+async def shut_down(node: Node, within_s: float) -> None:
+    """Have the machine go down and run until nobody holds it up any more."""
+    node.shut_down()
+    expect(node, node.holds_up_shutdown, "the shutdown is held up")
+    await node.run_until(
+        lambda: not node.holds_up_shutdown, within_s=within_s, what="the machine may go down"
+    )
+
+
+def timeouts(node: Node, name: str) -> list[int]:
+    """What the runtime was given to stop the pod's containers."""
+    return [call.request.timeout for call in node.calls("StopContainer", pod=name)]
+
+
+@conformance(id="shutdown-order", rules=["NODE-060", "NODE-062"], needs=NEEDS, node_config=SIMPLE)
+async def critical_pods_end_after_all_others(node: Node) -> None:
+    """Ordinary pods end first, with the time that is not for critical ones; those end after."""
+    await run_all(node, stubborn("web"), stubborn("core", **CRITICAL), polite("quick"))
+    await shut_down(node, within_s=10 + limits.START_S)
+    seen = {name: timeouts(node, name) for name in ("web", "quick", "core")}
+    expect_equal(node, seen, {"web": [6], "quick": [2], "core": [4]}, "timeouts of StopContainer")
+    web, core = (node.calls("StopContainer", pod=name)[0] for name in ("web", "core"))
+    pause_s = core.started_s - web.started_s
+    expect(node, 5.9 <= pause_s <= 6 + node.slack_s, "core 6 s after web", f"{pause_s:.2f} s")
+
+
+@conformance(id="shutdown-status", rules=["NODE-063", "LIFE-230"], needs=NEEDS, node_config=SIMPLE)
+async def the_pods_say_that_the_node_went_down(node: Node) -> None:
+    """A pod that ended for a shutdown is Failed with reason, message and DisruptionTarget."""
+    await run_all(node, polite("web"))
+    node.shut_down()
+    await node.run_until(
+        lambda: node.api_phase("web") == "Failed", within_s=limits.STOP_S + limits.STATUS_PASS_S
+    )
+    status = (node.api_pod("web") or {})["status"]
+    expect_equal(node, (status["reason"], status["message"]), ("Terminated", MESSAGE), "status")
+    target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
+    seen = target.get("status"), target.get("reason"), target.get("message")
+    expect_equal(node, seen, ("True", "TerminationByKubelet", MESSAGE), "DisruptionTarget")
+
+
+@conformance(
+    id="shutdown-node", rules=["NODE-061", "NODE-022", "LIFE-229"], needs=NEEDS, node_config=SIMPLE
+)
+async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
+    """From the signal on the node is not ready, and new pods are refused."""
+    await run_all(node, stubborn("web"))
+    await node.run_until(
+        lambda: node.node_condition("Ready").get("status") == "True", within_s=limits.START_S
+    )
+    node.shut_down()
+    await node.run_until(
+        lambda: node.node_condition("Ready").get("status") == "False",
+        within_s=limits.NOTICE_S,
+        what="a node that is not ready",
+    )
+    ready = node.node_condition("Ready")
+    seen = ready["reason"], ready["message"]
+    expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "Ready")
+    event = node.events("Shutdown")[0]
+    expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "event")
+    await node.create_pod(pod("late"))
+    await node.run_until(
+        lambda: node.api_phase("late") == "Failed",
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+    )
+    status = (node.api_pod("late") or {})["status"]
+    wanted = ("NodeShutdown", "Pod was rejected: Pod was rejected as the node is shutting down.")
+    expect_equal(node, (status["reason"], status["message"]), wanted, "status of the late pod")
+    expect_equal(node, node.count("RunPodSandbox", pod="late"), 0, "sandboxes of the late pod")
+
+
+@conformance(
+    id="shutdown-priorities",
+    rules=["NODE-062"],
+    needs=NEEDS,
+    node_config={"shutdownGracePeriodByPodPriority": [group(1000, 5), group(10, 3), group(50, 9)]},
+)
+async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None:
+    """A pod belongs to the highest group not above its priority, or to the lowest; a group without
+    pods takes no time."""
+    priorities = {"low": 0, "ten": 10, "most": 2000}
+    await run_all(node, *(stubborn(name, priority=n) for name, n in priorities.items()))
+    await shut_down(node, within_s=8 + limits.START_S)
+    seen = {name: timeouts(node, name) for name in priorities}
+    expect_equal(node, seen, {"low": [3], "ten": [3], "most": [5]}, "timeouts of StopContainer")
+    low, most = (node.calls("StopContainer", pod=name)[0] for name in ("low", "most"))
+    pause_s = most.started_s - low.started_s
+    expect(node, 2.9 <= pause_s <= 3 + node.slack_s, "3 s between the groups", f"{pause_s:.2f} s")
+
+
+@conformance(id="shutdown-waits-not", rules=["NODE-062"], needs=NEEDS, node_config=SIMPLE)
+async def a_group_that_has_ended_is_not_waited_for(node: Node) -> None:
+    """When the ordinary pods end early, the critical ones do not wait for the rest of the time."""
+    await run_all(node, polite("web"), polite("core", **CRITICAL))
+    await shut_down(node, within_s=limits.STOP_S)
+    web, core = (node.calls("StopContainer", pod=name)[0] for name in ("web", "core"))
+    expect(node, web.ended_s <= core.started_s, "core ends when web has ended")
+
+
+@conformance(id="shutdown-called-off", rules=["NODE-064"], needs=NEEDS, node_config=SIMPLE)
+async def a_shutdown_that_is_called_off_lets_pods_in_again(node: Node) -> None:
+    """After the shutdown was called off the node takes pods again, and holds up the next one."""
+    await run_all(node, polite("web"))
+    await shut_down(node, within_s=limits.STOP_S)
+    node.call_off_shutdown()
+    text = "Shutdown manager detected shutdown cancellation"
+    await node.run_until(
+        lambda: text in [event["message"] for event in node.events("Shutdown")],
+        within_s=limits.NOTICE_S,
+        what="the event",
+    )
+    await run_all(node, polite("again"))
+    await shut_down(node, within_s=limits.STOP_S)
+    expect_equal(node, node.count("StopContainer", pod="again"), 1, "stops of the second pod")

@@ -1,0 +1,86 @@
+"""The part of systemd-logind that holds up shutdowns, for kubelets of fake machines.
+
+Whoever follows `signals` is told when a shutdown begins or is called off; while a lock is held, and
+no longer than `delay_s`, the machine stays up. What must never happen here: a lock that counts
+twice, or after its release.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class FakeLock:
+    """One delay lock."""
+
+    logind: FakeLogind
+
+    async def release(self) -> None:
+        """Let go of it; once more is no error."""
+        if self in self.logind.locks:
+            self.logind.locks.remove(self)
+
+
+class Signals(AsyncIterator[bool]):
+    """What one listener has not heard yet."""
+
+    def __init__(self) -> None:
+        self.unheard: asyncio.Queue[bool] = asyncio.Queue()
+
+    def __aiter__(self) -> Signals:
+        return self
+
+    async def __anext__(self) -> bool:
+        return await self.unheard.get()
+
+
+@dataclass(slots=True, eq=False)
+class FakeLogind:
+    """`delay_s`: InhibitDelayMaxSec; a change of it is obeyed unless `stubborn`. `locks`: those
+    that are held."""
+
+    delay_s: float = 5.0
+    stubborn: bool = False
+    locks: list[FakeLock] = field(default_factory=list)
+    shutting_down: bool = False
+    _listeners: list[Signals] = field(default_factory=list)
+
+    def shut_down(self) -> None:
+        """A shutdown begins."""
+        self._tell(True)
+
+    def call_off(self) -> None:
+        """It does not happen after all."""
+        self._tell(False)
+
+    def _tell(self, begins: bool) -> None:
+        self.shutting_down = begins
+        for listener in self._listeners:
+            listener.unheard.put_nowait(begins)
+
+    @property
+    def delayed(self) -> bool:
+        """A shutdown is under way, and somebody holds it up."""
+        return self.shutting_down and bool(self.locks)
+
+    # What a kubelet asks
+
+    async def longest_delay_s(self) -> float:
+        return self.delay_s
+
+    async def set_longest_delay(self, delay_s: float) -> None:
+        if not self.stubborn:
+            self.delay_s = delay_s
+
+    async def inhibit(self) -> FakeLock:
+        lock = FakeLock(self)
+        self.locks.append(lock)
+        return lock
+
+    def signals(self) -> Signals:
+        listener = Signals()
+        self._listeners.append(listener)
+        return listener

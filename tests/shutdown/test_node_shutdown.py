@@ -1,0 +1,363 @@
+"""Graceful shutdown: groups and times as decisions, then the manager beside a fake logind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakecri.logind import FakeLogind
+from refkubelet.admission.handlers import PodAdmitAttributes
+from refkubelet.config.errors import ConfigError
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
+from refkubelet.config.load import load_config
+from refkubelet.model.objects import Pod, PodStatus, decode_pod, uid
+from refkubelet.node.shutdown import (
+    Group,
+    grace_s,
+    pods_by_group,
+    shut_down_status,
+    shutdown_groups,
+)
+from refkubelet.node.shutdown_manager import (
+    NodeShutdownManager,
+    ShutdownDeps,
+    ShutdownSourceError,
+)
+from refkubelet.node.shutdown_state import FILE_NAME, ShutdownTimes, load_times, store_times
+from simtime import VirtualLoop, run_virtual
+
+CRITICAL = 2_000_000_000
+GROUPS = (Group(0, 6), Group(CRITICAL, 4))
+
+
+def pod(name: str, priority: int | None = None, grace: int | None = 30) -> Pod:
+    spec: dict[str, Any] = {"containers": []}
+    spec |= {} if priority is None else {"priority": priority}
+    spec |= {} if grace is None else {"terminationGracePeriodSeconds": grace}
+    meta = {"name": name, "namespace": "n", "uid": name}
+    return decode_pod({"metadata": meta, "spec": spec})
+
+
+def settings(**fields: Any) -> KubeletConfiguration:
+    return KubeletConfiguration(**fields)
+
+
+BY_PRIORITY = (ByPriority(100, 5), ByPriority(10, 7))
+
+
+@pytest.mark.parametrize(
+    ("config", "groups"),
+    [
+        (settings(), ()),
+        (settings(shutdown_grace_period_s=30.0), (Group(0, 30), Group(CRITICAL, 0))),
+        (
+            settings(shutdown_grace_period_s=30.5, shutdown_grace_period_critical_pods_s=10.0),
+            (Group(0, 20), Group(CRITICAL, 10)),
+        ),
+        (
+            settings(shutdown_grace_period_by_pod_priority=BY_PRIORITY),
+            (Group(10, 7), Group(100, 5)),
+        ),
+        (
+            settings(shutdown_grace_period_s=30.0, feature_gates={"GracefulNodeShutdown": False}),
+            (),
+        ),
+        (
+            settings(
+                shutdown_grace_period_by_pod_priority=BY_PRIORITY,
+                feature_gates={"GracefulNodeShutdownBasedOnPodPriority": False},
+            ),
+            (),
+        ),
+    ],
+)
+def test_groups_of_a_configuration_NODE_060(
+    config: KubeletConfiguration, groups: tuple[Group, ...]
+) -> None:
+    assert shutdown_groups(config) == groups
+
+
+THREE = (Group(10, 1), Group(100, 2), Group(1000, 3))
+
+
+@pytest.mark.parametrize(
+    ("priority", "group"),
+    [(None, 10), (-5, 10), (9, 10), (10, 10), (99, 10), (100, 100), (999, 100), (5000, 1000)],
+)
+def test_the_group_of_a_pod_NODE_062(priority: int | None, group: int) -> None:
+    found = pods_by_group(THREE, [pod("a", priority)])
+    assert [(one.priority, len(pods)) for one, pods in found] == [(group, 1)]
+
+
+@given(st.lists(st.integers(-10, 2000), max_size=8))
+def test_every_pod_is_in_one_group_and_groups_come_in_order_NODE_062(priorities: list[int]) -> None:
+    pods = [pod(f"p{n}", priority) for n, priority in enumerate(priorities)]
+    found = pods_by_group(THREE, pods)
+    assert sorted(uid(p) for _, members in found for p in members) == sorted(map(uid, pods))
+    assert [group for group, _ in found] == [g for g in THREE if g in dict(found)]
+
+
+@pytest.mark.parametrize(("own", "wanted"), [(30, 6), (6, 6), (2, 2), (0, 0), (None, 6)])
+def test_the_time_of_a_pod_NODE_062(own: int | None, wanted: int) -> None:
+    assert grace_s(pod("a", grace=own), GROUPS[0]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("Running", "Failed"), ("Succeeded", "Succeeded"), ("Failed", "Failed")]
+)
+def test_the_status_of_a_pod_NODE_063(before: str, after: str) -> None:
+    status = shut_down_status(pod("a"))(PodStatus(phase=before))
+    text = "Pod was terminated in response to imminent node shutdown."
+    assert (status.phase, status.reason, status.message) == (after, "Terminated", text)
+    condition = (status.conditions or [])[0]
+    assert (condition.type, condition.status) == ("DisruptionTarget", "True")
+    assert (condition.reason, condition.message) == ("TerminationByKubelet", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "shutdownGracePeriod: 10s\nfeatureGates: {GracefulNodeShutdown: false}",
+            "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature "
+            "gate GracefulNodeShutdown",
+        ),
+        (
+            "shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 2}]\n"
+            "featureGates: {GracefulNodeShutdownBasedOnPodPriority: false}",
+            "Specifying shutdownGracePeriodByPodPriority requires feature gate "
+            "GracefulNodeShutdownBasedOnPodPriority",
+        ),
+        (
+            "shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 1}]",
+            "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the "
+            "same time",
+        ),
+    ],
+)
+def test_configurations_that_cannot_be_NODE_060(text: str, error: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    file.write_text(head + text)
+    with pytest.raises(ConfigError, match=error):
+        load_config(file)
+
+
+# The times of the last shutdown
+
+
+def test_times_are_kept_NODE_064(tmp_path: Path) -> None:
+    file = tmp_path / FILE_NAME
+    assert load_times(file) == ShutdownTimes()
+    store_times(file, ShutdownTimes(1_800_000_000_000_000_000))
+    assert file.read_text() == (
+        '{"startTime":"2027-01-15T08:00:00.000000000Z","endTime":"0001-01-01T00:00:00Z"}'
+    )
+    both = ShutdownTimes(1_800_000_000_000_000_000, 1_800_000_007_000_000_000)
+    store_times(file, both)
+    assert load_times(file) == both
+    assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+def test_a_file_that_cannot_be_understood_is_ignored_NODE_064(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / FILE_NAME
+    file.write_text('{"startTime": 5}')
+    assert load_times(file) == ShutdownTimes()
+    assert f"{file}: wanted the times of the last shutdown" in caplog.text
+    store_times(tmp_path / "no" / "such" / "place", ShutdownTimes())
+    assert "the times of the shutdown are not kept" in caplog.text
+
+
+# The manager
+
+
+class World:
+    """A manager beside a fake logind. Pods end after as many seconds as `slow` says, at once
+    otherwise. `log`: (seconds, what)."""
+
+    def __init__(
+        self, directory: Path, *pods: Pod, slow: dict[str, float], logind: FakeLogind
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.logind = logind
+        self.log: list[tuple[float, str]] = []
+        self.told = 0
+        self.slow = slow
+        self.manager = NodeShutdownManager(
+            GROUPS,
+            self.logind,
+            ShutdownDeps(
+                loop.clock, self, lambda: pods, self.kill, self.tell, directory / FILE_NAME
+            ),
+        )
+
+    def tell(self) -> None:
+        self.told += 1
+
+    def note(self, what: str) -> None:
+        self.log.append((round(self.clock.monotonic_s(), 3), what))
+
+    def node_event(self, type_: str, reason: str, message: str) -> None:
+        self.note(f"{type_} {reason} {message}")
+
+    def pod_event(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("a shutdown is no event of a pod")
+
+    async def kill(
+        self, pod: Pod, status_fn: Callable[[PodStatus], PodStatus], grace_s: int
+    ) -> None:
+        self.note(f"kill {uid(pod)} {grace_s}")
+        await self.clock.sleep(self.slow.get(uid(pod), 0.0))
+        if uid(pod) == "broken":
+            raise TimeoutError("too slow")
+        self.note(f"ended {uid(pod)}")
+
+
+def beside(
+    body: Callable[[World], Awaitable[None]],
+    directory: Path,
+    *pods: Pod,
+    slow: dict[str, float] | None = None,
+    logind: FakeLogind | None = None,
+) -> World:
+    """Run `body` beside a running manager in virtual time."""
+    worlds: list[World] = []
+
+    async def main() -> None:
+        world = World(directory, *pods, slow=slow or {}, logind=logind or FakeLogind())
+        worlds.append(world)
+        running = asyncio.create_task(world.manager.run())
+        await asyncio.sleep(0.01)
+        try:
+            await body(world)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    run_virtual(main)
+    return worlds[0]
+
+
+def test_the_lock_is_held_and_nothing_else_happens_NODE_060(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        assert len(world.logind.locks) == 1
+        assert world.logind.delay_s == 10.0  # as long as all groups together
+        assert world.manager.admit(PodAdmitAttributes(pod("a"))) is None
+        assert world.manager.not_ready() == []
+
+    world = beside(body, tmp_path, pod("a"))
+    assert world.log == []
+    assert world.logind.locks == []  # a kubelet that has stopped holds up nothing
+
+
+BEGINS = "Normal Shutdown Shutdown manager detected shutdown event"
+CALLED_OFF = "Normal Shutdown Shutdown manager detected shutdown cancellation"
+
+
+def test_groups_end_one_after_the_other_in_their_time_NODE_062(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.logind.shut_down()
+        await asyncio.sleep(1)
+        assert world.manager.not_ready() == ["node is shutting down"]
+        refused = world.manager.admit(PodAdmitAttributes(pod("new")))
+        assert refused is not None
+        assert (refused.reason, refused.message) == (
+            "NodeShutdown",
+            "Pod was rejected as the node is shutting down.",
+        )
+        assert world.told == 1
+        assert world.logind.delayed
+        await asyncio.sleep(30)
+        assert not world.logind.delayed
+
+    pods = pod("core", CRITICAL), pod("slow"), pod("broken", grace=3)
+    world = beside(body, tmp_path, *pods, slow={"slow": 8.0, "broken": 2.0, "core": 1.0})
+    assert world.log == [
+        (0.01, BEGINS),
+        (0.01, "kill slow 6"),
+        (0.01, "kill broken 3"),
+        (6.01, "kill core 4"),  # slow is late, and goes on ending
+        (7.01, "ended core"),
+        (8.01, "ended slow"),
+    ]
+    times = load_times(tmp_path / FILE_NAME)
+    assert times.began_ns is not None
+    assert times.ended_ns is not None
+    assert times.ended_ns - times.began_ns == 7_000_000_000
+    assert world.manager.times.ended_ns is not None
+
+
+def test_nobody_waits_for_pods_that_have_ended_NODE_062(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.logind.shut_down()
+        await asyncio.sleep(2)
+        assert not world.logind.delayed
+
+    world = beside(body, tmp_path, pod("web"), pod("core", CRITICAL), slow={"web": 1.5})
+    assert (1.51, "kill core 4") in world.log
+
+
+def test_a_shutdown_that_is_called_off_NODE_064(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.logind.shut_down()
+        await asyncio.sleep(1)
+        world.logind.call_off()
+        await asyncio.sleep(1)
+        assert world.manager.not_ready() == []
+        assert world.manager.admit(PodAdmitAttributes(pod("new"))) is None
+        assert len(world.logind.locks) == 1  # for the next one
+
+    assert beside(body, tmp_path).log == [(0.01, BEGINS), (1.01, CALLED_OFF)]
+
+
+def test_who_allows_too_little_time_is_asked_again_NODE_064(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(2)
+        assert world.logind.locks == []
+        assert "shutdowns can be held up for 5 s, and shutdownGracePeriod needs 10" in caplog.text
+        world.logind.stubborn = False
+        await asyncio.sleep(3)
+        assert len(world.logind.locks) == 1
+
+    beside(body, tmp_path, logind=FakeLogind(stubborn=True))
+
+
+class Flaky(FakeLogind):
+    """The first connection breaks after a second."""
+
+    connections = 0
+
+    def signals(self) -> Any:
+        self.connections += 1
+        return _breaks() if self.connections == 1 else super().signals()
+
+
+async def _breaks() -> AsyncIterator[bool]:
+    await asyncio.sleep(1)
+    raise ShutdownSourceError("the bus is gone")
+    yield True
+
+
+def test_a_lost_connection_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(3)
+        assert "shutdowns of the node are not noticed: the bus is gone" in caplog.text
+        assert len(world.logind.locks) == 1  # one lock, not one for each connection
+        world.logind.shut_down()
+        await asyncio.sleep(0.1)
+        assert world.manager.not_ready() == ["node is shutting down"]
+
+    beside(body, tmp_path, logind=Flaky())

@@ -1,6 +1,6 @@
 """`fakecri serve` and `fakecri proxy`: the fake on a socket, and faults in front of a real runtime.
 `fakecri ctl` programs either while it runs (see `fakecri.control.ctl`), `fakecri learn` makes a
-script of what they recorded.
+script of what they recorded. `fakecri cgroupfs` is a fake /sys/fs/cgroup.
 
 Exit codes: 0 after SIGINT or SIGTERM, 2 for anything the user can mend (one line on stderr).
 Imports that cost time wait until a command runs, so `--help` answers at once.
@@ -32,6 +32,7 @@ examples:
   fakecri learn calls.jsonl >script.yaml
   fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
   fakecri ctl --control unix:///tmp/ctl.sock kill --container web
+  fakecri cgroupfs mount /tmp/cgroup --version 2
 """
 
 
@@ -46,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from fakecri.control import ctl
 
         return ctl.main(words[1:])
+    if words[:1] == ["cgroupfs"]:
+        from fakecri.cgroupfs.outside import cli as cgroupfs
+
+        return cgroupfs.main(words[1:])
     arguments = _parser().parse_args(words)
     if arguments.command == "learn":
         return _learn(arguments.record)
@@ -114,6 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
     commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
+    commands.add_parser(
+        "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
+    )
     for command in (serve, proxy):
         command.add_argument(
             "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"

@@ -1,8 +1,8 @@
 """Real processes in a fake cgroup file system: written into cgroup.procs, they become its own.
 
-An adopted process starts in the root of every hierarchy, leaves when the real one ends (seen through
-its pidfd), and what kills it in the fake (cgroup.kill, the OOM killer) kills the real one. What must
-never happen here: a signal to a process that nobody wrote into the fake.
+An adopted process starts in the root of every hierarchy, leaves when the real one ends (seen
+through its pidfd), and what kills it in the fake (cgroup.kill, the OOM killer) kills the real one.
+What must never happen here: a signal to a process that nobody wrote into the fake.
 """
 
 from __future__ import annotations

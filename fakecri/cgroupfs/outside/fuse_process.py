@@ -1,8 +1,8 @@
 """The process that libfuse runs in: every file operation goes to the owner of the CgroupFS.
 
 Started by `mount` with a socket; one message a request, one an answer, MessagePack both. It ends,
-and the mount with it, on SIGTERM, on the death of its parent and when someone unmounts it. What must
-never happen here: an answer is made up; all come from the other end.
+and the mount with it, on SIGTERM, on the death of its parent and when someone unmounts it. What
+must never happen here: an answer is made up; all come from the other end.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ MESSAGE_BYTES = 1 << 18
 CHUNK_BYTES = 1 << 16
 """Most bytes of a file in one message."""
 _PR_SET_PDEATHSIG = 1
+_PATIENCE_S = 30.0
+"""An owner that answers no longer waits for its own mount: then the mount ends."""
 
 
 class _Operations(mfusepy.Operations):  # type: ignore[misc]
@@ -38,7 +40,12 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     def _ask(self, operation: str, *arguments: Any) -> Any:
         self._owner.send(msgspec.msgpack.encode((operation, arguments)))
-        answer = self._owner.recv(MESSAGE_BYTES)
+        try:
+            answer = self._owner.recv(MESSAGE_BYTES)
+        except TimeoutError:
+            self._owner.close()
+            mfusepy.fuse_exit()
+            answer = b""
         if not answer:
             raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
         code, result = msgspec.msgpack.decode(answer)
@@ -122,6 +129,7 @@ def main() -> None:
     if mfusepy.fuse_version_major == 2:
         options["big_writes"] = True  # else a write comes in pieces, and each is a command
     with socket.socket(fileno=number) as owner:
+        owner.settimeout(_PATIENCE_S)
         mfusepy.FUSE(
             _Operations(owner),
             directory,

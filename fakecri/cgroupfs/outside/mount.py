@@ -1,9 +1,10 @@
 """`mount`: a CgroupFS as a real mount, for other processes, by FUSE.
 
 libfuse blocks, so it runs in a process of its own (`fuse_process`) and asks over a socket; the fake
-stays where it is, on this loop. Whoever opens a file of the mount waits for this loop: never do so
-from the loop's own thread. Needs Linux with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and
-root or fusermount.
+stays where it is, on this loop. Whoever opens a file of the mount waits for this loop. What must
+never happen here: the loop's own thread opens one (nor `cwd=` of a subprocess, for whose change of
+directory the thread waits): they wait for each other until `fuse_process` gives up. Needs Linux
+with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and root or fusermount.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from fakecri.cgroupfs.outside.adoption import Adoption
 from fakecri.cgroupfs.values import refuse
 
 PROCESS_FILES: Final = ("cgroup.procs", "cgroup.threads", "tasks")
-_VISIBLE: Final = bytes(n if n < 128 else ord("?") for n in range(256))
+VISIBLE: Final = bytes(n if n < 128 else ord("?") for n in range(256))
 """Interface files are ASCII: any other byte is as wrong as a question mark."""
 
 
@@ -77,7 +77,7 @@ class Requests:
 
     def _write(self, fd: int, data: bytes, caller_pid: int) -> int:
         opened = self._open[fd]
-        text = data.translate(_VISIBLE).decode("ascii")
+        text = data.translate(VISIBLE).decode("ascii")
         if self._adoption is not None and opened.name in PROCESS_FILES:
             text = self._adoption.with_process(text, caller_pid)
         opened.write(text)

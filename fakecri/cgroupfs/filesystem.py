@@ -131,7 +131,16 @@ class CgroupFS:
 
     def look_up(self, path: PurePosixPath) -> Cgroup | InterfaceFile | CgroupFS | None:
         """What is at that path; the file system itself at the top of v1."""
+        return self._find(path.parts[1:])
+
+    def file_at(self, path: PurePosixPath) -> tuple[Cgroup, InterfaceFile] | None:
+        """A file and the directory that has it."""
         parts = path.parts[1:]
+        above = self._find(parts[:-1])
+        file = above.file(parts[-1]) if parts and isinstance(above, Cgroup) else None
+        return None if file is None or not isinstance(above, Cgroup) else (above, file)
+
+    def _find(self, parts: Sequence[str]) -> Cgroup | InterfaceFile | CgroupFS | None:
         if self.version == 1:
             if not parts:
                 return self

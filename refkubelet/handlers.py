@@ -16,6 +16,7 @@ from typing import Protocol
 
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.manager import Allocations, PodAdmission
+from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
 from refkubelet.model.qos import qos_class
@@ -59,6 +60,7 @@ class HandlerDeps:
     sources_ready: Callable[[], bool]
     admission: tuple[AdmitHandler, ...] = ()
     allocations: Allocations | None = None
+    resizes: ResizeTriggers | None = None
 
 
 class PodHandlers:
@@ -71,45 +73,63 @@ class PodHandlers:
     async def additions(self, pods: Sequence[Pod]) -> None:
         """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
         takes: making room for a critical pod holds up everything that comes later (PREE-008)."""
+        admitted = []
         for pod in sorted(pods, key=_created_at):
             self._deps.pods.add(pod)
             if is_mirror(pod):
                 self._wake_static_of(pod)
             elif await self._may_run(pod):
                 self.tell_worker(SyncPodType.CREATE, pod)
+                admitted.append(pod)
+        if self._deps.resizes is not None:
+            await self._deps.resizes.added(pods, [p for p in admitted if not self._ends(p)])
 
-    def updates(self, pods: Sequence[Pod]) -> None:
+    async def updates(self, pods: Sequence[Pod]) -> None:
         """LIFE-013, for changes and for deletions that are announced (SRC-066)."""
         for pod in pods:
+            old = self._deps.pods.get(uid(pod))
             self._deps.pods.update(pod)
             if is_mirror(pod):
                 self._wake_static_of(pod)
-            else:
-                self.tell_worker(SyncPodType.UPDATE, pod)
+                continue
+            if self._deps.resizes is not None:
+                await self._deps.resizes.updated(old, pod)
+            self.tell_worker(SyncPodType.UPDATE, pod)
 
-    def removes(self, pods: Sequence[Pod]) -> None:
+    async def removes(self, pods: Sequence[Pod]) -> None:
         """LIFE-013: gone from its source, so it is killed, once all sources are ready."""
+        resizes = self._deps.resizes
         for pod in pods:
             self._deps.pods.remove(pod)
+            if resizes is not None:
+                resizes.removed(pod)
             if is_mirror(pod):
                 self._wake_static_of(pod)
             elif self._deps.sources_ready():
                 self.tell_worker(SyncPodType.KILL, pod)
             else:
                 log.info("skipping delete of %s because sources aren't ready yet", pod_ref(pod))
+        if resizes is not None:
+            await resizes.room_was_made()
 
-    def reconcile(self, pods: Sequence[Pod]) -> None:
+    async def reconcile(self, pods: Sequence[Pod]) -> None:
         """LIFE-014: only the status changed at the source."""
         deps = self._deps
+        room = False
         for pod in pods:
+            old = deps.pods.get(uid(pod))
             deps.pods.update(pod)
             target = deps.pods.static_of(pod) if is_mirror(pod) else pod
             if target is None:
                 continue
+            if deps.resizes is not None and not room:
+                room = deps.resizes.makes_room(old, target, has_terminal_phase)
             if _readiness_is_outdated(target):
                 self.tell_worker(SyncPodType.SYNC, target)
             if _was_evicted(target.status):
                 self._delete_containers(uid(target), "", remove_all=True)
+        if deps.resizes is not None and room:
+            await deps.resizes.room_was_made()
 
     def syncs(self, pods: Iterable[Pod]) -> None:
         """LIFE-013: look at them again."""
@@ -165,13 +185,15 @@ class PodHandlers:
 
     async def _may_run(self, pod: Pod) -> bool:
         """Admission, unless the pod ends or is over anyway (LIFE-010)."""
-        deps = self._deps
-        if deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod):
+        if self._ends(pod):
             return True
         rejection = await self.admission.add(pod)
         if rejection is not None:
             self._reject(pod, rejection.reason, rejection.message)
         return rejection is None
+
+    def _ends(self, pod: Pod) -> bool:
+        return self._deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod)
 
     def _reject(self, pod: Pod, reason: str, message: str) -> None:
         """LIFE-011."""

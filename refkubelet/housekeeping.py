@@ -52,6 +52,10 @@ class CleanableRuntime(Protocol):
     def forget_old_backoffs(self) -> None: ...
 
 
+class CleanableAllocations(Protocol):
+    def keep_only(self, pod_uids: Collection[str]) -> None: ...
+
+
 class CleanableProbes(Protocol):
     def cleanup_pods(self, desired_uids: Collection[str]) -> None: ...
 
@@ -77,6 +81,7 @@ class CleanupDeps:
     mirrors: MirrorClient
     root_dir: Path
     cgroups: CleanableCgroups | None = None
+    allocations: CleanableAllocations | None = None
 
 
 class Housekeeping:
@@ -103,6 +108,8 @@ class Housekeeping:
         at_work = [u for u, w in working.items() if w.state in AT_WORK]
         deps.probes.cleanup_pods(at_work)
         deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
+        if deps.allocations is not None:
+            deps.allocations.keep_only([uid(pod) for pod in wanted])
         self._remove_orphan_directories(wanted, running)
         await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)

@@ -18,10 +18,17 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from refkubelet.admission.apparmor import apparmor_enforceable
+from refkubelet.admission.features import features_supported
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
+from refkubelet.allocation.conditions import ResizeConditions
+from refkubelet.allocation.handlers import feasible_resizes
+from refkubelet.allocation.manager import AllocationDeps, AllocationManager
+from refkubelet.allocation.reports import ResizeReports
+from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
+from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.cgroups.build import (
     CGROUP_V1_WARNING,
@@ -46,7 +53,9 @@ from refkubelet.kubelet_parts import (
     image_gc_policy,
     is_crio,
     pod_cgroup_of,
+    pod_group_config,
     pods_cgroup,
+    resize_limits,
     running_containers,
     runtime_options,
 )
@@ -164,6 +173,7 @@ class Kubelet:
         self._build_devices()
         self.client = CriClient(deps.target, config.runtime_request_timeout_s)
         self._build_resources()
+        self._build_allocation()
         self._build_runtime()
         self._build_workers()
         self._build_cleaners()
@@ -220,6 +230,24 @@ class Kubelet:
             cpus=self.resources.cpus,
         )
 
+    def _build_allocation(self) -> None:
+        """Raises `StateFileError`."""
+        deps = self.deps
+        self.resize_conditions = ResizeConditions(deps.clock)
+        self._actuated = ResourceState(deps.root_dir / ACTUATED_FILE)
+        self.allocations = AllocationManager(
+            ResourceState(deps.root_dir / ALLOCATED_FILE),
+            AllocationDeps(
+                deps.clock,
+                self.recorder,
+                self.resize_conditions,
+                self.pods.get,
+                lambda pod: self.handlers.admission.resize(pod),
+                lambda pod: self.handlers.syncs([pod]),
+                self.seen_sources.ready,
+            ),
+        )
+
     def _build_runtime(self) -> None:
         deps = self.deps
         self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
@@ -233,6 +261,8 @@ class Kubelet:
             secrets=deps.api,
             devices=self.devices,
             placements=self.resources,
+            actuated=self._actuated,
+            pod_cgroups=lambda: self.cgroups,
         )
         self._runtime_options = runtime_options(
             self.config,
@@ -307,13 +337,22 @@ class Kubelet:
                 deps.root_dir,
                 deps.host_ips,
                 self.cgroups,
+                ResizeReports(
+                    self.resize_conditions,
+                    self.recorder,
+                    self.runtime,
+                    lambda pod: pod_group_config(self.cgroups, pod),
+                    self.pleg.request_reinspection,
+                ),
             )
         )
         self.workers = PodWorkers(
             steps,
             self.cache,
             self.recorder,
-            WorkerSettings(clock, deps.rng, self.config.sync_frequency_s),
+            WorkerSettings(
+                clock, deps.rng, self.config.sync_frequency_s, self.allocations.allocated
+            ),
         )
 
     def _container_manager(self) -> ContainerManager:
@@ -357,6 +396,8 @@ class Kubelet:
                 self.deletions,
                 self.seen_sources.ready,
                 self._admission(),
+                self.allocations,
+                ResizeTriggers(self.allocations, self.resize_conditions),
             )
         )
         self.housekeeping = Housekeeping(
@@ -371,6 +412,7 @@ class Kubelet:
                 self.mirrors,
                 deps.root_dir,
                 self.cgroups,
+                self.allocations,
             )
         )
         self.metrics = metrics_page(
@@ -411,7 +453,11 @@ class Kubelet:
             self.client, self._runtime_deps, self._runtime_options, self.workers
         )
         self.garbage = GarbageCollection(
-            collector, self.seen_sources.ready, self.recorder, deps.clock
+            collector,
+            self.seen_sources.ready,
+            self.recorder,
+            deps.clock,
+            lambda: self.runtime.forget_resources(self._keeps_content),
         )
         self.logs = ContainerLogManager(
             self.client, self.cache.running_containers, LogPolicy.of(self.config), deps.clock
@@ -436,7 +482,7 @@ class Kubelet:
                 ),
                 image_fs_info=self.runtime.image_fs_info,
                 stats=self.pod_stats,
-                active_pods=lambda: self.handlers.active_pods(),
+                active_pods=lambda: self.handlers.admission.allocated_pods(),
                 pod_is_finished=lambda pod: self.workers.should_pod_be_finished(uid(pod)),
                 kill_pod=self._evict,
                 events=self.recorder,
@@ -446,10 +492,6 @@ class Kubelet:
                 },
             ),
         )
-
-    def _with_devices(self, pod: Pod, status: PodStatus) -> PodStatus:
-        shown = self.config.feature_gates.get(DEVICE_HEALTH, True)
-        return self.devices.with_health(pod, status) if self.devices and shown else status
 
     def _build_shutdown(self) -> None:
         deps, groups = self.deps, shutdown_groups(self.config)
@@ -474,6 +516,10 @@ class Kubelet:
         await kill_pod_now(
             self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
         )
+
+    def _with_devices(self, pod: Pod, status: PodStatus) -> PodStatus:
+        shown = self.config.feature_gates.get(DEVICE_HEALTH, True)
+        return self.devices.with_health(pod, status) if self.devices and shown else status
 
     async def _preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
@@ -509,6 +555,9 @@ class Kubelet:
             )
         )
 
+    def _keeps_content(self, pod_uid: str) -> bool:
+        return not self.workers.should_pod_content_be_removed(pod_uid)
+
     async def _evict(self, request: KillRequest) -> None:
         await kill_pod_now(
             self.workers,
@@ -522,7 +571,9 @@ class Kubelet:
     def _admission(self) -> tuple[AdmitHandler, ...]:
         """In the order of LIFE-221..229."""
         facts = self.deps.node_facts
+        limits = resize_limits(self.config, self.deps.machine)
         return (
+            feasible_resizes(limits, self.allocations.allocated),
             lambda asked: self.eviction.admit(asked.pod),
             sysctls_allowed(self.config.allowed_unsafe_sysctls),
             allocated(self.resources.topology),
@@ -535,6 +586,7 @@ class Kubelet:
                 )
             ),
             apparmor_enforceable(facts.apparmor if facts else True),
+            features_supported(self.config.feature_gates),
             *([self.shutdown.admit] if self.shutdown is not None else []),
         )
 
@@ -602,6 +654,7 @@ class Kubelet:
             ("container deletor", self.deletions.run()),
             ("container logs", self._after_runtime(self.logs.run)),
             ("sync loop", self.sync_loop.run()),
+            ("pending resizes", self.allocations.run()),
             *([("cgroups", self._after_runtime(self.cgroups.run))] if self.cgroups else []),
             ("image garbage collection", self._after_runtime(self.images.run)),  # least urgent
         ]

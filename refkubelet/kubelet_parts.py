@@ -11,16 +11,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from refkubelet.cgroups.limits import page_size_name
+from refkubelet.allocation.handlers import LIMITED_SWAP, ResizeLimits
+from refkubelet.cgroups.limits import ResourceConfig, page_size_name
+from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.cgroups.names import cgroup_path, node_group, pod_group
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod
+from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.node.machine import Machine
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
+from refkubelet.runtime.decisions.pod_resize import merged
+from refkubelet.runtime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.images.choice import ImageGcPolicy
 from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
@@ -104,7 +109,9 @@ class GarbageCollection:
         sources_ready: Callable[[], bool],
         recorder: EventRecorder,
         clock: Clock,
+        forget_old: Callable[[], None] = lambda: None,
     ) -> None:
+        self._forget_old = forget_old
         self._collector = collector
         self._sources_ready = sources_ready
         self._recorder = recorder
@@ -117,6 +124,7 @@ class GarbageCollection:
 
     async def collect(self, *, evict_terminated: bool = False) -> None:
         """One run; a failure is an event on the node, never an exception."""
+        self._forget_old()
         try:
             errors = await self._collector.garbage_collect(self._sources_ready(), evict_terminated)
         except Exception as error:
@@ -139,6 +147,23 @@ async def running_containers(runtime: ListingRuntime) -> Iterable[tuple[str, str
         log.warning("which containers run is not known: %s", error.text)
         return ()
     return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]
+
+
+def resize_limits(config: KubeletConfiguration, machine: Machine) -> ResizeLimits:
+    """What forbids resizes on this node for ever (CG-062)."""
+    swap = config.memory_swap.swap_behavior == LIMITED_SWAP and machine.cgroup_version() == 2
+    return ResizeLimits(config.cpu_manager_policy, config.memory_manager_policy, swap)
+
+
+def pod_group_config(cgroups: ContainerManager | None, pod: Pod) -> ResourceConfig | None:
+    """The limits of a pod's cgroup as they are; None where it has none, or they cannot be read."""
+    if cgroups is None:
+        return None
+    try:
+        return merged(cgroups.read_config(pod, MEMORY), cgroups.read_config(pod, CPU))
+    except (OSError, ValueError) as error:
+        log.warning("cannot read the cgroup of %s: %s", pod_ref(pod), error)
+        return None
 
 
 def eviction_config(config: KubeletConfiguration) -> EvictionConfig:

@@ -140,17 +140,15 @@ class SyncLoop:
     async def _config(self, update: PodUpdate) -> None:
         """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
         handlers = self._deps.handlers
-        handle: dict[PodOperation, Callable[[Sequence[Any]], None]] = {
+        handle: dict[PodOperation, Callable[[Sequence[Any]], Awaitable[None]]] = {
+            PodOperation.ADD: handlers.additions,
             PodOperation.UPDATE: handlers.updates,
             PodOperation.DELETE: handlers.updates,
             PodOperation.REMOVE: handlers.removes,
             PodOperation.RECONCILE: handlers.reconcile,
         }
         try:
-            if update.operation is PodOperation.ADD:
-                await handlers.additions(update.pods)
-            else:
-                handle[update.operation](update.pods)
+            await handle[update.operation](update.pods)
         finally:
             self._seen.add(update.source)
 

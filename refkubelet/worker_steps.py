@@ -18,6 +18,7 @@ from typing import Protocol
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cgroups.tree import CgroupError
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
@@ -29,8 +30,9 @@ from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import running_pod
+from refkubelet.status.container_statuses import nothing_actuated
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
-from refkubelet.status.generate import StatusInputs, generate_pod_status
+from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.merge import is_terminal, with_condition
 from refkubelet.status.readiness import ProbeFacts
@@ -116,7 +118,7 @@ class StepHooks:
 class StepDeps:
     """What the steps work with. `root_dir`: pod directories are `root_dir/pods/<uid>`;
     `host_ips`: the node's addresses, primary first, empty standalone; `cgroups` None: pods have
-    none (cgroupsPerQOS false)."""
+    none (cgroupsPerQOS false); `resizes` None: pods are never resized."""
 
     clock: Clock
     runtime: Runtime
@@ -128,6 +130,7 @@ class StepDeps:
     root_dir: Path
     host_ips: tuple[str, ...] = ()
     cgroups: PodCgroups | None = None
+    resizes: ResizeReports | None = None
 
 
 class PodSteps:
@@ -141,6 +144,8 @@ class PodSteps:
     ) -> bool:
         """LIFE-070. True: the phase is terminal, nothing was done to containers."""
         deps = self._deps
+        if deps.resizes is not None:
+            deps.resizes.before_sync(pod, status)
         api_status = self._publish(pod, status, at_end=False)
         if is_terminal(api_status):
             return True
@@ -189,6 +194,8 @@ class PodSteps:
             self._publish_sandbox_ready(pod)
 
         result = await deps.runtime.sync_pod(pod, status, deps.probes.view, on_sandbox_ready)
+        if deps.resizes is not None:
+            deps.resizes.after_sync(pod, result)
         if not result.ok:
             raise StepError(result.message, result.min_backoff_expiry_s())
         if result.containers_reset:
@@ -268,6 +275,9 @@ class PodSteps:
             deps.recorder.pod_event(
                 pod, "Normal", DEADLINE_EXCEEDED.reason, DEADLINE_EXCEEDED.message
             )
+        resizes = deps.resizes
+        if resizes is not None and at_end:
+            resizes.at_end(pod)
         inputs = StatusInputs(
             now=deps.clock.now(),
             probes=deps.probes,
@@ -276,6 +286,9 @@ class PodSteps:
             host_ips=deps.host_ips,
             reason_of=lambda name: deps.runtime.reason_cache.get(uid(pod), name),
             forced=DEADLINE_EXCEEDED if overdue else None,
+            resize_conditions=resizes.of(pod) if resizes else (),
+            actuated=resizes.actuated(pod) if resizes else nothing_actuated,
+            group_config=resizes.group_config if resizes else no_group,
         )
         return deps.hooks.with_devices(pod, generate_pod_status(pod, status, cached, inputs))
 

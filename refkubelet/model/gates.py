@@ -15,6 +15,7 @@ from refkubelet.model.objects import Container, Pod, is_sidecar
 
 CONTAINER_RESTART_RULES: Final = "ContainerRestartRules"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
+NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 RESTART_ALL: Final = "RestartAllContainers"
 NO_ACTION: Final = ""  # such a rule matches and decides nothing
 
@@ -22,12 +23,24 @@ replace: Final = msgspec.structs.replace
 
 
 def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
-    """What to do with every pod that comes in; it gives the same pod where no gate is off."""
+    """What to do with every pod that comes in; it gives the same pod where no gate is off. Pods that
+    admission refuses for a gate stay as they are (LIFE-228)."""
     rules = gates.get(CONTAINER_RESTART_RULES, True)
-    restart_all = rules and gates.get(RESTART_ALL_CONTAINERS, True)
-    if restart_all:
+    restart_all = gates.get(RESTART_ALL_CONTAINERS, True)
+    if rules and restart_all:
         return lambda pod: pod
-    return _without_restart_all if rules else _without_rules
+    stripped = _without_restart_all if rules else _without_rules
+    if restart_all or not gates.get(NODE_DECLARED_FEATURES, True):
+        return stripped
+    return lambda pod: pod if restarts_all_containers(pod) else stripped(pod)
+
+
+def restarts_all_containers(pod: Pod) -> bool:
+    """A container has a rule that restarts all of them (LIFE-125)."""
+    spec = pod.spec
+    containers = (*spec.containers, *(spec.initContainers or ())) if spec is not None else ()
+    rules = (rule for one in containers for rule in one.restartPolicyRules or ())
+    return any(rule.action == RESTART_ALL for rule in rules)
 
 
 def _without_rules(pod: Pod) -> Pod:

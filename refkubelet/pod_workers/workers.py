@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, is_static, uid
@@ -53,11 +53,13 @@ DEFAULT_SYNC_FREQUENCY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """`sync_frequency_s`: how often a healthy pod is looked at again (syncFrequency, 1 minute)."""
+    """`sync_frequency_s`: how often a healthy pod is looked at again (syncFrequency, 1 minute).
+    `allocated`: the pod with the resources it has, which is what workers work with (CG-060)."""
 
     clock: Clock
     rng: Rng
     sync_frequency_s: float = DEFAULT_SYNC_FREQUENCY_S
+    allocated: Callable[[Pod], Pod] = lambda pod: pod
 
 
 class PodWorkers(WorkerQuestions):
@@ -84,6 +86,9 @@ class PodWorkers(WorkerQuestions):
         """Hand an update to the worker of its pod; returns at once (LIFE-030, LIFE-031)."""
         if options.pod is None and not _is_kill(options):
             return  # LIFE-031 row 1
+        if options.pod is not None:
+            allocated = self._settings.allocated(options.pod)
+            options = options if allocated is options.pod else replace(options, pod=allocated)
         record = self._records.get(options.uid())
         first_time = record is None
         if record is None:

@@ -189,6 +189,15 @@ class CriClient:
         request = cri.UpdateContainerResourcesRequest(container_id=container_id, linux=resources)
         await self._call("UpdateContainerResources", request)
 
+    async def update_pod_sandbox_resources(
+        self, sandbox_id: str, overhead: Message, resources: Message
+    ) -> None:
+        """Tell what the pod's group is going to be limited to (CRI-122)."""
+        request = cri.UpdatePodSandboxResourcesRequest(
+            pod_sandbox_id=sandbox_id, overhead=overhead, resources=resources
+        )
+        await self._call("UpdatePodSandboxResources", request)
+
     async def remove_container(self, container_id: str) -> None:
         await self._call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
 
@@ -237,8 +246,10 @@ class CriClient:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
-    async def list_container_stats(self) -> tuple[ContainerUsage, ...]:
-        request = cri.ListContainerStatsRequest(filter=cri.ContainerStatsFilter())
+    async def list_container_stats(self, sandbox_id: str = "") -> tuple[ContainerUsage, ...]:
+        """Of all containers, or of those in one sandbox (CRI-123)."""
+        only = cri.ContainerStatsFilter(pod_sandbox_id=sandbox_id)
+        request = cri.ListContainerStatsRequest(filter=only)
         answer = await self._call("ListContainerStats", request)
         return tuple(convert.container_usage(stats) for stats in answer.stats)
 

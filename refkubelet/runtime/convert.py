@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.cgroups.convert import SHARES_PER_CPU
 from refkubelet.runtime.config.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
@@ -35,6 +36,7 @@ from refkubelet.runtime.records import (
     ListedSandbox,
     NetworkMode,
     RuntimeConditions,
+    RuntimeResources,
     RuntimeVersion,
     SandboxRecord,
     SandboxState,
@@ -43,6 +45,7 @@ from refkubelet.runtime.records import (
 # Any message of the contract: which one, the function's name says.
 Message = Any
 
+NO_RESOURCES: Final = RuntimeResources()
 CONTAINER_STATES: Final[dict[int, ContainerState]] = {
     cri.CONTAINER_CREATED: ContainerState.CREATED,
     cri.CONTAINER_RUNNING: ContainerState.RUNNING,
@@ -145,7 +148,20 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         mounted_images=tuple(m.image.image for m in status.mounts if m.image.image),
         annotations=annotations,
         labels=_frozen(status.labels),
+        resources=runtime_resources(status.resources.linux),
     )
+
+
+def runtime_resources(linux: Message) -> RuntimeResources | None:
+    """None when nothing is told, or nothing is limited (upstream: toKubeContainerResources)."""
+    period, shares = linux.cpu_period, linux.cpu_shares
+    quota = linux.cpu_quota * 1000 // period if period > 0 and linux.cpu_quota != -1 else 0
+    found = RuntimeResources(
+        cpu_request_millicores=-(-shares * 1000 // SHARES_PER_CPU) if shares >= 2 else None,
+        cpu_limit_millicores=quota if quota > 0 else None,
+        memory_limit_bytes=linux.memory_limit_in_bytes or None,
+    )
+    return None if found == NO_RESOURCES else found
 
 
 def _host_path(mounts: Iterable[Message], container_path: str) -> str:

@@ -6,13 +6,18 @@ share. What must never happen: an error of one container stops the others; a dec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
-from refkubelet.model.objects import Pod
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.failures import log_failure
+from refkubelet.model.objects import Pod, pod_ref, uid
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import ContainerStarter
 from refkubelet.runtime.decisions.actions import ProbeView, compute_pod_actions
+from refkubelet.runtime.decisions.resize_actions import resize_in_progress
 from refkubelet.runtime.images.pull_secrets import PullSecrets
 from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
@@ -29,6 +34,8 @@ from refkubelet.runtime.records import (
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
 
+log = logging.getLogger(__name__)
+
 CRI_VERSION = "0.1.0"
 
 
@@ -43,7 +50,11 @@ class RuntimeManager:
         self._reader = PodReader(client, deps.clock)
         self._starter = ContainerStarter(client, deps, options, killer)
         self._pull_secrets = PullSecrets(deps.secrets, deps.events)
-        self._actuated = ActuatedResources()
+        self._actuated = (
+            ActuatedResources(deps.actuated)
+            if deps.actuated is not None
+            else ActuatedResources.below(options.root_dir)
+        )
         self._tools = SyncTools(
             client, deps, options, killer, self._starter, self.reason_cache, self._actuated
         )
@@ -82,7 +93,11 @@ class RuntimeManager:
         runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
         `on_sandbox_ready` is awaited after a new sandbox is ready (step 5)."""
         secrets = await self._pull_secrets.of(pod)
-        actions = compute_pod_actions(pod, status, probes, self._actuated.of(pod, status))
+        own = self._actuated.pod_level(uid(pod))
+        if own is None:
+            self._note_pod_level(pod)
+        given = self._actuated.of(pod, status)
+        actions = compute_pod_actions(pod, status, probes, given, own)
         return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
 
     async def kill_pod(
@@ -92,8 +107,27 @@ class RuntimeManager:
         known from the runtime only (LIFE-072). `running` comes from `get_pods`, or from a status
         through `sync.running_pod`."""
         errors = await kill_pod(self._tools, pod, running, grace_override_s)
-        self._actuated.forget(running.uid)
         return PodSyncResult(tuple(errors), actions=1)
+
+    def _note_pod_level(self, pod: Pod) -> None:
+        """The pod's group was made with these (CG-060)."""
+        try:
+            self._actuated.set_pod_level(pod)
+        except OSError as error:
+            log_failure(log, f"resources of {pod_ref(pod)} are not on disk", error, OSError)
+
+    def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool:
+        """What the (allocated) pod's containers have is not what they should (CG-063)."""
+        given, own = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))
+        return resize_in_progress(pod, status, given, own)
+
+    def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None:
+        """What the container was given last; None: nobody has noted it."""
+        return self._actuated.container(pod_uid, container)
+
+    def forget_resources(self, kept: Callable[[str], bool]) -> None:
+        """Forget what the pods that are not `kept` had."""
+        self._actuated.forget_unless(kept)
 
     def forget_old_backoffs(self) -> None:
         """Housekeeping: forget back-off entries that were not used for 600 s (BACK-004)."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from refkubelet.allocation.state import ResourceState
+from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Container, Pod
 from refkubelet.network import Network
@@ -118,12 +120,32 @@ class Placements(Protocol):
         ...
 
 
+class PodCgroups(Protocol):
+    """What a resize asks of the container manager; the pod is the allocated one (CG-065)."""
+
+    def config_of(self, pod: Pod) -> ResourceConfig: ...
+
+    def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
+        """Raises OSError, ValueError."""
+        ...
+
+    def write_config(self, pod: Pod, config: ResourceConfig) -> None:
+        """Raises `CgroupError`."""
+        ...
+
+    def memory_usage_bytes(self, pod: Pod) -> int:
+        """Raises OSError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with. `objects` None: no API server (standalone), so every
     reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets.
     `network` None: httpGet hooks fail. `terminating`: whether the pod of that UID is to end.
-    `devices` None: there are no device plugins. `placements` None: containers run anywhere."""
+    `devices` None: there are no device plugins. `placements` None: containers run anywhere.
+    `actuated` None: the checkpoint is below the root directory. `pod_cgroups` answers None where
+    pods have no groups (cgroupsPerQOS false)."""
 
     clock: Clock
     ids: Ids
@@ -134,3 +156,5 @@ class RuntimeDeps:
     secrets: SecretReader | None = None
     devices: DeviceSource | None = None
     placements: Placements | None = None
+    actuated: ResourceState | None = None
+    pod_cgroups: Callable[[], PodCgroups | None] = lambda: None

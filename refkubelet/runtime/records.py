@@ -7,7 +7,7 @@ records only. Units: instants in nanoseconds since 1970 (0 = never), as on the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
@@ -40,6 +40,19 @@ class NetworkMode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeResources:
+    """What the runtime says a container has; None: nothing, or no limit."""
+
+    cpu_request_millicores: int | None = None
+    cpu_limit_millicores: int | None = None
+    memory_limit_bytes: int | None = None
+    memory_request_bytes: int | None = None  # no runtime tells it
+
+    def with_memory_request(self, amount: int | None) -> RuntimeResources:
+        return replace(self, memory_request_bytes=amount)
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerRecord:
     """One container as ContainerStatus describes it (kubelet: container.Status)."""
 
@@ -65,6 +78,7 @@ class ContainerRecord:
     mounted_images: tuple[str, ...] = ()  # images mounted as volumes (GC-102)
     annotations: Mapping[str, str] = field(default_factory=_empty)
     labels: Mapping[str, str] = field(default_factory=_empty)
+    resources: RuntimeResources | None = None  # None: the runtime does not tell
 
 
 @dataclass(frozen=True, slots=True)

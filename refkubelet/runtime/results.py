@@ -51,15 +51,23 @@ class PodSyncResult:
     `actions` counts the steps that were tried (sandboxes, starts, kills): a sync without error
     and with at least one action asks for an on-demand relist (PLEG-011). `containers_reset` tells
     that all containers were removed to start over, so the pod is synced again at once (LIFE-125).
+    `resized`: a resize was carried out or tried, which no list of the runtime shows (CG-065).
     """
 
     errors: tuple[SyncError, ...] = ()
     actions: int = 0
     containers_reset: bool = False
+    resized: bool = False
 
     @property
     def ok(self) -> bool:
         return not self.errors
+
+    @property
+    def resize_error(self) -> str | None:
+        """The text of a resize that failed."""
+        failed = (e.message for e in self.errors if e.action is SyncAction.RESIZE_POD)
+        return next(failed, None)
 
     @property
     def message(self) -> str:

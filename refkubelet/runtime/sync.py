@@ -22,11 +22,9 @@ from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
-from refkubelet.runtime.config.linux_resources import container_resources
 from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.runtime.decisions.actions import PodActions
-from refkubelet.runtime.decisions.resize_actions import next_step, wanted_resources, with_resources
 from refkubelet.runtime.images.volumes import has_image_volumes, volume_images
 from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
@@ -40,6 +38,7 @@ from refkubelet.runtime.records import (
     RuntimePodStatus,
 )
 from refkubelet.runtime.removal import LogRemovalError, remove_container
+from refkubelet.runtime.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
 
 log = logging.getLogger(__name__)
@@ -75,12 +74,15 @@ class PodSync:
     pull_secrets: tuple[Secret, ...] = ()
     errors: list[SyncError] = field(default_factory=list)
     count: int = 0
+    resized: bool = False
 
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
         reset = bool(self.actions.resets) and not self.errors
-        return PodSyncResult(tuple(self.errors), self.count, containers_reset=reset)
+        return PodSyncResult(
+            tuple(self.errors), self.count, containers_reset=reset, resized=self.resized
+        )
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
         actions = self.actions
@@ -109,19 +111,18 @@ class PodSync:
 
     async def _resize(self) -> None:
         """CG-065: an error ends the resizing, not the sync; the next sync goes on with it."""
-        for update in self.actions.updates:
-            self.count += 1
-            current = self.tools.actuated.of(self.pod, self.status)[update.container.name]
-            given = next_step(current, update)
-            asking = with_resources(update.container, given)
-            resources = container_resources(asking, self.pod, self.tools.options)
-            try:
-                await self.tools.client.update_container_resources(update.container_id, resources)
-            except CriCallError as error:
-                name, reason = update.container.name, reasons.RESIZE_POD_ERROR
-                self.errors.append(SyncError(SyncAction.RESIZE_POD, name, reason, error.text))
-                return
-            self.tools.actuated.set(uid(self.pod), update.container.name, given)
+        actions, tools = self.actions, self.tools
+        if not (actions.updates or actions.resizes_by_restart or actions.resizes_pod_level):
+            return
+        self.count += 1
+        self.resized = True
+        shared = ResizeTools(tools.client, tools.deps, tools.options, tools.actuated)
+        try:
+            await PodResize(shared, self.pod, self.status, actions).run()
+        except ResizeError as error:
+            reason = reasons.RESIZE_POD_ERROR
+            target = pod_ref(self.pod)
+            self.errors.append(SyncError(SyncAction.RESIZE_POD, target, reason, str(error)))
 
     def _ends_sync(self, container: Container) -> bool:
         """LIFE-122: only a plain init container holds up the rest."""
@@ -250,6 +251,7 @@ class PodSync:
     async def _start(self, where: PodStart, container: Container) -> bool:
         self.count += 1
         try:
+            self._note_resources(container)
             await self.tools.starter.start(where, container)
         except StartError as error:
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
@@ -264,9 +266,16 @@ class PodSync:
             )
             return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
-        given = wanted_resources(container, self.pod)
-        self.tools.actuated.set(uid(self.pod), container.name, given)
         return True
+
+    def _note_resources(self, container: Container) -> None:
+        """CG-060: before it exists. Raises `StartError`."""
+        try:
+            self.tools.actuated.set(self.pod, container)
+        except OSError as error:
+            text = f"cannot note its resources: {error.strerror or error}"
+            self._event("Warning", reasons.EVENT_FAILED, f"Error: {text}")
+            raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
 
     def _event(self, kind: Any, reason: str, message: str) -> None:
         self.tools.deps.events.pod_event(self.pod, kind, reason, message)

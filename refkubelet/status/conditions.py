@@ -33,6 +33,7 @@ READY: Final = "Ready"
 CONTAINERS_READY: Final = "ContainersReady"
 SCHEDULED: Final = "PodScheduled"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
+RESIZES: Final = ("PodResizePending", "PodResizeInProgress")
 OWNED: Final = frozenset(
     {
         READY_TO_START,
@@ -40,8 +41,7 @@ OWNED: Final = frozenset(
         READY,
         CONTAINERS_READY,
         SCHEDULED,
-        "PodResizeInProgress",
-        "PodResizePending",
+        *RESIZES,
         ALL_RESTARTING,
     }
 )
@@ -49,11 +49,17 @@ OWNED: Final = frozenset(
 
 
 def generate_conditions(
-    pod: Pod, status: PodStatus, runtime_status: RuntimePodStatus, previous: PodStatus | None
+    pod: Pod,
+    status: PodStatus,
+    runtime_status: RuntimePodStatus,
+    previous: PodStatus | None,
+    resizes: Sequence[PodCondition] = (),
 ) -> list[PodCondition]:
-    """Foreign conditions, DisruptionTarget, then the kubelet's own: LIFE-180..185."""
+    """Foreign conditions, those of resizes as they are given (LIFE-186), DisruptionTarget, then
+    the kubelet's own: LIFE-180..185."""
     api_conditions = (pod.status.conditions if pod.status else None) or ()
     kept = [c for c in api_conditions if c.type not in OWNED and c.type != DISRUPTION_TARGET]
+    kept += resizes
     disruption = find(previous, DISRUPTION_TARGET) or find(pod.status, DISRUPTION_TARGET)
     if disruption is not None:
         kept.append(disruption)

@@ -31,6 +31,7 @@ from refkubelet.model.objects import (
 )
 from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
 from refkubelet.runtime.records import ContainerState as RecordState
+from refkubelet.status.resources import Actuated, container_resources_shown
 from refkubelet.status.restart import container_should_be_restarted
 from refkubelet.status.restart_all import RESTARTING, removed_exit, removed_state
 
@@ -51,6 +52,11 @@ INIT_PRUNED: Final = (
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def nothing_actuated(container_name: str) -> ResourceRequirements | None:
+    """Nobody has noted what containers were given."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class StatusSources:
     """What the statuses of one pod are made of."""
@@ -61,6 +67,7 @@ class StatusSources:
     reason_of: ReasonLookup
     previous: Mapping[str, ContainerStatus] = field(default_factory=lambda: MappingProxyType({}))
     restarting_all: bool = False  # LIFE-125
+    actuated: Actuated = nothing_actuated
 
 
 def container_statuses(
@@ -223,7 +230,6 @@ def _convert(
     record: ContainerRecord,
     previous: ContainerStatus | None,
 ) -> ContainerStatus:
-    resources = container.resources or ResourceRequirements()
     lost = record.state is RecordState.UNKNOWN and _was_running(previous)
     restarts = record.restart_count
     if previous is not None and (lost or _runs_anew(record, previous)):
@@ -237,10 +243,25 @@ def _convert(
         started=False,
         restartCount=restarts,
         state=_state(sources, record, previous),
-        resources=ResourceRequirements(limits=resources.limits, requests=resources.requests),
-        allocatedResources=resources.requests,
+        resources=container_resources_shown(
+            container,
+            record,
+            _running_before(sources, record, previous),
+            sources.actuated(container.name),
+        ),
+        allocatedResources=container.resources.requests if container.resources else None,
         volumeMounts=_mounts(container),
     )
+
+
+def _running_before(
+    sources: StatusSources, record: ContainerRecord, previous: ContainerStatus | None
+) -> ContainerStatus | None:
+    """The last status, if it showed this very instance running."""
+    same = previous is not None and previous.containerID == container_id(
+        sources.runtime_name, record.id
+    )
+    return previous if same and _was_running(previous) else None
 
 
 def _runs_anew(record: ContainerRecord, previous: ContainerStatus) -> bool:

@@ -10,18 +10,25 @@ Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
-from lightkube.models.core_v1 import HostIP, ResourceRequirements
+from lightkube.models.core_v1 import HostIP
 
+from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.model.addresses import by_family
-from refkubelet.model.objects import Container, ContainerStatus, Pod, PodIP, PodStatus
+from refkubelet.model.objects import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodIP,
+    PodStatus,
+)
 from refkubelet.model.qos import qos_class
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
-from refkubelet.model.resources import pod_limits, pod_requests
+from refkubelet.model.resources import pod_requests
 from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
@@ -29,11 +36,18 @@ from refkubelet.status.container_statuses import (
     ReasonLookup,
     StatusSources,
     container_statuses,
+    nothing_actuated,
 )
 from refkubelet.status.normalize import observed_generation, stamp_times
 from refkubelet.status.phase import is_terminal, pod_phase, settled_phase
 from refkubelet.status.readiness import NoProbes, ProbeFacts, apply_probes
+from refkubelet.status.resources import Actuated, own_resources, pod_resources_shown
 from refkubelet.status.restart_all import is_restarting_all, may_restart_all
+
+
+def no_group(pod: Pod) -> ResourceConfig | None:
+    """Pods have no cgroups."""
+    return None
 
 
 def no_reason(container_name: str) -> tuple[str, str] | None:
@@ -55,7 +69,9 @@ class StatusInputs:
 
     `now`: aware UTC. `host_ips`: the node's addresses, primary first; empty standalone.
     `runtime_name`: scheme of container IDs, from the runtime's Version answer.
-    `pod_is_terminal`: no container will be started any more (LIFE-163).
+    `pod_is_terminal`: no container will be started any more (LIFE-163). `actuated`: what a
+    container was given last; `group_config`: the limits of the pod's cgroup, asked for running
+    pods only.
     """
 
     now: datetime
@@ -65,6 +81,9 @@ class StatusInputs:
     host_ips: tuple[str, ...] = ()
     reason_of: ReasonLookup = no_reason
     forced: ForcedFailure | None = None
+    resize_conditions: tuple[PodCondition, ...] = ()
+    actuated: Actuated = nothing_actuated
+    group_config: Callable[[Pod], ResourceConfig | None] = no_group
 
 
 def generate_pod_status(
@@ -82,9 +101,11 @@ def generate_pod_status(
     generation = pod.metadata.generation if pod.metadata else None
     status = msgspec.structs.replace(
         status,
-        conditions=generate_conditions(pod, status, runtime_status, known),
-        resources=pod_level_resources(pod),
-        allocatedResources=_canonical(pod_requests(pod)),
+        conditions=generate_conditions(
+            pod, status, runtime_status, known, inputs.resize_conditions
+        ),
+        resources=pod_resources_shown(pod, known, _group(pod, inputs)),
+        allocatedResources=own_resources(pod_requests(pod)),
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
         observedGeneration=observed_generation(generation, known),
     )
@@ -113,6 +134,7 @@ def _with_containers(
             inputs.reason_of,
             {status.name: status for status in old or ()},
             restarting_all,
+            inputs.actuated,
         )
         return container_statuses(sources, containers, init=init)
 
@@ -185,17 +207,6 @@ def _with_addresses(
     )
 
 
-def pod_level_resources(pod: Pod) -> ResourceRequirements:
-    """status.resources: CPU, memory and huge pages of the whole pod, in canonical form."""
-    return ResourceRequirements(
-        limits=_canonical(pod_limits(pod)), requests=_canonical(pod_requests(pod))
-    )
-
-
-def _canonical(amounts: Mapping[str, int]) -> dict[str, str] | None:
-    texts = {
-        name: format_decimal_nano(nano) if name == "cpu" else format_binary(nano // NANO)
-        for name, nano in amounts.items()
-        if name in ("cpu", "memory") or name.startswith("hugepages-")
-    }
-    return texts or None
+def _group(pod: Pod, inputs: StatusInputs) -> ResourceConfig | None:
+    running = pod.status is not None and pod.status.phase == "Running"
+    return inputs.group_config(pod) if running else None

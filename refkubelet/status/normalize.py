@@ -35,7 +35,7 @@ _NOT_COMPARED: Final = (
 
 def stamp_times(status: PodStatus, previous: PodStatus | None, now: datetime) -> PodStatus:
     """startTime once and for all (STAT-003); lastTransitionTime moves with `status` only
-    (STAT-004)."""
+    (STAT-004), but for the conditions of resizes, which bring their own."""
     start = (previous.startTime if previous is not None else None) or status.startTime or now
     stamped = [_stamped(condition, previous, now) for condition in status.conditions or ()]
     return msgspec.structs.replace(
@@ -44,7 +44,7 @@ def stamp_times(status: PodStatus, previous: PodStatus | None, now: datetime) ->
 
 
 def _stamped(condition: PodCondition, previous: PodStatus | None, now: datetime) -> PodCondition:
-    if condition.type not in STAMPED:
+    if condition.type not in STAMPED or condition.type in c.RESIZES:
         return condition
     old = c.find(previous, condition.type)
     same = old is not None and old.status == condition.status

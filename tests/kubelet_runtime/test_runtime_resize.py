@@ -10,7 +10,7 @@ import grpc
 import pytest
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
-from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.model.objects import Pod, decode_pod, pod_ref, to_dict, uid
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
@@ -184,7 +184,8 @@ def test_each_update_carries_what_is_there_and_what_is_new_CG_065(tmp_path: Path
         assert bench.told() == []
         result = await bench.sync(make_pod(BIG))
         assert result.ok
-        assert result.actions == 2
+        assert result.actions == 1
+        assert result.resized
         assert bench.told() == [(102, 20_000, 192, 997), (153, 30_000, 192, 997)]
         await bench.sync(make_pod(BIG))
         assert len(bench.told()) == 2
@@ -205,7 +206,7 @@ def test_a_failed_update_is_tried_again_from_where_it_stopped_CG_065(tmp_path: P
         assert [(e.action.value, e.target, e.reason, e.message) for e in result.errors] == [
             (
                 "ResizePodInPlace",
-                "main",
+                pod_ref(make_pod(BIG)),
                 "ResizePodInPlaceError",
                 "rpc error: code = Unknown desc = busy",
             )
@@ -231,7 +232,7 @@ def test_a_started_container_has_what_its_spec_asks_for_CG_064(tmp_path: Path) -
     run_virtual(main)
 
 
-def test_a_new_kubelet_goes_by_the_last_status_CG_064() -> None:
+def test_a_kubelet_without_a_checkpoint_goes_by_the_last_status_CG_064(tmp_path: Path) -> None:
     told = {
         "containerStatuses": [
             {
@@ -246,18 +247,25 @@ def test_a_new_kubelet_goes_by_the_last_status_CG_064() -> None:
         ]
     }
     pod = make_pod(BIG)
-    running = status(record(pod, "main"))
+    running, now = status(record(pod, "main")), given((150, 300), (96, 192))
     known = decode_pod({**to_dict(pod), "status": told})
-    assert ActuatedResources().of(known, running) == {"main": BEFORE}
+    assert ActuatedResources.below(tmp_path).of(known, running) == {"main": BEFORE}
     other = status(record(pod, "main", attempt=1))
-    assert ActuatedResources().of(known, other) == {"main": given((150, 300), (96, 192))}
-    assert ActuatedResources().of(pod, running) == {"main": given((150, 300), (96, 192))}
-    assert ActuatedResources().of(pod, status(record(pod, "main", "exited"))) == {}
+    assert ActuatedResources.below(tmp_path).of(known, other) == {"main": now}
+    assert ActuatedResources.below(tmp_path).of(pod, running) == {"main": now}
+    assert ActuatedResources.below(tmp_path).of(pod, status(record(pod, "main", "exited"))) == {}
 
 
-def test_a_stopped_pod_is_forgotten() -> None:
-    pod = make_pod(BIG)
-    store = ActuatedResources()
-    store.set("u-1", "main", BEFORE)
-    store.forget("u-1")
-    assert store.of(pod, status()) == {}
+def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_CG_060(
+    tmp_path: Path,
+) -> None:
+    pod = make_pod(SMALL)
+    assert pod.spec is not None
+    ActuatedResources.below(tmp_path).set(pod, pod.spec.containers[0])
+    later = ActuatedResources.below(tmp_path)
+    big = make_pod(BIG)
+    assert later.of(big, status()) == {"main": BEFORE}
+    later.forget_unless(lambda pod_uid: pod_uid == uid(pod))
+    assert later.of(big, status()) == {"main": BEFORE}
+    later.forget_unless(lambda pod_uid: False)
+    assert later.of(big, status()) == {}

@@ -29,6 +29,7 @@ ALLOWED = {
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
     "refkubelet.admission.apparmor",
+    "refkubelet.admission.features",
     "refkubelet.admission.handlers",
     "refkubelet.admission.node_fit",
     "refkubelet.admission.operating_system",
@@ -41,6 +42,11 @@ PURE = (
     "refkubelet.cgroups.node",
     "refkubelet.cgroups.values",
     "refkubelet.config.resource_validation",
+    "refkubelet.allocation.checkpoint",
+    "refkubelet.allocation.handlers",
+    "refkubelet.allocation.messages",
+    "refkubelet.allocation.order",
+    "refkubelet.allocation.resources",
     "refkubelet.config.validation",
     "refkubelet.event_correlator",
     "refkubelet.eviction.admission",
@@ -125,6 +131,7 @@ PURE = (
     "refkubelet.runtime.config.linux_resources",
     "refkubelet.runtime.log_files",
     "refkubelet.runtime.decisions.pod_actions",
+    "refkubelet.runtime.decisions.pod_resize",
     "refkubelet.runtime.decisions.reset_actions",
     "refkubelet.runtime.decisions.resize_actions",
     "refkubelet.runtime.decisions.restart_policy",
@@ -142,6 +149,7 @@ PURE = (
     "refkubelet.status.patch",
     "refkubelet.status.phase",
     "refkubelet.status.readiness",
+    "refkubelet.status.resources",
     "refkubelet.status.restart",
     "refkubelet.status.restart_all",
 )

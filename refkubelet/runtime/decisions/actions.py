@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
+from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.probes.results import ProbeResult
@@ -37,6 +38,7 @@ from refkubelet.runtime.decisions.resize_actions import (
     GivenResources,
     in_order,
     resize_decision,
+    resizes_pod_level,
 )
 from refkubelet.runtime.decisions.restart_policy import (
     NEVER,
@@ -74,10 +76,12 @@ def compute_pod_actions(
     status: RuntimePodStatus,
     probes: ProbeView,
     given: Mapping[str, GivenResources] = NOTHING_GIVEN,
+    own: ResourceRequirements | None = None,
 ) -> PodActions:
     """What to do next about `pod`, given what the runtime has and what the probes say.
 
     `given`: the resources that the containers have now, by name; those of others stay as they are.
+    `own`: those that the pod's group has; None: it stays as it is.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = _spec(pod)
@@ -98,6 +102,7 @@ def compute_pod_actions(
             init_to_start=tuple(init.starts),
             ephemeral_to_start=ephemeral,
             updates=in_order(init.updates),
+            resizes_by_restart=init.resizes_by_restart,
         )
     regular = _Regular(pod, status, probes, given)
     for container in spec.containers:
@@ -111,6 +116,8 @@ def compute_pod_actions(
         init_to_start=tuple(init.starts),
         containers_to_start=tuple(regular.starts),
         updates=in_order((*init.updates, *regular.updates)),
+        resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
+        resizes_pod_level=resizes_pod_level(pod, own),
     )
 
 
@@ -177,6 +184,7 @@ class _Regular:
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
+    resizes_by_restart: bool = False
     kept: int = 0
 
     def look_at(self, container: Container) -> None:
@@ -199,6 +207,7 @@ class _Regular:
         resize = resize_decision(container, record.id, self.pod, self.given.get(container.name))
         if resize.restart:
             self._kill(container, record, KillReason.RESIZE, "", restart=True)
+            self.resizes_by_restart = True
             return
         self.updates += resize.updates
         self.kept += 1

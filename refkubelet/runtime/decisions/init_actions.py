@@ -50,6 +50,7 @@ class InitPlan:
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
+    resizes_by_restart: bool = False
 
     def decide(self) -> InitPlan:
         inits = self.spec.initContainers or []
@@ -143,6 +144,7 @@ class InitPlan:
             kill = ContainerKill(record.id, container.name, KillReason.RESIZE, message)
             self.kills.append(kill)
             self.starts.append(container)
+            self.resizes_by_restart = True
         self.updates += resize.updates
 
     def _go_on(self, following: Container | None) -> None:

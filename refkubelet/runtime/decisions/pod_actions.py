@@ -69,6 +69,8 @@ class PodActions:
     init_to_start: tuple[Container, ...] = ()
     containers_to_start: tuple[Container, ...] = ()
     updates: tuple[ContainerUpdate, ...] = ()  # in-place resizes, in their order (CG-065)
+    resizes_by_restart: bool = False  # a container is restarted for a resize: the pod's group, too
+    resizes_pod_level: bool = False  # the pod's own resources changed
     resets: tuple[ContainerRecord, ...] = ()  # kill and remove these, and nothing else (LIFE-125)
 
 

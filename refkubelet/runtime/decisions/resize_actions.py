@@ -1,26 +1,28 @@
 """In-place resize: what to change about running containers, or whom to restart. Pure.
 
-A container's wanted resources (its spec) are compared with those that were last given to the
-runtime. A changed resource whose resizePolicy says RestartContainer restarts the container; the
-others are updated while it runs, decreases before increases, memory before CPU.
-Rules: CG-064, CG-065, LIFE-115. Upstream: kuberuntime_manager.go: computePodResizeAction.
+A container's wanted resources (its spec, as allocated) are compared with those that were last
+given to the runtime. A changed resource whose resizePolicy says RestartContainer restarts the
+container; the others are updated while it runs, decreases before increases, memory before CPU.
+Rules: CG-064, CG-065, LIFE-115. Upstream: kuberuntime_manager.go: computePodResizeAction,
+computePodLevelResourcesResizeAction, IsPodResizeInProgress.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.model.objects import Container, Pod, is_static
-from refkubelet.model.quantity import NANO
-from refkubelet.model.resources import container_limits, container_requests, pod_level
+from refkubelet.model.objects import Container, Pod, is_sidecar, is_static
+from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.runtime.records import ContainerState, RuntimePodStatus
 
 MEMORY: Final = "memory"
 CPU: Final = "cpu"
+COMPUTE: Final = (CPU, MEMORY)
 RESTART: Final = "RestartContainer"
 
 
@@ -76,14 +78,64 @@ NOTHING: Final = ResizeDecision()
 
 def wanted_resources(container: Container, pod: Pod) -> GivenResources:
     """What the spec asks for; a limit the container lacks is the pod's own."""
-    requests = container_requests(container)
-    limits = pod_level(pod, "limits") | {k: v for k, v in container_limits(container).items() if v}
+    return amounts_of(container.resources, pod.spec.resources if pod.spec is not None else None)
+
+
+def amounts_of(
+    resources: ResourceRequirements | None, own: ResourceRequirements | None = None
+) -> GivenResources:
+    """The amounts of a container, `own` being its pod's; requests default to the container's own
+    limits."""
+    resources, own = resources or ResourceRequirements(), own or ResourceRequirements()
+    given = resources.limits or {}
+    limits = {name: _nano(given, name) or _nano(own.limits, name) for name in COMPUTE}
+    requests = {name: _nano({**given, **(resources.requests or {})}, name) for name in COMPUTE}
     return GivenResources(
-        cpu_request_millicores=_milli(requests.get(CPU, 0)),
-        cpu_limit_millicores=_milli(limits.get(CPU, 0)),
-        memory_request_bytes=_whole(requests.get(MEMORY, 0)),
-        memory_limit_bytes=_whole(limits.get(MEMORY, 0)),
+        cpu_request_millicores=_milli(requests[CPU]),
+        cpu_limit_millicores=_milli(limits[CPU]),
+        memory_request_bytes=_whole(requests[MEMORY]),
+        memory_limit_bytes=_whole(limits[MEMORY]),
     )
+
+
+def own_amounts(resources: ResourceRequirements | None) -> GivenResources:
+    """The amounts of spec.resources; there nothing defaults to anything."""
+    resources = resources or ResourceRequirements()
+    return GivenResources(
+        cpu_request_millicores=_milli(_nano(resources.requests, CPU)),
+        cpu_limit_millicores=_milli(_nano(resources.limits, CPU)),
+        memory_request_bytes=_whole(_nano(resources.requests, MEMORY)),
+        memory_limit_bytes=_whole(_nano(resources.limits, MEMORY)),
+    )
+
+
+def resizes_pod_level(pod: Pod, own: ResourceRequirements | None) -> bool:
+    """The pod's own resources are not those its group has; `own` None: nobody knows."""
+    if own is None or pod.spec is None or is_static(pod):
+        return False
+    return own_amounts(own) != own_amounts(pod.spec.resources)
+
+
+def resize_in_progress(
+    pod: Pod,
+    status: RuntimePodStatus,
+    given: Mapping[str, GivenResources],
+    own: ResourceRequirements | None,
+) -> bool:
+    """A running container, or the pod's group, has not what is allocated to it. Init containers
+    that end by themselves do not count (CG-063)."""
+    spec = pod.spec
+    if spec is None or is_static(pod):
+        return False
+    sidecars = [c for c in spec.initContainers or () if is_sidecar(c)]
+    for container in (*sidecars, *spec.containers):
+        record = status.newest(container.name)
+        if record is None or record.state is not ContainerState.RUNNING:
+            continue
+        known = given.get(container.name)
+        if known is not None and known != wanted_resources(container, pod):
+            return True
+    return resizes_pod_level(pod, own)
 
 
 def resize_decision(
@@ -132,10 +184,16 @@ def with_resources(container: Container, given: GivenResources) -> Container:
         return {CPU: f"{cpu_millicores}m", MEMORY: str(memory_bytes)}
 
     resources = ResourceRequirements(
+        claims=container.resources.claims if container.resources is not None else None,
         requests=texts(given.cpu_request_millicores, given.memory_request_bytes),
         limits=texts(given.cpu_limit_millicores, given.memory_limit_bytes),
     )
     return msgspec.structs.replace(container, resources=resources)
+
+
+def _nano(amounts: Mapping[str, str] | None, name: str) -> int:
+    text = (amounts or {}).get(name)
+    return parse_nano(text) if text else 0
 
 
 def _milli(nano_cores: int) -> int:

@@ -1,0 +1,58 @@
+"""Whether this node has the features that a pod needs (LIFE-228). Pure.
+
+Features behind gates, that the node declares where the gate is on. Upstream:
+pkg/kubelet/lifecycle/handlers.go, features_linux.go; component-helpers/nodedeclaredfeatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.model.gates import (
+    NODE_DECLARED_FEATURES,
+    RESTART_ALL_CONTAINERS,
+    restarts_all_containers,
+)
+from refkubelet.model.objects import Pod
+from refkubelet.model.resources import has_pod_level_resources
+
+POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+USERS_ON_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
+
+
+def _has_own_users_on_host_network(pod: Pod) -> bool:
+    spec = pod.spec
+    return spec is not None and bool(spec.hostNetwork) and spec.hostUsers is False
+
+
+# What pods may need: the feature, which pods do. Sorted by name, as the message lists them.
+NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
+    (RESTART_ALL_CONTAINERS, restarts_all_containers),
+    (USERS_ON_HOST_NETWORK, _has_own_users_on_host_network),
+)
+
+
+def declared_features(gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """Those of the features above that this node has: user namespaces on the host's network need
+    a runtime that none is yet."""
+    return (RESTART_ALL_CONTAINERS,) if gates.get(RESTART_ALL_CONTAINERS, True) else ()
+
+
+def features_supported(gates: Mapping[str, bool]) -> Check:
+    """A handler for a kubelet with these gates."""
+    level, declares = gates.get(POD_LEVEL_RESOURCES, True), gates.get(NODE_DECLARED_FEATURES, True)
+    declared = declared_features(gates)
+
+    def handler(asked: PodAdmitAttributes) -> Rejection | None:
+        if not level and has_pod_level_resources(asked.pod):
+            text = "PodLevelResources feature gate is disabled"
+            return Rejection("PodLevelResourcesNotSupported", text)
+        missing = [name for name, needs in NEEDS if needs(asked.pod) and name not in declared]
+        if declares and missing:
+            text = f"Pod requires node features that are not available: {', '.join(missing)}"
+            return Rejection("PodFeatureUnsupported", text)
+        return None
+
+    return handler

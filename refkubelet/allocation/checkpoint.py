@@ -1,0 +1,80 @@
+"""The text of a checkpoint file, `{"data": "<JSON>", "checksum": n}`, and back. Pure.
+
+The form is the kubelet's own, so that either reads what the other wrote (CG-060). The checksum is
+FNV-1a, 32 bits, over the data as Go's dump of a string prints it.
+What must never happen here: a damaged text taken for an empty one.
+Upstream: pkg/kubelet/allocation/state/checkpoint.go, pkg/kubelet/checkpointmanager.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.allocation.messages import go_json, resources_json
+from refkubelet.allocation.resources import PodResources
+from refkubelet.model.hashes import fnv1a_32
+
+
+class CheckpointError(ValueError):
+    """The text is no checkpoint; says what was wanted and what was there."""
+
+
+def checksum(data: str) -> int:
+    """
+    >>> checksum("{}"), checksum('{"a":"\u00fc"}')
+    (694314937, 3498506457)
+    """
+    return fnv1a_32(f"(string){data}".encode())
+
+
+def encode(entries: Mapping[str, PodResources]) -> str:
+    """The whole text of a file with these pods, by UID."""
+    data = encode_data(entries)
+    return go_json({"data": data, "checksum": checksum(data)})
+
+
+def encode_data(entries: Mapping[str, PodResources]) -> str:
+    """What the checksum covers."""
+    shown = {uid: _pod_json(entries[uid]) for uid in sorted(entries)}
+    return go_json({"entries": shown} if shown else {})
+
+
+def _pod_json(pod: PodResources) -> dict[str, Any]:
+    containers = {name: resources_json(pod.containers[name]) for name in sorted(pod.containers)}
+    own = resources_json(pod.pod_level) if pod.pod_level is not None else None
+    return {"ContainerResources": containers, "PodLevelResources": own}
+
+
+def decode(text: str) -> dict[str, PodResources]:
+    """The pods of a file, by UID. Raises `CheckpointError`."""
+    try:
+        whole = json.loads(text)
+    except ValueError as error:
+        raise CheckpointError(f"wanted JSON, but: {error}") from None
+    if not isinstance(whole, dict) or not isinstance(whole.get("data"), str):
+        raise CheckpointError('wanted an object with a text named "data"')
+    data, noted = whole["data"], whole.get("checksum")
+    if noted != (actual := checksum(data)):
+        raise CheckpointError(f"its checksum says {noted}, the checksum of its data is {actual}")
+    try:
+        entries = msgspec.json.decode(data, type=_Data).entries
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise CheckpointError(f"its data cannot be understood: {error}") from None
+    return {
+        uid: PodResources(entry.ContainerResources or {}, entry.PodLevelResources)
+        for uid, entry in (entries or {}).items()
+    }
+
+
+class _Entry(msgspec.Struct):
+    ContainerResources: dict[str, ResourceRequirements] | None = None
+    PodLevelResources: ResourceRequirements | None = None
+
+
+class _Data(msgspec.Struct):
+    entries: dict[str, _Entry] | None = None

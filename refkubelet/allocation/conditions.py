@@ -1,0 +1,115 @@
+"""The two resize conditions of each pod: PodResizePending and PodResizeInProgress.
+
+They are set and cleared by the allocation manager and the pod's worker, and put into the status
+that is generated next. What must never happen: the generation of a resize in progress moves to a
+later one that is not carried out yet.
+Rules: LIFE-186, CG-062, CG-063. Upstream: pkg/kubelet/status/status_manager.go:
+SetPodResizePendingCondition, SetPodResizeInProgressCondition, BackfillPodResizeConditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from refkubelet.model.objects import Pod, PodCondition, uid
+from simtime import Clock
+
+PENDING: Final = "PodResizePending"
+IN_PROGRESS: Final = "PodResizeInProgress"
+DEFERRED: Final = "Deferred"
+INFEASIBLE: Final = "Infeasible"
+ERROR: Final = "Error"
+_TYPES: Final = (PENDING, IN_PROGRESS)  # in the order of the status
+
+
+class ResizeConditions:
+    """One per kubelet; nothing is kept of pods without a condition."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._pods: dict[str, dict[str, PodCondition]] = {}
+
+    def of(self, pod_uid: str) -> tuple[PodCondition, ...]:
+        """Pending, then in progress; nearly always neither."""
+        known = self._pods.get(pod_uid)
+        return tuple(known[name] for name in _TYPES if name in known) if known else ()
+
+    def pending(self, pod_uid: str) -> PodCondition | None:
+        return self._pods.get(pod_uid, {}).get(PENDING)
+
+    def set_pending(self, pod_uid: str, reason: str, message: str, generation: int) -> bool:
+        """Every reason but Infeasible is Deferred. True: the reason or the generation is new."""
+        reason = reason if reason == INFEASIBLE else DEFERRED
+        old = self.pending(pod_uid)
+        self._set(pod_uid, PENDING, reason, message, generation)
+        return old is None or (old.reason, old.observedGeneration) != (reason, generation or None)
+
+    def set_in_progress(
+        self, pod_uid: str, generation: int, reason: str = "", message: str = ""
+    ) -> tuple[int, bool]:
+        """The generation that is carried out, and whether anything changed. An error stays until
+        the condition is cleared, and so does its generation."""
+        old = self._pods.get(pod_uid, {}).get(IN_PROGRESS)
+        if old is not None:
+            generation = old.observedGeneration or 0
+            if not reason and not message:
+                reason, message = old.reason or "", old.message or ""
+        self._set(pod_uid, IN_PROGRESS, reason, message, generation)
+        same = old is not None and (old.reason or "", old.message or "") == (reason, message)
+        return generation, not same
+
+    def clear_pending(self, pod_uid: str) -> None:
+        self._clear(pod_uid, PENDING)
+
+    def clear_in_progress(self, pod_uid: str) -> int | None:
+        """The generation that was carried out; None: nothing was in progress."""
+        old = self._clear(pod_uid, IN_PROGRESS)
+        return None if old is None else old.observedGeneration or 0
+
+    def clear(self, pod_uid: str) -> None:
+        """Both: the pod ends."""
+        self._pods.pop(pod_uid, None)
+
+    def restore(self, pods: Iterable[Pod]) -> None:
+        """What an earlier kubelet had written into the statuses of these pods."""
+        for pod in pods:
+            for condition in (pod.status.conditions if pod.status is not None else None) or ():
+                if condition.type in _TYPES:
+                    self._set(
+                        uid(pod),
+                        condition.type,
+                        condition.reason or "",
+                        condition.message or "",
+                        condition.observedGeneration or 0,
+                    )
+
+    def keep_only(self, pod_uids: Collection[str]) -> None:
+        """Forget all other pods."""
+        for pod_uid in [u for u in self._pods if u not in pod_uids]:
+            del self._pods[pod_uid]
+
+    def _clear(self, pod_uid: str, name: str) -> PodCondition | None:
+        known = self._pods.get(pod_uid, {})
+        old = known.pop(name, None)
+        if old is not None and not known:
+            del self._pods[pod_uid]
+        return old
+
+    def _set(self, pod_uid: str, name: str, reason: str, message: str, generation: int) -> None:
+        """The time of the transition moves with the reason."""
+        now = self._clock.now()
+        known = self._pods.setdefault(pod_uid, {})
+        old = known.get(name)
+        since = (
+            old.lastTransitionTime if old is not None and old.reason == (reason or None) else now
+        )
+        known[name] = PodCondition(
+            type=name,
+            status="True",
+            reason=reason or None,
+            message=message or None,
+            observedGeneration=generation or None,
+            lastProbeTime=now,
+            lastTransitionTime=since,
+        )

@@ -1,0 +1,97 @@
+"""The admission handler that finds resizes which can never be done: Infeasible (CG-062). Pure.
+
+It is asked first and has an opinion about resizes only. What another handler refuses is Deferred.
+Upstream: pkg/kubelet/allocation/handlers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.admission.handlers import Check, Operation, PodAdmitAttributes, Rejection
+from refkubelet.allocation.conditions import INFEASIBLE
+from refkubelet.allocation.resources import resizable_containers
+from refkubelet.model.objects import Container, Pod, is_critical
+from refkubelet.model.qos import qos_class
+from refkubelet.model.resources import container_limits, container_requests
+
+LIMITED_SWAP: Final = "LimitedSwap"
+RESTART: Final = "RestartContainer"
+SWAP_MESSAGE: Final = "In-place resize of containers with swap is not supported."
+_EXCLUSIVE: Final = (  # resource, the policy that gives it exclusively, the message's name for it
+    ("cpu", "static", "CPU Manager"),
+    ("memory", "Static", "Memory Manager"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeLimits:
+    """What of the node's settings forbids resizes. `swap`: containers may swap (LimitedSwap, on
+    cgroup v2)."""
+
+    cpu_manager_policy: str = "none"
+    memory_manager_policy: str = "None"
+    swap: bool = False
+
+    def policy(self, resource: str) -> str:
+        return self.cpu_manager_policy if resource == "cpu" else self.memory_manager_policy
+
+
+def feasible_resizes(limits: ResizeLimits, allocated: Callable[[Pod], Pod]) -> Check:
+    """The handler. `allocated`: the pod with the resources it has now."""
+
+    def handler(attributes: PodAdmitAttributes) -> Rejection | None:
+        if attributes.operation is not Operation.RESIZE:
+            return None
+        message = infeasible(attributes.pod, allocated(attributes.pod), limits)
+        return Rejection(INFEASIBLE, message) if message is not None else None
+
+    return handler
+
+
+def infeasible(wanted: Pod, allocated: Pod, limits: ResizeLimits) -> str | None:
+    """Why `allocated` can never become `wanted` without a restart; None: it can."""
+    if limits.swap and _changes_swap(wanted, allocated):
+        return SWAP_MESSAGE
+    if qos_class(wanted) != "Guaranteed":
+        return None
+    for resource, policy, manager in _EXCLUSIVE:
+        if limits.policy(resource) == policy and _changes(wanted, allocated, resource):
+            return f'Resize is infeasible for Guaranteed Pods alongside {manager} policy "{policy}"'
+    return None
+
+
+def _changes(wanted: Pod, allocated: Pod, resource: str) -> bool:
+    """The requests of a Guaranteed pod are its limits."""
+    return any(
+        _request(new, resource) != _request(old, resource) for new, old in _pairs(wanted, allocated)
+    )
+
+
+def _pairs(wanted: Pod, allocated: Pod) -> list[tuple[Container, Container]]:
+    old = {c.name: c for c in resizable_containers(allocated)}
+    return [(c, old[c.name]) for c in resizable_containers(wanted) if c.name in old]
+
+
+def _request(container: Container, resource: str) -> int:
+    return container_requests(container).get(resource, 0)
+
+
+def _changes_swap(wanted: Pod, allocated: Pod) -> bool:
+    """A container's share of the swap follows from its memory request."""
+    for new, old in _pairs(wanted, allocated):
+        policies = {p.resourceName: p.restartPolicy for p in old.resizePolicy or ()}
+        changed = _request(new, "memory") != _request(old, "memory")
+        swaps = _may_swap(wanted, new) or _may_swap(allocated, old)
+        if changed and policies.get("memory") != RESTART and swaps:
+            return True
+    return False
+
+
+def _may_swap(pod: Pod, container: Container) -> bool:
+    """Containers of Burstable pods that request memory, but less than their limit."""
+    request = _request(container, "memory")
+    limit = container_limits(container).get("memory", 0)
+    return not is_critical(pod) and qos_class(pod) == "Burstable" and request != limit

@@ -1,0 +1,197 @@
+"""The allocation manager: what pods have of the node, and the queue of pending resizes.
+
+How it works. A pod gets its resources at admission, and they stay what they are, whatever its spec
+says, until a resize is admitted. An edited spec puts the pod into the queue; the queue is gone
+through at once, whenever another pod changes, and every 3 minutes. Admitted: the new resources are
+allocated and the worker carries them out. Refused: a condition tells, and the pod stays in the
+queue unless no retry can help (Infeasible).
+What must never happen: a spec's resources reach a worker before they are allocated; a resize is
+decided before every source was seen; work while nothing is pending.
+Rules: CG-060..063, LIFE-186. Upstream: pkg/kubelet/allocation/allocation_manager.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.admission.handlers import Refusal
+from refkubelet.allocation import messages
+from refkubelet.allocation.conditions import INFEASIBLE, ResizeConditions
+from refkubelet.allocation.order import PendingResize, in_order
+from refkubelet.allocation.resources import (
+    PodResources,
+    increases_requests,
+    resources_of,
+    with_resources_of,
+)
+from refkubelet.allocation.state import ResourceState
+from refkubelet.events import EventRecorder
+from refkubelet.failures import log_failure
+from refkubelet.model.objects import Pod, pod_ref, uid
+from refkubelet.model.qos import qos_class
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+FIRST_RETRY_S: Final = 30.0
+RETRY_S: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationDeps:
+    """What the manager works with. `pod`: the pod of a UID as its source knows it; `admit`: ask
+    the admission handlers about a resize, which allocates it when nobody refuses; `sync`: wake the
+    pod's worker; `sources_ready`: every source was seen."""
+
+    clock: Clock
+    recorder: EventRecorder
+    conditions: ResizeConditions
+    pod: Callable[[str], Pod | None]
+    admit: Callable[[Pod], Awaitable[Refusal | None]]
+    sync: Callable[[Pod], None]
+    sources_ready: Callable[[], bool]
+
+
+class AllocationManager:
+    """One per kubelet; `state` is the checkpoint of allocated resources."""
+
+    def __init__(self, state: ResourceState, deps: AllocationDeps) -> None:
+        self._state = state
+        self._deps = deps
+        self._pending: list[str] = []
+        self._answers: dict[str, tuple[Pod, PodResources, Pod]] = {}
+        self._due_s = deps.clock.monotonic_s() + FIRST_RETRY_S
+        self._waiting = asyncio.Event()
+
+    # What pods have
+
+    def allocated(self, pod: Pod) -> Pod:
+        """The pod with its allocated resources; itself when there are none, or the same."""
+        known = self._state.pod(uid(pod))
+        if known is None:
+            return pod
+        last = self._answers.get(uid(pod))
+        if last is not None and last[0] is pod and last[1] is known:
+            return last[2]
+        answer = with_resources_of(pod, known)
+        self._answers[uid(pod)] = (pod, known, answer)
+        return answer
+
+    def allocate(self, pod: Pod) -> None:
+        """What `pod` asks for is what it has from now on."""
+        try:
+            self._state.set_pod(uid(pod), resources_of(pod))
+        except OSError as error:
+            log_failure(log, f"allocation of {pod_ref(pod)} is not on disk", error, OSError)
+
+    def forget(self, pod_uid: str) -> None:
+        """The pod is gone from its source."""
+        self._state.remove(pod_uid)
+        self._answers.pop(pod_uid, None)
+
+    def keep_only(self, pod_uids: Collection[str]) -> None:
+        """Forget all other pods."""
+        self._state.keep_only(pod_uids)
+        self._deps.conditions.keep_only(pod_uids)
+        for pod_uid in [u for u in self._answers if u not in pod_uids]:
+            del self._answers[pod_uid]
+
+    # Pending resizes
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
+
+    def wants_resize(self, pod: Pod) -> bool:
+        """The spec asks for other resources than the pod has."""
+        return self.allocated(pod) is not pod
+
+    def push(self, pod_uid: str) -> None:
+        """Queue the pod; `retry` looks at it."""
+        if pod_uid in self._pending:
+            return
+        queued = [*self._pending, pod_uid]
+        pods = [pod for each in queued if (pod := self._deps.pod(each)) is not None]
+        self._pending = in_order(self._in_queue(pod) for pod in pods)
+        self._waiting.set()
+
+    def _in_queue(self, pod: Pod) -> PendingResize:
+        condition = self._deps.conditions.pending(uid(pod))
+        allocated = self.allocated(pod)
+        return PendingResize(
+            uid(pod),
+            increases=allocated is not pod and increases_requests(allocated, pod),
+            priority=(pod.spec.priority if pod.spec is not None else None) or 0,
+            guaranteed=qos_class(pod) == "Guaranteed",
+            since=condition.lastTransitionTime if condition is not None else None,
+        )
+
+    async def run(self) -> None:
+        """The periodic retry; without pending resizes nothing happens at all."""
+        clock = self._deps.clock
+        while True:
+            await self._waiting.wait()
+            while (wait_s := self._due_s - clock.monotonic_s()) > 0:
+                await clock.sleep(wait_s)
+            if self._pending:
+                await self.retry()
+            if not self._pending:
+                self._waiting.clear()
+
+    async def retry(self) -> None:
+        """Look at every pending resize, in the order of the queue."""
+        deps = self._deps
+        ready = deps.sources_ready()
+        self._due_s = deps.clock.monotonic_s() + (RETRY_S if ready else FIRST_RETRY_S)
+        if not ready:
+            return
+        for pod_uid in tuple(self._pending):
+            pod = deps.pod(pod_uid)
+            if pod is None or await self._look_at(pod):
+                with suppress(ValueError):
+                    self._pending.remove(pod_uid)
+
+    async def _look_at(self, pod: Pod) -> bool:
+        """True: nothing is to be tried again."""
+        before = self._deps.conditions.of(uid(pod))
+        try:
+            allocated = await self._resize(pod)
+        except Exception as error:
+            log_failure(log, f"resize of {pod_ref(pod)} is put off", error)
+            return False
+        after = self._deps.conditions.of(uid(pod))
+        if allocated or after != before:
+            self._deps.sync(pod)
+        condition = self._deps.conditions.pending(uid(pod))
+        return condition is None or condition.reason == INFEASIBLE
+
+    async def _resize(self, pod: Pod) -> bool:
+        """Ask admission if there is anything to ask; True: other resources are allocated."""
+        conditions = self._deps.conditions
+        if not self.wants_resize(pod):
+            conditions.clear_pending(uid(pod))
+            return False
+        refusal = await self._deps.admit(pod)
+        generation = (pod.metadata.generation if pod.metadata is not None else None) or 0
+        if refusal is not None:
+            self._refused(pod, refusal, generation)
+            return False
+        conditions.clear_pending(uid(pod))
+        conditions.clear_in_progress(uid(pod))  # an error of an earlier one, and its generation
+        conditions.set_in_progress(uid(pod), generation)
+        text = messages.started(pod, generation)
+        self._deps.recorder.pod_event(pod, "Normal", messages.STARTED, text)
+        return True
+
+    def _refused(self, pod: Pod, refusal: Refusal, generation: int) -> None:
+        reason, message = refusal.reason, refusal.message
+        if not self._deps.conditions.set_pending(uid(pod), reason, message, generation):
+            return
+        word = messages.INFEASIBLE if reason == INFEASIBLE else messages.DEFERRED
+        text = messages.pending(pod, generation, reason, message)
+        self._deps.recorder.pod_event(pod, "Warning", word, text)

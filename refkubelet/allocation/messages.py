@@ -1,0 +1,78 @@
+"""The messages of resize events: a few words and what the pod asks for, as JSON (CG-063). Pure.
+
+Upstream: pkg/kubelet/events/resize.go.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.allocation.resources import canonical_resources
+from refkubelet.model.objects import Container, Pod
+
+DEFERRED: Final = "ResizeDeferred"
+INFEASIBLE: Final = "ResizeInfeasible"
+STARTED: Final = "ResizeStarted"
+COMPLETED: Final = "ResizeCompleted"
+ERROR: Final = "ResizeError"
+_GO_JSON_ESCAPES: Final = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
+
+
+def started(pod: Pod, generation: int) -> str:
+    return _message("Pod resize started", pod, generation)
+
+
+def completed(pod: Pod, generation: int) -> str:
+    return _message("Pod resize completed", pod, generation)
+
+
+def failed(pod: Pod, generation: int, error: str) -> str:
+    return _message("Pod resize error", pod, generation, error)
+
+
+def pending(pod: Pod, generation: int, reason: str, error: str) -> str:
+    """`reason`: the refusing handler's own word, for example OutOfcpu."""
+    return _message(f"Pod resize {reason}", pod, generation, error)
+
+
+def _message(words: str, pod: Pod, generation: int, error: str = "") -> str:
+    summary: dict[str, Any] = {}
+    spec = pod.spec
+    if spec is not None and spec.initContainers:
+        summary["initContainers"] = [_container(c) for c in spec.initContainers]
+    if spec is not None and spec.containers:
+        summary["containers"] = [_container(c) for c in spec.containers]
+    summary["generation"] = generation
+    if error:
+        summary["error"] = error
+    return f"{words}: {go_json(summary)}"
+
+
+def _container(container: Container) -> dict[str, Any]:
+    return {"name": container.name, "resources": resources_json(container.resources)}
+
+
+def resources_json(resources: ResourceRequirements | None) -> dict[str, Any]:
+    """Limits before requests, names sorted, nothing empty."""
+    clean = canonical_resources(resources)
+    shown: dict[str, Any] = {}
+    if clean.limits:
+        shown["limits"] = clean.limits
+    if clean.requests:
+        shown["requests"] = clean.requests
+    if clean.claims:
+        shown["claims"] = [
+            {"name": c.name} | ({"request": c.request} if c.request else {}) for c in clean.claims
+        ]
+    return shown
+
+
+def go_json(value: Any) -> str:
+    """JSON as Go writes it: no blanks, three characters escaped."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for character, escape in _GO_JSON_ESCAPES:
+        text = text.replace(character, escape)
+    return text

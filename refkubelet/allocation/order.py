@@ -1,0 +1,40 @@
+"""Which pending resize is looked at first (CG-061). Pure.
+
+Upstream: pkg/kubelet/allocation/allocation_manager.go: sortPendingResizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingResize:
+    """What the order looks at. `since`: when it became pending; None: it was not looked at yet."""
+
+    uid: str
+    increases: bool
+    priority: int
+    guaranteed: bool
+    since: datetime | None = None
+
+
+def in_order(pending: Iterable[PendingResize]) -> list[str]:
+    """UIDs: what takes nothing more first, then the higher priority, Guaranteed before Burstable,
+    the longest pending; those that are equal stay as they came."""
+    return [
+        resize.uid
+        for resize in sorted(
+            pending,
+            key=lambda r: (r.increases, *_among_increases(r)) if r.increases else (False,),
+        )
+    ]
+
+
+def _among_increases(resize: PendingResize) -> tuple[int, bool, datetime]:
+    return (-resize.priority, not resize.guaranteed, resize.since or _NEVER)

@@ -1,0 +1,81 @@
+"""What a pod's worker tells of a resize: in progress, completed, failed (CG-063, LIFE-186).
+
+What must never happen: a completion that is told twice, or before every running container has what
+was allocated to it.
+Upstream: pkg/kubelet/kubelet.go: SyncPod; kubelet_pods.go: determinePodResizeStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.allocation import messages
+from refkubelet.allocation.conditions import ERROR, ResizeConditions
+from refkubelet.cgroups.limits import ResourceConfig
+from refkubelet.events import EventRecorder
+from refkubelet.model.objects import Pod, PodCondition, uid
+from refkubelet.runtime.records import RuntimePodStatus
+from refkubelet.runtime.results import PodSyncResult
+
+
+class ResizingRuntime(Protocol):
+    """What the reports ask of the runtime manager."""
+
+    def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool: ...
+
+    def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeReports:
+    """`group_config`: the limits of the pod's cgroup as they are; None where it has none, or they
+    cannot be read. `reinspect`: read the pod's status at the next relist."""
+
+    conditions: ResizeConditions
+    recorder: EventRecorder
+    runtime: ResizingRuntime
+    group_config: Callable[[Pod], ResourceConfig | None]
+    reinspect: Callable[[str], None]
+
+    def before_sync(self, pod: Pod, status: RuntimePodStatus) -> None:
+        """Of the (allocated) pod, before its status is generated."""
+        if self.runtime.resize_in_progress(pod, status):
+            self.conditions.set_in_progress(uid(pod), _generation(pod))
+            return
+        generation = self.conditions.clear_in_progress(uid(pod))
+        if generation is not None:
+            text = messages.completed(pod, generation)
+            self.recorder.pod_event(pod, "Normal", messages.COMPLETED, text)
+
+    def after_sync(self, pod: Pod, result: PodSyncResult) -> None:
+        """A resize that failed may have changed something, too."""
+        if result.resized:
+            self.reinspect(uid(pod))
+        if result.resize_error is None:
+            return
+        generation, changed = self.conditions.set_in_progress(
+            uid(pod), _generation(pod), ERROR, result.resize_error
+        )
+        if changed:
+            text = messages.failed(pod, generation, result.resize_error)
+            self.recorder.pod_event(pod, "Warning", messages.ERROR, text)
+
+    def of(self, pod: Pod) -> tuple[PodCondition, ...]:
+        """The conditions for the pod's status."""
+        return self.conditions.of(uid(pod))
+
+    def at_end(self, pod: Pod) -> None:
+        """No container will be started any more."""
+        self.conditions.clear(uid(pod))
+
+    def actuated(self, pod: Pod) -> Callable[[str], ResourceRequirements | None]:
+        """By container name."""
+        return lambda name: self.runtime.actuated(uid(pod), name)
+
+
+def _generation(pod: Pod) -> int:
+    return (pod.metadata.generation if pod.metadata is not None else None) or 0

@@ -1,0 +1,175 @@
+"""The resizable resources of a pod: taken from a spec, put into one, compared. Pure.
+
+What must never happen here: a pod object that is changed; two amounts that differ in writing alone
+(`1024Mi`, `1Gi`) taken for a resize.
+Rules: CG-060, CG-061. Upstream: pkg/kubelet/allocation/allocation_manager.go: allocationFromPod,
+updatePodFromAllocation, isResizeIncreasingRequests; pkg/kubelet/kubelet.go: recordResizeOperations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lightkube.models.core_v1 import ResourceRequirements
+from msgspec.structs import replace
+
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.quantity import canonical, parse_nano
+from refkubelet.model.resources import pod_requests
+
+COMPUTE: Final = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """`containers`: by name, those that can be resized; `pod_level`: spec.resources."""
+
+    containers: Mapping[str, ResourceRequirements] = field(default_factory=dict)
+    pod_level: ResourceRequirements | None = None
+
+
+def resources_of(pod: Pod) -> PodResources:
+    """What the spec asks for, in canonical form; ephemeral containers have no resources."""
+    own = pod.spec.resources if pod.spec is not None else None
+    return PodResources(
+        {c.name: canonical_resources(c.resources) for c in resizable_containers(pod)},
+        canonical_resources(own) if own is not None else None,
+    )
+
+
+def resizable_containers(pod: Pod) -> Iterator[Container]:
+    """Init containers, then regular ones."""
+    if pod.spec is not None:
+        yield from pod.spec.initContainers or ()
+        yield from pod.spec.containers
+
+
+def canonical_resources(resources: ResourceRequirements | None) -> ResourceRequirements:
+    """The same amounts as Kubernetes writes them, names sorted."""
+    if resources is None:
+        return ResourceRequirements()
+    return ResourceRequirements(
+        claims=resources.claims or None,
+        limits=_canonical(resources.limits),
+        requests=_canonical(resources.requests),
+    )
+
+
+def _canonical(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
+    return {name: canonical(amounts[name]) for name in sorted(amounts)} if amounts else None
+
+
+def with_resources_of(pod: Pod, known: PodResources) -> Pod:
+    """`pod` with the known resources instead of its own; itself when they are the same."""
+    spec = pod.spec
+    if spec is None:
+        return pod
+    same_own = same_resources(spec.resources, known.pod_level)
+    own = spec.resources if same_own else known.pod_level
+    inits = _with_known(spec.initContainers, known)
+    regular = _with_known(spec.containers, known)
+    if same_own and inits is spec.initContainers and regular is spec.containers:
+        return pod
+    changed = replace(spec, resources=own, containers=regular or [], initContainers=inits)
+    return replace(pod, spec=changed)
+
+
+def _with_known(containers: list[Container] | None, known: PodResources) -> list[Container] | None:
+    """The very same list when nothing is to change."""
+    changed = [_with_given(c, known.containers.get(c.name)) for c in containers or ()]
+    same = all(old is new for old, new in zip(containers or (), changed, strict=True))
+    return containers if same else changed
+
+
+def _with_given(container: Container, given: ResourceRequirements | None) -> Container:
+    if given is None or same_resources(container.resources, given):
+        return container
+    return replace(container, resources=given)
+
+
+def same_resources(one: ResourceRequirements | None, other: ResourceRequirements | None) -> bool:
+    """Equal amounts and claims; absent and empty is the same."""
+    if one is other:
+        return True
+    one, other = one or ResourceRequirements(), other or ResourceRequirements()
+    return (
+        _amounts(one.requests) == _amounts(other.requests)
+        and _amounts(one.limits) == _amounts(other.limits)
+        and (one.claims or None) == (other.claims or None)
+    )
+
+
+def _amounts(values: Mapping[str, str] | None) -> dict[str, int]:
+    return {name: parse_nano(text) for name, text in (values or {}).items()}
+
+
+def asks_for_resize(old: Pod, new: Pod) -> bool:
+    """CPU or memory of a container, or anything of the pod's own resources, was edited."""
+    before = {c.name: c.resources for c in resizable_containers(old)}
+    for container in resizable_containers(new):
+        if container.name in before and _compute(before[container.name]) != _compute(
+            container.resources
+        ):
+            return True
+    specs = (old.spec, new.spec)
+    own = [spec.resources if spec is not None else None for spec in specs]
+    return not same_resources(own[0], own[1])
+
+
+def _compute(resources: ResourceRequirements | None) -> tuple[int, ...]:
+    """Requests, then limits; what is absent counts as 0."""
+    if resources is None:
+        return (0,) * (2 * len(COMPUTE))
+    return tuple(
+        parse_nano((values or {}).get(name, "0"))
+        for values in (resources.requests, resources.limits)
+        for name in COMPUTE
+    )
+
+
+def increases_requests(allocated: Pod, wanted: Pod) -> bool:
+    """Whether the pod would take more CPU or memory of the node than it has."""
+    old, new = pod_requests(allocated), pod_requests(wanted)
+    return any(new.get(name, 0) > old.get(name, 0) for name in COMPUTE)
+
+
+def requests_in_use(pod: Pod) -> dict[str, int]:
+    """What the pod takes, by its status: of allocated and actual requests the greater ones."""
+    spec, status = pod.spec, pod.status
+    if spec is None or status is None:
+        return pod_requests(pod)
+    told = {
+        s.name: s
+        for s in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+    }
+
+    def in_use(container: Container) -> Container:
+        known = told.get(container.name)
+        if known is None:
+            return container
+        own = container.resources or ResourceRequirements()
+        actual = known.resources.requests if known.resources is not None else None
+        requests = _greatest(own.requests, actual, known.allocatedResources)
+        return replace(container, resources=replace(own, requests=requests))
+
+    return pod_requests(
+        replace(
+            pod,
+            spec=replace(
+                spec,
+                containers=[in_use(c) for c in spec.containers],
+                initContainers=[in_use(c) for c in spec.initContainers or ()],
+            ),
+        )
+    )
+
+
+def _greatest(*amounts: Mapping[str, str] | None) -> dict[str, str]:
+    greatest: dict[str, str] = {}
+    for each in amounts:
+        for name, text in (each or {}).items():
+            if name not in greatest or parse_nano(text) > parse_nano(greatest[name]):
+                greatest[name] = text
+    return greatest

@@ -1,0 +1,60 @@
+"""When resizes are queued and looked at: what the sync loop's operations mean for them (CG-061).
+
+What must never happen here: a look at resizes that costs anything while none is pending.
+Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions, HandlePodUpdates, HandlePodRemoves,
+HandlePodReconcile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from refkubelet.allocation.conditions import ResizeConditions
+from refkubelet.allocation.manager import AllocationManager
+from refkubelet.allocation.resources import COMPUTE, asks_for_resize, requests_in_use
+from refkubelet.model.objects import Pod, uid
+
+
+class ResizeTriggers:
+    """One method per operation; each returns once the pending resizes were looked at."""
+
+    def __init__(self, allocations: AllocationManager, conditions: ResizeConditions) -> None:
+        self._allocations = allocations
+        self._conditions = conditions
+
+    async def added(self, pods: Iterable[Pod], admitted: Sequence[Pod]) -> None:
+        """`pods` are new here; an earlier kubelet may have left resizes of the admitted ones."""
+        self._conditions.restore(pods)
+        pending = [pod for pod in admitted if self._allocations.wants_resize(pod)]
+        for pod in pending:
+            self._allocations.push(uid(pod))
+        if pending:
+            await self._allocations.retry()
+
+    async def updated(self, old: Pod | None, new: Pod) -> None:
+        """The spec of a pod may ask for other resources now, or for the old ones again."""
+        if old is not None and not asks_for_resize(old, new):
+            return
+        if self._allocations.wants_resize(new):
+            self._allocations.push(uid(new))
+            await self._allocations.retry()
+        else:
+            self._conditions.clear_pending(uid(new))
+
+    def removed(self, pod: Pod) -> None:
+        """Gone from its source; `room_was_made` follows."""
+        self._allocations.forget(uid(pod))
+
+    async def room_was_made(self) -> None:
+        """Pods are gone."""
+        await self._allocations.retry()
+
+    def makes_room(self, old: Pod | None, new: Pod, is_over: Callable[[Pod], bool]) -> bool:
+        """A status has changed: the pod is over, or takes less than before."""
+        if old is None or not self._allocations.has_pending:
+            return False
+        if is_over(new) and not is_over(old):
+            return True
+        before = requests_in_use(self._allocations.allocated(old))
+        after = requests_in_use(self._allocations.allocated(new))
+        return any(after.get(name, 0) < before.get(name, 0) for name in COMPUTE)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -122,6 +123,8 @@ class ApiClient(Protocol):
 
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap: ...
 
+    async def get_runtime_class(self, name: str) -> RuntimeClass: ...
+
     async def list_services(self) -> ObjectList[Service]:
         """Those of all namespaces (LIFE-137)."""
         ...
@@ -153,6 +156,11 @@ def _decode_config_map(value: dict[str, Any]) -> ConfigMap:
 def _decode_service(value: dict[str, Any]) -> Service:
     service: Service = msgspec.convert(value, Service)
     return service
+
+
+def _decode_runtime_class(value: dict[str, Any]) -> RuntimeClass:
+    runtime_class: RuntimeClass = msgspec.convert(value, RuntimeClass)
+    return runtime_class
 
 
 def _one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
@@ -299,6 +307,10 @@ class LightkubeApiClient:
     async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
         path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
         return _one(_decode_config_map, await self._json("GET", path))
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        path = f"/apis/node.k8s.io/v1/runtimeclasses/{name}"
+        return _one(_decode_runtime_class, await self._json("GET", path))
 
     async def list_services(self) -> ObjectList[Service]:
         return _every(_decode_service, await self._json("GET", "/api/v1/services"))

@@ -50,6 +50,7 @@ from refkubelet.kubelet_parts import (
     GarbageCollection,
     RuntimeWatch,
     eviction_config,
+    ids_per_pod,
     image_gc_policy,
     is_crio,
     pod_cgroup_of,
@@ -98,6 +99,8 @@ from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pod_events import PodEventReader
+from refkubelet.runtime.pod_runtime import PodRuntimes
+from refkubelet.runtime.user_namespaces import UserNamespaces
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats
@@ -251,6 +254,11 @@ class Kubelet:
     def _build_runtime(self) -> None:
         deps = self.deps
         self.pod_objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
+        self.pod_runtimes = PodRuntimes(
+            deps.api,
+            lambda: self.runtime_state.handlers,
+            UserNamespaces(deps.root_dir, ids_per_pod(self.config)),
+        )
         self._runtime_deps = RuntimeDeps(
             deps.clock,
             deps.ids,
@@ -263,6 +271,7 @@ class Kubelet:
             placements=self.resources,
             actuated=self._actuated,
             pod_cgroups=lambda: self.cgroups,
+            runtimes=self.pod_runtimes,
         )
         self._runtime_options = runtime_options(
             self.config,
@@ -324,6 +333,7 @@ class Kubelet:
             runtime_name=self.runtime_watch.runtime_name,
             is_terminating=lambda pod_uid: self.workers.is_pod_termination_requested(pod_uid),
             with_devices=self._with_devices,
+            recursive_read_only=self.pod_runtimes.read_only_is_recursive,
         )
         steps = PodSteps(
             StepDeps(

@@ -37,6 +37,7 @@ from refkubelet.runtime.records import (
     RuntimePod,
     RuntimeVersion,
 )
+from refkubelet.runtime.user_namespaces import IDS_PER_POD
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
 from simtime import Clock
 
@@ -199,6 +200,11 @@ def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
         return None
     root = node_group(config.cgroup_root)
     return lambda pod: cgroup_path(pod_group(root, pod), config.cgroup_driver)
+
+
+def ids_per_pod(config: KubeletConfiguration) -> int:
+    """How many user ids a pod with a user namespace of its own gets."""
+    return config.user_namespaces.ids_per_pod if config.user_namespaces else IDS_PER_POD
 
 
 def image_gc_policy(config: KubeletConfiguration) -> ImageGcPolicy:

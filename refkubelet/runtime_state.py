@@ -4,10 +4,10 @@ need the pod network (LIFE-006, NODE-050, PLEG-202). Upstream: pkg/kubelet/runti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from refkubelet.runtime.records import RuntimeConditions
+from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions
 from simtime import Clock
 
 STATUS_PERIOD_S: Final = 5.0
@@ -29,6 +29,7 @@ class RuntimeState:
         self._good_s: float | None = None
         self._runtime_error: str | None = None
         self._network_error: str | None = "network state unknown"  # NODE-023
+        self.handlers: Mapping[str, HandlerFeatures] = {}
 
     @property
     def seen_ready(self) -> bool:
@@ -37,6 +38,7 @@ class RuntimeState:
 
     def observe(self, conditions: RuntimeConditions) -> None:
         """Take an answer of Status; one that is not ready counts as an error at once."""
+        self.handlers = conditions.handlers
         self._runtime_error = conditions.runtime_error()
         if self._runtime_error is not None:
             return

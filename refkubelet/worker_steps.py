@@ -103,13 +103,15 @@ class PodCgroups(Protocol):
 @dataclass(frozen=True, slots=True)
 class StepHooks:
     """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
-    again at once, relist that UID now, the runtime's name, whether that UID shall end, a status
-    with the health of the pod's devices (CG-084)."""
+    again at once, relist that UID now, the runtime's name, whether the handler of a pod can mount
+    read-only all the way down, whether that UID shall end, a status with the health of the pod's
+    devices (CG-084)."""
 
     network_error: Callable[[], str | None]
     resync: Callable[[str], None]
     request_relist: Callable[[str], None]
     runtime_name: Callable[[], str]
+    recursive_read_only: Callable[[Pod], bool]
     is_terminating: Callable[[str], bool] = lambda pod_uid: False
     with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
 
@@ -283,6 +285,7 @@ class PodSteps:
             probes=deps.probes,
             pod_is_terminal=at_end,
             runtime_name=deps.hooks.runtime_name(),
+            recursive_read_only=deps.hooks.recursive_read_only(pod),
             host_ips=deps.host_ips,
             reason_of=lambda name: deps.runtime.reason_cache.get(uid(pod), name),
             forced=DEADLINE_EXCEEDED if overdue else None,

@@ -104,7 +104,7 @@ class MemorySwap:
 
 @dataclass(frozen=True, slots=True)
 class UserNamespaces:
-    ids_per_pod: int | None = f.int64("idsPerPod", None)
+    ids_per_pod: int = f.int64("idsPerPod", 65_536)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +206,7 @@ class KubeletConfiguration:
     resolv_conf: str = f.path("resolvConf", "/etc/resolv.conf", keeps_empty=True)
     # Security.
     seccomp_default: bool = f.boolean("seccompDefault", False)
+    user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
 
     shutdown_grace_period_s: float = f.duration("shutdownGracePeriod", 0.0, keeps_zero=True)
     shutdown_grace_period_critical_pods_s: float = f.duration(
@@ -264,7 +265,6 @@ class KubeletConfiguration:
     logging: Mapping[str, Any] = f.opaque("logging")
     memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
     tracing: Mapping[str, Any] = f.opaque("tracing")
-    user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
     node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
     authentication: Authentication = f.struct("authentication", Authentication)
     authorization: Authorization = f.struct("authorization", Authorization)

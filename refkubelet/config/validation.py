@@ -21,6 +21,7 @@ from refkubelet.runtime.images.records import (
     POLICIES,
     is_allowlist_entry,
 )
+from refkubelet.runtime.user_namespaces import IDS_PER_POD
 
 PREFIX: Final = "invalid configuration: "
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
@@ -28,6 +29,11 @@ _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"
 
 C = KubeletConfiguration
 Rule = tuple[Callable[[C], bool], Callable[[C], str]]
+
+
+def _ids_per_pod(config: C) -> int:
+    return config.user_namespaces.ids_per_pod if config.user_namespaces else IDS_PER_POD
+
 
 # (what must hold, the complaint if it does not)
 RULES: Final[tuple[Rule, ...]] = (
@@ -47,6 +53,18 @@ RULES: Final[tuple[Rule, ...]] = (
         lambda c: (
             f"healthzPort (--healthz-port) {c.healthz_port} must be between 1 and 65535, inclusive"
         ),
+    ),
+    (
+        lambda c: _ids_per_pod(c) >= IDS_PER_POD,
+        lambda c: f"userNamespaces.idsPerPod must not be less than {IDS_PER_POD}",
+    ),
+    (
+        lambda c: _ids_per_pod(c) % IDS_PER_POD == 0,
+        lambda c: f"userNamespaces.idsPerPod must be a multiple of {IDS_PER_POD}",
+    ),
+    (
+        lambda c: _ids_per_pod(c) < 1 << 32,
+        lambda c: f"userNamespaces.idsPerPod must not be more than {(1 << 32) - 1}",
     ),
     (
         lambda c: c.node_lease_duration_seconds > 0,

@@ -105,6 +105,8 @@ class CriClient:
         self.target = target
         self.request_timeout_s = request_timeout_s
         self._sandboxes = Listings(lambda answer: answer.items, convert.listed_sandbox)
+        self._status_data: bytes | None = None
+        self._status: RuntimeConditions
         self._containers = Listings(lambda answer: answer.containers, convert.listed_container)
 
     # -- runtime ------------------------------------------------------------------------------
@@ -115,8 +117,13 @@ class CriClient:
         return self._checked("Version", lambda: convert.runtime_version(answer))
 
     async def status(self) -> RuntimeConditions:
+        """Asked all the time, and nearly always answered as before."""
         answer = await self._call("Status", cri.StatusRequest())
-        return self._checked("Status", lambda: convert.runtime_conditions(answer.status))
+        data = answer.SerializeToString()
+        if data != self._status_data:
+            made = self._checked("Status", lambda: convert.runtime_conditions(answer))
+            self._status_data, self._status = data, made
+        return self._status
 
     async def cgroup_driver(self) -> str | None:
         """`systemd` or `cgroupfs`; None when the runtime cannot tell (CRI-133)."""

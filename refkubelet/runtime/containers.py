@@ -34,7 +34,13 @@ from refkubelet.runtime.images.manager import ImageError, ImageManager, ImageReq
 from refkubelet.runtime.images.volumes import VolumeImages, failures_of
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
+from refkubelet.runtime.records import (
+    DEFAULT_RUNTIME,
+    ContainerRecord,
+    ContainerState,
+    PodRuntime,
+    RuntimePodStatus,
+)
 from simtime.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)
@@ -66,6 +72,7 @@ class PodStart:
     pod_ips: tuple[str, ...] = ()
     pull_secrets: tuple[Secret, ...] = ()
     volume_images: VolumeImages = field(default_factory=dict)
+    runtime: PodRuntime = DEFAULT_RUNTIME
 
 
 class ContainerStarter:
@@ -155,6 +162,7 @@ class ContainerStarter:
                 where.volume_images,
                 settings,
                 placements.placement(pod, container) if placements else ANYWHERE,
+                where.runtime,
             )
             config = container_config(spec, pod, self._deps, self._options)
         except (CriCallError, ConfigError, VariableError, AllocationError) as error:

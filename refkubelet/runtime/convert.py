@@ -31,6 +31,7 @@ from refkubelet.runtime.records import (
     ContainerState,
     ContainerUsage,
     FilesystemUsage,
+    HandlerFeatures,
     ImageRecord,
     ListedContainer,
     ListedSandbox,
@@ -222,8 +223,10 @@ def runtime_version(answer: Message) -> RuntimeVersion:
     return RuntimeVersion(*(getattr(answer, name) for name in names))
 
 
-def runtime_conditions(status: Message) -> RuntimeConditions:
-    """The two conditions the kubelet knows; at least two must be there (CRI-008, CRI-130)."""
+def runtime_conditions(answer: Message) -> RuntimeConditions:
+    """The two conditions the kubelet knows; at least two must be there (CRI-008, CRI-130). And
+    what the handlers can do."""
+    status = answer.status
     if len(status.conditions) < 2:
         raise ValueError(
             f"the answer has {len(status.conditions)} conditions, and RuntimeReady and "
@@ -240,6 +243,12 @@ def runtime_conditions(status: Message) -> RuntimeConditions:
         runtime_message=runtime.message,
         network_reason=network.reason,
         network_message=network.message,
+        handlers={
+            handler.name: HandlerFeatures(
+                handler.features.recursive_read_only_mounts, handler.features.user_namespaces
+            )
+            for handler in answer.runtime_handlers
+        },
     )
 
 

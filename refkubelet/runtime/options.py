@@ -21,6 +21,7 @@ from refkubelet.runtime.config.environment import ApiObjects
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.pull_secrets import SecretReader
 from refkubelet.runtime.images.records import VerificationPolicy
+from refkubelet.runtime.records import PodRuntime
 from simtime import Clock, Ids
 
 
@@ -138,14 +139,22 @@ class PodCgroups(Protocol):
         ...
 
 
+class PodRuntimeSource(Protocol):
+    """What pods ask of the runtime beyond the default (`pod_runtime.PodRuntimes`)."""
+
+    async def of(self, pod: Pod) -> PodRuntime:
+        """Raises `PodRuntimeError`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeDeps:
     """What the runtime manager works with. `objects` None: no API server (standalone), so every
     reference to a ConfigMap or Secret is a missing one; `secrets` the same for pull secrets.
     `network` None: httpGet hooks fail. `terminating`: whether the pod of that UID is to end.
-    `devices` None: there are no device plugins. `placements` None: containers run anywhere.
-    `actuated` None: the checkpoint is below the root directory. `pod_cgroups` answers None where
-    pods have no groups (cgroupsPerQOS false)."""
+    `devices` None: there are no device plugins. `runtimes` None: every pod has the default one.
+    `placements` None: containers run anywhere. `actuated` None: the checkpoint is below the root
+    directory. `pod_cgroups` answers None where pods have no groups (cgroupsPerQOS false)."""
 
     clock: Clock
     ids: Ids
@@ -155,6 +164,7 @@ class RuntimeDeps:
     terminating: Callable[[str], bool] = lambda pod_uid: False
     secrets: SecretReader | None = None
     devices: DeviceSource | None = None
+    runtimes: PodRuntimeSource | None = None
     placements: Placements | None = None
     actuated: ResourceState | None = None
     pod_cgroups: Callable[[], PodCgroups | None] = lambda: None

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
+from typing import Final
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -174,8 +175,42 @@ class RuntimeVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class HandlerFeatures:
+    """What one of the runtime's handlers can do (CRI-132)."""
+
+    recursive_read_only_mounts: bool = False
+    user_namespaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserNamespace:
+    """User and group ids of one pod: id 0 inside is `first` outside, and so on."""
+
+    first: int
+    length: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class PodRuntime:
+    """`handler`: of RunPodSandbox, "" is the runtime's default. `users`: the pod's own user and
+    group ids, None for the node's. `recursive_read_only`: whether the handler can do that."""
+
+    handler: str = ""
+    users: UserNamespace | None = None
+    recursive_read_only: bool = False
+
+
+DEFAULT_RUNTIME: Final = PodRuntime()
+
+
+class PodRuntimeError(Exception):
+    """The pod cannot have the runtime that it asks for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeConditions:
-    """The answer of Status: the two conditions that matter (CRI-130), False when absent."""
+    """The answer of Status: the two conditions that matter (CRI-130), False when absent; and the
+    handlers by name, none where the runtime does not tell (CRI-132)."""
 
     runtime_ready: bool
     network_ready: bool
@@ -183,6 +218,7 @@ class RuntimeConditions:
     runtime_message: str = ""
     network_reason: str = ""
     network_message: str = ""
+    handlers: Mapping[str, HandlerFeatures] = field(default_factory=dict)
 
     def runtime_error(self) -> str | None:
         """The text for node conditions and logs, or None when the runtime is ready."""

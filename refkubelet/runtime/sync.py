@@ -30,10 +30,13 @@ from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import (
+    DEFAULT_RUNTIME,
     ContainerRecord,
     ContainerState,
     ListedContainer,
     ListedSandbox,
+    PodRuntime,
+    PodRuntimeError,
     RuntimePod,
     RuntimePodStatus,
 )
@@ -188,13 +191,14 @@ class PodSync:
             policy = (self.pod.spec.dnsPolicy if self.pod.spec else None) or CLUSTER_FIRST
             text = reasons.missing_cluster_dns(pod_ref(self.pod), policy)
             self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
-        config = self._sandbox_config()
+        runtime = await self._pod_runtime()
+        config = self._sandbox_config(runtime)
         if not self.actions.create_sandbox:
-            return self._place(self.actions.sandbox_id, config, self.status.ips)
-        sandbox_id, ips = await self._create_sandbox(config)
+            return self._place(self.actions.sandbox_id, config, self.status.ips, runtime)
+        sandbox_id, ips = await self._create_sandbox(config, runtime.handler)
         if on_sandbox_ready is not None:
             await on_sandbox_ready()
-        return self._place(sandbox_id, config, ips)
+        return self._place(sandbox_id, config, ips, runtime)
 
     async def _with_volume_images(self, where: PodStart) -> PodStart:
         """At every sync, even if nothing starts."""
@@ -202,16 +206,27 @@ class PodSync:
         found = await volume_images(images, self.pod, where.sandbox_config, self.pull_secrets)
         return replace(where, volume_images=found)
 
-    def _place(self, sandbox_id: str, config: Any, ips: tuple[str, ...]) -> PodStart:
-        return PodStart(self.pod, self.status, sandbox_id, config, ips, self.pull_secrets)
+    def _place(
+        self, sandbox_id: str, config: Any, ips: tuple[str, ...], runtime: PodRuntime
+    ) -> PodStart:
+        return PodStart(
+            self.pod, self.status, sandbox_id, config, ips, self.pull_secrets, runtime=runtime
+        )
 
-    def _sandbox_config(self) -> Any:
+    async def _pod_runtime(self) -> PodRuntime:
+        source = self.tools.deps.runtimes
+        try:
+            return await source.of(self.pod) if source is not None else DEFAULT_RUNTIME
+        except PodRuntimeError as error:
+            self._no_sandbox(str(error))
+            raise _Stop from None
+
+    def _sandbox_config(self, runtime: PodRuntime) -> Any:
         placements = self.tools.deps.placements
         own_cpus = placements is not None and placements.has_exclusive_cpus(self.pod)
+        attempt, options = self.actions.attempt, self.tools.options
         try:
-            config = sandbox_config(
-                self.pod, self.actions.attempt, self.tools.options, own_cpus=own_cpus
-            )
+            config = sandbox_config(self.pod, attempt, options, runtime, own_cpus=own_cpus)
             if self.actions.create_sandbox:
                 Path(config.log_directory).mkdir(mode=0o755, parents=True, exist_ok=True)
         except (SandboxConfigError, OSError) as error:
@@ -229,10 +244,10 @@ class PodSync:
         message = f"Failed to create pod sandbox: {text}"
         self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
 
-    async def _create_sandbox(self, config: Any) -> tuple[str, tuple[str, ...]]:
+    async def _create_sandbox(self, config: Any, handler: str) -> tuple[str, tuple[str, ...]]:
         self.count += 1
         try:
-            sandbox_id = await self.tools.client.run_pod_sandbox(config)
+            sandbox_id = await self.tools.client.run_pod_sandbox(config, handler)
         except CriCallError as error:
             self._no_sandbox(error.text)
             raise _Stop from None

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from lightkube.models.core_v1 import ResourceRequirements, VolumeMountStatus
+from lightkube.models.core_v1 import ResourceRequirements, VolumeMount, VolumeMountStatus
 
 from refkubelet.model.objects import (
     Container,
@@ -29,6 +29,7 @@ from refkubelet.model.objects import (
     Pod,
     is_sidecar,
 )
+from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
 from refkubelet.runtime.records import ContainerState as RecordState
 from refkubelet.status.resources import Actuated, container_resources_shown
@@ -68,6 +69,7 @@ class StatusSources:
     previous: Mapping[str, ContainerStatus] = field(default_factory=lambda: MappingProxyType({}))
     restarting_all: bool = False  # LIFE-125
     actuated: Actuated = nothing_actuated
+    recursive_read_only: bool = False  # what the pod's runtime handler can do
 
 
 def container_statuses(
@@ -131,21 +133,28 @@ def _default_status(sources: StatusSources, container: Container) -> ContainerSt
         started=False,
         state=ContainerState(waiting=ContainerStateWaiting(reason=reason)),
         lastState=ContainerState(),
-        volumeMounts=_mounts(container),
+        volumeMounts=_mounts(sources, container),
     )
 
 
-def _mounts(container: Container) -> list[VolumeMountStatus] | None:
-    """The mounts as the spec asks for them; read-only ones are not recursively so."""
+def _mounts(sources: StatusSources, container: Container) -> list[VolumeMountStatus] | None:
+    """The mounts as the spec asks for them, and whether read-only ones are so all the way down."""
     return [
         VolumeMountStatus(
             name=mount.name,
             mountPath=mount.mountPath,
             readOnly=mount.readOnly or None,
-            recursiveReadOnly="Disabled" if mount.readOnly else None,
+            recursiveReadOnly=_recursively(sources, mount) if mount.readOnly else None,
         )
         for mount in container.volumeMounts or ()
     ] or None
+
+
+def _recursively(sources: StatusSources, mount: VolumeMount) -> str:
+    try:
+        return "Enabled" if recursive_read_only(mount, sources.recursive_read_only) else "Disabled"
+    except ValueError:  # the container does not start with that
+        return "Disabled"
 
 
 def _from_memory(
@@ -250,7 +259,7 @@ def _convert(
             sources.actuated(container.name),
         ),
         allocatedResources=container.resources.requests if container.resources else None,
-        volumeMounts=_mounts(container),
+        volumeMounts=_mounts(sources, container),
     )
 
 

@@ -69,6 +69,7 @@ class StatusInputs:
 
     `now`: aware UTC. `host_ips`: the node's addresses, primary first; empty standalone.
     `runtime_name`: scheme of container IDs, from the runtime's Version answer.
+    `recursive_read_only`: whether the pod's runtime handler can mount so.
     `pod_is_terminal`: no container will be started any more (LIFE-163). `actuated`: what a
     container was given last; `group_config`: the limits of the pod's cgroup, asked for running
     pods only.
@@ -78,6 +79,7 @@ class StatusInputs:
     probes: ProbeFacts = field(default_factory=NoProbes)
     pod_is_terminal: bool = False
     runtime_name: str = "containerd"
+    recursive_read_only: bool = False
     host_ips: tuple[str, ...] = ()
     reason_of: ReasonLookup = no_reason
     forced: ForcedFailure | None = None
@@ -135,6 +137,7 @@ def _with_containers(
             {status.name: status for status in old or ()},
             restarting_all,
             inputs.actuated,
+            inputs.recursive_read_only,
         )
         return container_statuses(sources, containers, init=init)
 

@@ -34,12 +34,13 @@ from refkubelet.runtime.config.mounts import (
     termination_log_mount,
     volume_mounts,
     wants_etc_hosts,
+    with_users,
 )
 from refkubelet.runtime.config.sandbox import pod_labels
 from refkubelet.runtime.config.security import SecurityError, container_security
 from refkubelet.runtime.images.volumes import VolumeImages
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
+from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
 CONFIG_FAILURES: Final = (SecurityError, VariableError, MountError, QuantityError, OSError)
@@ -54,7 +55,7 @@ class StartSpec:
     """One container to start: `image_ref` is what the image step found, `target_id` the container
     an ephemeral one aims at, `objects` what its variables refer to (None: no API server),
     `volume_images` the images of its image volumes, `devices` what its devices ask for,
-    `placement` where it runs."""
+    `placement` where it runs, `runtime` what its pod asks of the runtime."""
 
     container: Container
     attempt: int
@@ -66,6 +67,7 @@ class StartSpec:
     volume_images: VolumeImages = field(default_factory=dict)
     devices: ContainerSettings = NO_SETTINGS
     placement: Placement = ANYWHERE
+    runtime: PodRuntime = DEFAULT_RUNTIME
 
 
 def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
@@ -91,7 +93,9 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
         args=[expand(text, variables) for text in container.args or []],
         working_dir=container.workingDir or "",
         envs=[_key_value(name, value) for name, value in variables.items()],
-        mounts=[*device_mounts(devices), *_mounts(start, pod, own, deps, options)],
+        mounts=with_users(
+            [*device_mounts(devices), *_mounts(start, pod, own, deps, options)], start.runtime
+        ),
         devices=[_device(node) for node in devices.devices],
         CDI_devices=[cri.CDIDevice(name=name) for name in devices.cdi_devices],
         labels={**pod_labels(pod), keys.CONTAINER_NAME: container.name},
@@ -106,7 +110,7 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
         linux=cri.LinuxContainerConfig(
             resources=container_resources(container, pod, options, start.placement),
             security_context=container_security(
-                container, pod, start.image, options, start.target_id
+                container, pod, start.image, options, start.target_id, start.runtime
             ),
         ),
     )
@@ -155,7 +159,9 @@ def _mounts(
     options: RuntimeOptions,
 ) -> list[Any]:
     container, root = start.container, options.root_dir
-    mounts = volume_mounts(container, pod, root, dict(variables), start.volume_images)
+    mounts = volume_mounts(
+        container, pod, root, dict(variables), start.volume_images, start.runtime
+    )
     if wants_etc_hosts(container, pod, start.pod_ips):
         mounts.append(etc_hosts_mount(pod, start.pod_ips, root, options.dns.cluster_domain))
     log = termination_log_mount(_with_message_path(container), pod, root, deps.ids)

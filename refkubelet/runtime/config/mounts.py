@@ -19,6 +19,8 @@ from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.environment import EnvFile, FileKey, expand, referenced_files
 from refkubelet.runtime.config.sandbox import hostname_and_domain
+from refkubelet.runtime.decisions.mount_modes import recursive_read_only
+from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
 from simtime import Ids
 
 ETC_HOSTS: Final = "/etc/hosts"
@@ -50,9 +52,11 @@ def volume_mounts(
     root_dir: Path,
     variables: dict[str, str],
     images: Mapping[str, Any],
+    runtime: PodRuntime = DEFAULT_RUNTIME,
 ) -> list[Any]:
     """The spec's volumeMounts, in order; makes missing emptyDirs. `images`: what to mount for
-    volumes that are images, by name. Raises `MountError`."""
+    volumes that are images, by name. Raises `MountError`, also where a mount must be read-only all
+    the way down and the runtime cannot do that."""
     volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
     mounts = []
     for mount in container.volumeMounts or []:
@@ -65,7 +69,7 @@ def volume_mounts(
             mounts.append(_image_mount(mount, images[mount.name], variables))
             continue
         base = _volume_path(volumes[mount.name], pod, root_dir)
-        mounts.append(_mount(mount, base, variables))
+        mounts.append(_mount(mount, base, variables, runtime))
     return mounts
 
 
@@ -114,7 +118,11 @@ def _mounted_volumes(pod: Pod) -> frozenset[str]:
     return frozenset(mount.name for c in everyone for mount in c.volumeMounts or ())
 
 
-def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:
+def _mount(mount: VolumeMount, base: Path, variables: dict[str, str], runtime: PodRuntime) -> Any:
+    try:
+        recursive = recursive_read_only(mount, runtime.recursive_read_only)
+    except ValueError as error:
+        raise MountError(str(error)) from error
     sub_path = _sub_path(mount, variables)
     host_path = base / sub_path
     if sub_path and not host_path.exists():
@@ -124,7 +132,18 @@ def _mount(mount: VolumeMount, base: Path, variables: dict[str, str]) -> Any:
         host_path=str(host_path),
         readonly=bool(mount.readOnly),
         propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
+        recursive_read_only=recursive,
     )
+
+
+def with_users(mounts: list[Any], runtime: PodRuntime) -> list[Any]:
+    """All of them with the pod's own ids, if it has any: files keep their owners inside."""
+    if runtime.users is not None:
+        ids = cri.IDMapping(host_id=runtime.users.first, length=runtime.users.length)
+        for mount in mounts:
+            mount.uidMappings.append(ids)
+            mount.gidMappings.append(ids)
+    return mounts
 
 
 def device_mounts(settings: ContainerSettings) -> list[Any]:

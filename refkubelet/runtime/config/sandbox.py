@@ -19,6 +19,7 @@ from refkubelet.runtime.config.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.runtime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.runtime.config.security import sandbox_security
 from refkubelet.runtime.options import RuntimeOptions
+from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
 
 MAX_HOSTNAME: Final = 63
 MAX_FQDN: Final = 64
@@ -36,10 +37,15 @@ def pod_labels(pod: Pod) -> dict[str, str]:
 
 
 def sandbox_config(
-    pod: Pod, attempt: int, options: RuntimeOptions, *, own_cpus: bool = False
+    pod: Pod,
+    attempt: int,
+    options: RuntimeOptions,
+    runtime: PodRuntime = DEFAULT_RUNTIME,
+    *,
+    own_cpus: bool = False,
 ) -> Any:
-    """PodSandboxConfig (upstream: generatePodSandboxConfig). `own_cpus`: some container has CPUs of
-    its own (CG-031). Raises `SandboxConfigError`."""
+    """PodSandboxConfig (upstream: generatePodSandboxConfig). `runtime`: what the pod asks of it;
+    `own_cpus`: some container has CPUs of its own (CG-031). Raises `SandboxConfigError`."""
     name, namespace = _name_and_namespace(pod)
     config = cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
@@ -50,7 +56,7 @@ def sandbox_config(
         dns_config=dns_config(pod, options.dns),
         labels={**labels(pod), **pod_labels(pod)},
         annotations=pod_annotations(pod),
-        linux=_linux(pod, options, own_cpus=own_cpus),
+        linux=_linux(pod, options, runtime, own_cpus=own_cpus),
     )
     for container in pod.spec.containers if pod.spec else []:
         config.port_mappings.extend(port_mappings(container))
@@ -109,14 +115,14 @@ def port_mappings(container: Container) -> list[Any]:
     ]
 
 
-def _linux(pod: Pod, options: RuntimeOptions, *, own_cpus: bool) -> Any:
+def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: bool) -> Any:
     parent = ""
     if options.cgroups_per_qos:
         parent = cgroup_parent(pod, options.cgroup_root, options.cgroup_driver)
     sysctls = pod.spec.securityContext.sysctls if pod.spec and pod.spec.securityContext else None
     return cri.LinuxPodSandboxConfig(
         cgroup_parent=parent,
-        security_context=sandbox_security(pod),
+        security_context=sandbox_security(pod, runtime),
         sysctls={dotted(s.name): s.value for s in sysctls or []},
         overhead=overhead_resources(pod, options),
         resources=sandbox_resources(pod, options, own_cpus=own_cpus),

@@ -17,7 +17,7 @@ from lightkube.models.core_v1 import (
 from refkubelet.model.objects import Container, Pod, pod_ref
 from refkubelet.model.objects import annotations as pod_annotations
 from refkubelet.runtime.options import RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
+from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 
 MASKED_PATHS: Final = (
     "/proc/asound",
@@ -56,7 +56,7 @@ class SecurityError(Exception):
     """The container's security context cannot be honoured; reason CreateContainerConfigError."""
 
 
-def namespace_options(pod: Pod, target_id: str = "") -> Any:
+def namespace_options(pod: Pod, runtime: PodRuntime, target_id: str = "") -> Any:
     """Which namespaces are the node's, the pod's or the container's own (LIFE-134). `target_id`:
     the container whose PID namespace an ephemeral container shares."""
     spec = pod.spec
@@ -73,15 +73,22 @@ def namespace_options(pod: Pod, target_id: str = "") -> Any:
         ipc=cri.NODE if host_ipc else cri.POD,
         pid=pid,
         target_id=target_id if pid == cri.TARGET else "",
-        userns_options=cri.UserNamespace(mode=cri.NODE),
+        userns_options=_users(runtime.users),
     )
 
 
-def sandbox_security(pod: Pod) -> Any:
+def _users(users: UserNamespace | None) -> Any:
+    if users is None:
+        return cri.UserNamespace(mode=cri.NODE)
+    ids = cri.IDMapping(host_id=users.first, container_id=0, length=users.length)
+    return cri.UserNamespace(mode=cri.POD, uids=[ids], gids=[ids])
+
+
+def sandbox_security(pod: Pod, runtime: PodRuntime) -> Any:
     """LinuxSandboxSecurityContext: seccomp RuntimeDefault, privileged if any container is
     (LIFE-133)."""
     context = cri.LinuxSandboxSecurityContext(
-        namespace_options=namespace_options(pod),
+        namespace_options=namespace_options(pod, runtime),
         privileged=any(_is_privileged(c) for c in _all_containers(pod)),
         seccomp=cri.SecurityProfile(profile_type=cri.SecurityProfile.RuntimeDefault),
         supplemental_groups=_groups(pod),
@@ -102,6 +109,7 @@ def container_security(
     image: ImageRecord,
     options: RuntimeOptions,
     target_id: str = "",
+    runtime: PodRuntime = DEFAULT_RUNTIME,
 ) -> Any:
     """LinuxContainerSecurityContext: the container's wishes over the pod's (LIFE-141).
 
@@ -110,7 +118,7 @@ def container_security(
     own, shared = container.securityContext or SecurityContext(), _pod_context(pod)
     profile, old_name = _apparmor(apparmor_profile(container, pod))
     context = cri.LinuxContainerSecurityContext(
-        namespace_options=namespace_options(pod, target_id),
+        namespace_options=namespace_options(pod, runtime, target_id),
         privileged=bool(own.privileged),
         readonly_rootfs=bool(own.readOnlyRootFilesystem),
         no_new_privs=own.allowPrivilegeEscalation is False,

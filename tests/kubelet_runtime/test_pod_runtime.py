@@ -1,0 +1,214 @@
+"""Runtime classes, user namespaces and recursive read-only mounts, as the runtime sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from criapi.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import VolumeMount
+from lightkube.models.node_v1 import RuntimeClass
+
+from fakecri import FakeCRI
+from refkubelet.apiclient import ApiError
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.runtime.client import CriClient
+from refkubelet.runtime.config.mounts import MountError, volume_mounts, with_users
+from refkubelet.runtime.config.security import namespace_options
+from refkubelet.runtime.decisions.mount_modes import recursive_read_only
+from refkubelet.runtime.pod_runtime import PodRuntimes
+from refkubelet.runtime.records import (
+    DEFAULT_RUNTIME,
+    HandlerFeatures,
+    PodRuntime,
+    PodRuntimeError,
+    UserNamespace,
+)
+from refkubelet.runtime.user_namespaces import UserNamespaces
+from simtime import run_virtual
+
+ALL = HandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
+
+
+def pod(uid: str = "u-1", **spec: Any) -> Pod:
+    main = {"name": "main", "image": "localhost/busybox:1"}
+    return decode_pod(
+        {"metadata": {"name": "web", "uid": uid}, "spec": {"containers": [main]} | spec}
+    )
+
+
+class Classes:
+    """An API server with some RuntimeClasses; `away`: it answers nothing."""
+
+    def __init__(self, **handlers: str) -> None:
+        self.handlers = handlers
+        self.away = False
+        self.asked = 0
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        self.asked += 1
+        if self.away:
+            raise ApiError(503, "ServiceUnavailable", "the server is away")
+        if name not in self.handlers:
+            raise ApiError(404, "NotFound", "not there")
+        return RuntimeClass(handler=self.handlers[name])
+
+
+def runtimes(root: Path, classes: Classes | None = None, **features: HandlerFeatures) -> Any:
+    found = {name if name != "default" else "": value for name, value in features.items()}
+    return PodRuntimes(classes, lambda: found, UserNamespaces(root, 65_536))
+
+
+async def test_a_pod_that_asks_for_nothing_asks_nobody(tmp_path: Path) -> None:
+    classes = Classes()
+    assert await runtimes(tmp_path, classes).of(pod()) is DEFAULT_RUNTIME
+    assert classes.asked == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_the_handler_is_that_of_the_runtime_class(tmp_path: Path) -> None:
+    source = runtimes(tmp_path, Classes(gvisor="runsc"))
+    assert await source.of(pod(runtimeClassName="gvisor")) == PodRuntime("runsc")
+
+
+async def test_a_runtime_class_that_is_not_there(tmp_path: Path) -> None:
+    wanted = 'runtimeclass.node.k8s.io "kata" not found'
+    for classes in (Classes(), None):
+        with pytest.raises(PodRuntimeError, match=wanted):
+            await runtimes(tmp_path, classes).of(pod(runtimeClassName="kata"))
+
+
+async def test_while_the_server_is_away_the_last_handler_serves(tmp_path: Path) -> None:
+    classes = Classes(gvisor="runsc")
+    source = runtimes(tmp_path, classes)
+    classes.away = True
+    with pytest.raises(PodRuntimeError, match="failed to lookup RuntimeClass gvisor"):
+        await source.of(pod(runtimeClassName="gvisor"))
+    classes.away = False
+    await source.of(pod(runtimeClassName="gvisor"))
+    classes.away = True
+    assert (await source.of(pod(runtimeClassName="gvisor"))).handler == "runsc"
+
+
+async def test_pods_with_users_of_their_own_share_none(tmp_path: Path) -> None:
+    source = runtimes(tmp_path, default=ALL)
+    users = [(await source.of(pod(f"u-{n}", hostUsers=False))).users for n in range(3)]
+    assert users == [UserNamespace(65_536 * n) for n in (1, 2, 3)]
+    text = (tmp_path / "pods" / "u-0" / "userns").read_text()
+    mapping = {"hostId": 65_536, "containerId": 0, "length": 65_536}
+    assert json.loads(text) == {"uidMappings": [mapping], "gidMappings": [mapping]}
+
+
+async def test_a_range_outlives_the_kubelet_and_ends_with_the_pod(tmp_path: Path) -> None:
+    first, second = pod("u-1", hostUsers=False), pod("u-2", hostUsers=False)
+    before = [(await runtimes(tmp_path, default=ALL).of(p)).users for p in (first, second)]
+    again = runtimes(tmp_path, default=ALL)
+    assert [(await again.of(p)).users for p in (first, second)] == before
+    (tmp_path / "pods" / "u-1" / "userns").unlink()
+    assert (await again.of(pod("u-3", hostUsers=False))).users == before[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{", "user namespace: invalid user namespace mappings file"),
+        ('{"uidMappings": [], "gidMappings": []}', "not exactly one mapping"),
+        (
+            '{"uidMappings": [{"hostId": 65536, "containerId": 0, "length": 65536}],'
+            ' "gidMappings": []}',
+            "users and groups differ",
+        ),
+        (5, "id 0 must be mapped"),
+        (-65_535, "wrong user namespace length 1"),
+    ],
+)
+async def test_a_file_that_no_kubelet_wrote(tmp_path: Path, text: Any, wanted: str) -> None:
+    if isinstance(text, int):
+        inside, length = max(text, 0), 65_536 + min(text, 0)
+        mapping = {"hostId": 65_536, "containerId": inside, "length": length}
+        text = json.dumps({"uidMappings": [mapping], "gidMappings": [mapping]})
+    file = tmp_path / "pods" / "u-1" / "userns"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    source = runtimes(tmp_path, default=ALL)
+    with pytest.raises(PodRuntimeError, match=wanted):
+        await source.of(pod(hostUsers=False))
+    assert (await source.of(pod("u-2", hostUsers=False))).users is not None  # no other pod suffers
+
+
+async def test_no_user_namespace_without_the_runtimes_help(tmp_path: Path) -> None:
+    with pytest.raises(PodRuntimeError) as refused:
+        await runtimes(tmp_path).of(pod(hostUsers=False))
+    text = "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+    assert str(refused.value) == text
+    classes = Classes(old="runc-old")
+    with pytest.raises(PodRuntimeError, match='RuntimeClass handler "runc-old" does not support'):
+        await runtimes(tmp_path, classes, default=ALL).of(
+            pod(hostUsers=False, runtimeClassName="old")
+        )
+
+
+def test_own_users_on_the_wire() -> None:
+    ids = cri.IDMapping(host_id=131_072, container_id=0, length=65_536)
+    runtime = PodRuntime(users=UserNamespace(131_072))
+    options = namespace_options(pod(hostUsers=False), runtime)
+    assert options.userns_options == cri.UserNamespace(mode=cri.POD, uids=[ids], gids=[ids])
+    (mount,) = with_users([cri.Mount(container_path="/etc/hosts")], runtime)
+    assert (list(mount.uidMappings), list(mount.gidMappings)) == ([ids], [ids])
+
+
+@pytest.mark.parametrize(
+    ("fields", "supported", "wanted"),
+    [
+        ({}, True, False),
+        ({"recursiveReadOnly": "Disabled", "readOnly": True}, True, False),
+        ({"recursiveReadOnly": "IfPossible", "readOnly": True}, True, True),
+        ({"recursiveReadOnly": "IfPossible", "readOnly": True}, False, False),
+        ({"recursiveReadOnly": "Enabled", "readOnly": True}, True, True),
+        ({"recursiveReadOnly": "Enabled", "readOnly": True}, False, "supported by the runtime"),
+        ({"recursiveReadOnly": "IfPossible"}, True, "it is not read-only"),
+        (
+            {
+                "recursiveReadOnly": "Enabled",
+                "readOnly": True,
+                "mountPropagation": "HostToContainer",
+            },
+            True,
+            'compatible with propagation "Bidirectional"',
+        ),
+        ({"recursiveReadOnly": "Always", "readOnly": True}, True, "unknown recursive read-only"),
+    ],
+)
+def test_read_only_all_the_way_down(fields: Any, supported: bool, wanted: bool | str) -> None:
+    mount = VolumeMount(name="data", mountPath="/data", **fields)
+    if isinstance(wanted, bool):
+        assert recursive_read_only(mount, supported) is wanted
+    else:
+        with pytest.raises(ValueError, match=wanted):
+            recursive_read_only(mount, supported)
+
+
+def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path) -> None:
+    mounts = [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "Enabled"}]
+    container = {"name": "main", "volumeMounts": mounts}
+    wants = pod(containers=[container], volumes=[{"name": "d", "emptyDir": {}}])
+    assert wants.spec is not None
+    (main,) = wants.spec.containers
+    able = PodRuntime(recursive_read_only=True)
+    (made,) = volume_mounts(main, wants, tmp_path, {}, {}, able)
+    assert made.recursive_read_only
+    with pytest.raises(MountError, match='"d" requested recursive read-only mode'):
+        volume_mounts(main, wants, tmp_path, {}, {})
+
+
+def test_the_features_come_from_the_answer_of_status() -> None:
+    async def main() -> None:
+        cri_fake = FakeCRI(runtime_handlers=["kata"])
+        client = CriClient(cri_fake)
+        found = await client.status()
+        assert dict(found.handlers) == {"": ALL, "kata": ALL}
+        assert await client.status() is found  # the same answer is not read twice
+
+    run_virtual(main)

@@ -46,6 +46,9 @@ class Feature(Enum):
     IMAGE_GC = "a kubelet that removes unused images"
     REGISTRY = "a registry for the runtime to pull from"
     IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"
+    USER_NAMESPACES = (
+        "a runtime with user namespaces and recursive read-only mounts (a fake's; hosts differ)"
+    )
     RESTART = "a kubelet that can be stopped and started"
     POD_NETWORK = "pods whose addresses the kubelet can reach"
     POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"

@@ -49,6 +49,16 @@ class ApiServer:
         `configmaps`. Raises RuntimeError when it is refused."""
         await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body=dict(manifest))
 
+    async def create_runtime_class(self, name: str, handler: str) -> None:
+        """Create a RuntimeClass. Raises RuntimeError when it is refused."""
+        body = {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": name},
+            "handler": handler,
+        }
+        await self._must("POST", "/apis/node.k8s.io/v1/runtimeclasses", body=body)
+
     async def resize(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
         """Give containers of a pod other resources: `name` and `resources` of each."""
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/resize"

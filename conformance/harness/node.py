@@ -120,6 +120,10 @@ class Node:
         """Create another object at the API, for example of `configmaps` or `services`."""
         await self._parts.the_api().create_object(plural, manifest)
 
+    async def create_runtime_class(self, name: str, handler: str) -> None:
+        """Create a RuntimeClass at the API."""
+        await self._parts.the_api().create_runtime_class(name, handler)
+
     async def resize_pod(self, name: str, container: str, resources: Mapping[str, Any]) -> None:
         """Change the resources of a container at the API, in place."""
         await self._parts.the_api().resize(name, [{"name": container, "resources": resources}])

@@ -176,7 +176,7 @@ def test_own_users_on_the_wire() -> None:
                 "mountPropagation": "HostToContainer",
             },
             True,
-            'compatible with propagation "Bidirectional"',
+            'compatible with propagation "HostToContainer"',
         ),
         ({"recursiveReadOnly": "Always", "readOnly": True}, True, "unknown recursive read-only"),
     ],

@@ -38,6 +38,7 @@ class FakeRuntime(RecordedRuntime):
             self.machine,
             images=(IMAGE, OTHER_IMAGE),
             registry=self._registry,
+            runtime_handlers=("runc",),  # as containerd is configured
             # A kubelet asks to reopen a log file that it cannot find (CRI-104).
             write_logs=True,
             pod_network=pod_network,

@@ -1,0 +1,117 @@
+"""Pods that ask for more than the default: handlers, users of their own, mounts read-only below."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, STATUS = Feature.API, Feature.STATUS
+FEATURES = [STATUS, Feature.USER_NAMESPACES]
+NAMES = ("web", "other")
+POD_NAMESPACE, NODE_NAMESPACE = 0, 2  # NamespaceMode
+MODES = {"/Enabled": True, "/IfPossible": True, "/Disabled": False}
+
+
+async def started(node: Node, name: str) -> None:
+    await node.run_until(
+        lambda: node.count("StartContainer", pod=name),
+        within_s=limits.START_S,
+        what=f"{name} starts",
+    )
+
+
+def users(config: Any) -> Any:
+    """The user namespace that a config of a sandbox or container asks for."""
+    return config.linux.security_context.namespace_options.userns_options
+
+
+@conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])
+async def a_runtime_class_names_the_handler(node: Node) -> None:
+    """The handler of a pod's RuntimeClass goes into RunPodSandbox; without a class none does."""
+    await node.create_runtime_class("plain", "runc")
+    await node.create_pod(pod("web", container("main"), runtimeClassName="plain"))
+    await node.create_pod(pod("other", container("main")))
+    await started(node, "web")
+    await started(node, "other")
+    handlers = {n: node.calls("RunPodSandbox", pod=n)[0].request.runtime_handler for n in NAMES}
+    expect_equal(node, handlers, {"web": "runc", "other": ""}, "runtime handlers")
+
+
+@conformance(id="runtime-class-missing", rules=["LIFE-146"], needs=[API])
+async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
+    """Without its RuntimeClass a pod gets no sandbox, an event says why, and it is tried again."""
+    await node.create_pod(pod("web", container("main"), runtimeClassName="later"))
+    await node.run_until(
+        lambda: node.events("FailedCreatePodSandBox", pod="web"),
+        within_s=limits.START_S,
+        what="an event that no sandbox can be made",
+    )
+    told = node.events("FailedCreatePodSandBox", pod="web")[0]["message"]
+    missing = 'Failed to create pod sandbox: runtimeclass.node.k8s.io "later" not found'
+    expect_equal(node, told, missing, "message of the event")
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes without the class")
+    await node.create_runtime_class("later", "runc")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web"),
+        within_s=2 * limits.SYNC_ERROR_S,
+        what="web starts once the class is there",
+    )
+
+
+@conformance(id="user-namespace", rules=["LIFE-147"], needs=FEATURES)
+async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
+    """`hostUsers: false`: 65536 ids for each pod, shared with no other and not with the node, in
+    sandbox, container and every mount; other pods have the node's."""
+    for name, fields in (("a", {"hostUsers": False}), ("b", {"hostUsers": False}), ("c", {})):
+        await node.apply_static(pod(name, container("main"), **fields))
+        await started(node, name)
+    firsts = []
+    for name in ("a", "b"):
+        wanted = users(node.calls("RunPodSandbox", pod=name)[0].request.config)
+        expect_equal(node, wanted.mode, POD_NAMESPACE, f"mode of {name}")
+        expect_equal(node, list(wanted.uids), list(wanted.gids), f"users and groups of {name}")
+        (ids,) = wanted.uids
+        expect_equal(node, (ids.container_id, ids.length), (0, 65536), f"ids of {name}")
+        firsts.append(ids.host_id)
+        made = node.calls("CreateContainer", pod=name)[0].request.config
+        expect_equal(node, users(made), wanted, f"ids of the container of {name}")
+        for mount in made.mounts:
+            expect_equal(node, list(mount.uidMappings), [ids], f"ids of {mount.container_path}")
+    expect_equal(node, len({*firsts}), 2, "different ranges")
+    expect_equal(node, [n for n in firsts if n < 65536 or n % 65536], [], "ranges of the node")
+    mode = users(node.calls("RunPodSandbox", pod="c")[0].request.config).mode
+    expect_equal(node, mode, NODE_NAMESPACE, "mode of a pod that does not ask")
+
+
+@conformance(id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART])
+async def a_pod_keeps_its_users(node: Node) -> None:
+    """A new sandbox of the pod has the ids of the first one, also after a kubelet restart."""
+    await node.apply_static(pod("web", container("main"), hostUsers=False))
+    await started(node, "web")
+    await node.restart_kubelet()
+    await node.stop_sandbox("web")
+    await node.run_until(
+        lambda: node.count("RunPodSandbox", pod="web") == 2,
+        within_s=limits.STOP_S,
+        what="a second sandbox",
+    )
+    first, second = node.calls("RunPodSandbox", pod="web")
+    expect_equal(node, users(second.request.config), users(first.request.config), "ids")
+
+
+@conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=FEATURES)
+async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
+    """`recursiveReadOnly: Enabled` and `IfPossible` go to a runtime that has the feature."""
+    mounts = [
+        {"name": "d", "mountPath": f"/{mode}", "readOnly": True, "recursiveReadOnly": mode}
+        for mode in ("Enabled", "IfPossible", "Disabled")
+    ]
+    volumes = [{"name": "d", "emptyDir": {}}]
+    await node.apply_static(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
+    await started(node, "web")
+    made = node.calls("CreateContainer", pod="web")[0].request.config.mounts
+    found = {m.container_path: m.recursive_read_only for m in made if m.container_path in MODES}
+    expect_equal(node, found, MODES, "recursive_read_only")

@@ -37,7 +37,7 @@ class ClassReader(Protocol):
 
 class PodRuntimes:
     """Finds out the `PodRuntime` of pods. `classes` None: there is no API server, so there are no
-    RuntimeClasses. `features`: of the runtime's handlers, by name; empty for runtimes that do not
+    RuntimeClasses, and nothing is read-only all the way down, as upstream has it. `features`: of the runtime's handlers, by name; empty for runtimes that do not
     tell (containerd before 2.0)."""
 
     def __init__(
@@ -62,14 +62,17 @@ class PodRuntimes:
             if not features.user_namespaces:
                 raise PodRuntimeError(no_user_namespaces(handler))
             users = self._users.of(pod)
-        return PodRuntime(handler, users, features.recursive_read_only_mounts)
+        recursive = self._classes is not None and features.recursive_read_only_mounts
+        return PodRuntime(handler, users, recursive)
 
     def read_only_is_recursive(self, pod: Pod) -> bool:
         """Whether the pod's handler, as far as it is known by now, can do that."""
         name = class_name(pod)
         handler = self._known.get(name) if name else ""
-        return handler is not None and (
-            self._features().get(handler, NOTHING_SPECIAL).recursive_read_only_mounts
+        return (
+            self._classes is not None
+            and handler is not None
+            and (self._features().get(handler, NOTHING_SPECIAL).recursive_read_only_mounts)
         )
 
     async def _handler(self, pod: Pod) -> str:

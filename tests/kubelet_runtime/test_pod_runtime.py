@@ -212,3 +212,12 @@ def test_the_features_come_from_the_answer_of_status() -> None:
         assert await client.status() is found  # the same answer is not read twice
 
     run_virtual(main)
+
+
+async def test_without_an_api_server_nothing_is_read_only_all_the_way_down(tmp_path: Path) -> None:
+    mounts = [{"name": "d", "mountPath": "/d", "readOnly": True, "recursiveReadOnly": "IfPossible"}]
+    wants = pod(containers=[{"name": "main", "volumeMounts": mounts}])
+    for classes, able in ((None, False), (Classes(), True)):
+        source = runtimes(tmp_path, classes, default=ALL)
+        assert (await source.of(wants)).recursive_read_only is able
+        assert source.read_only_is_recursive(wants) is able

@@ -102,7 +102,7 @@ async def a_pod_keeps_its_users(node: Node) -> None:
     expect_equal(node, users(second.request.config), users(first.request.config), "ids")
 
 
-@conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=FEATURES)
+@conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=[*FEATURES, API])
 async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
     """`recursiveReadOnly: Enabled` and `IfPossible` go to a runtime that has the feature."""
     mounts = [
@@ -110,7 +110,7 @@ async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
         for mode in ("Enabled", "IfPossible", "Disabled")
     ]
     volumes = [{"name": "d", "emptyDir": {}}]
-    await node.apply_static(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
+    await node.create_pod(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
     await started(node, "web")
     made = node.calls("CreateContainer", pod="web")[0].request.config.mounts
     found = {m.container_path: m.recursive_read_only for m in made if m.container_path in MODES}

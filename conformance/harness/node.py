@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.harness import limits, machine
 from conformance.harness.cgroups import pod_words
 from conformance.harness.expect import Seen, failure
+from conformance.harness.kubelets.base import KubeletDied
 from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.observe import Observations, call_line, is_write, write_name
 
@@ -167,6 +168,18 @@ class Node:
         """Stop and start."""
         await self.stop_kubelet()
         await self.start_kubelet(**config)
+
+    async def refused_start(self, **config: Any) -> str:
+        """Stop the kubelet and start it with these fields, which it must not accept: its last
+        words. Afterwards none runs."""
+        await self.stop_kubelet()
+        try:
+            await self._parts.kubelet.start({**self._parts.config, **config})
+            await self.run_for(limits.START_S)
+        except KubeletDied as died:
+            await self._parts.kubelet.close()
+            return str(died)
+        raise failure(self, f"a kubelet that does not start with {config}", "it runs")
 
     def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
         """Make calls of the kubelet misbehave: `.fails(code, text, times=)`, `.delays(s)`,

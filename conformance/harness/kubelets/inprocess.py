@@ -16,7 +16,8 @@ from typing import Any, Final
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.registry import Feature
 from refkubelet.apiclient import LightkubeApiClient
-from refkubelet.config import load_config
+from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.config import ConfigError, load_config
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
@@ -57,7 +58,7 @@ class InProcessKubelet:
         self._shown: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
 
     async def start(self, config: Mapping[str, Any]) -> None:
-        """Load the configuration from its file and run."""
+        """Load the configuration from its file and run. Raises KubeletDied."""
         if self._task is not None:
             raise RuntimeError("the kubelet runs already")
         self._paths.config.write_text(json.dumps(config))
@@ -87,7 +88,10 @@ class InProcessKubelet:
             device_plugins=world.device_plugins,
             shutdown_source=world.machine.logind,
         )
-        self._kubelet = Kubelet(loaded, deps)
+        try:
+            self._kubelet = Kubelet(loaded, deps)
+        except (ConfigError, ContainerManagerError) as refused:
+            raise KubeletDied(f"the kubelet does not start: {refused}") from None
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
 
     async def stop(self) -> None:

@@ -1,0 +1,77 @@
+"""Memory manager policy Static: memory of NUMA nodes for Guaranteed pods."""
+
+from typing import Any
+
+from conformance.cases.resources.cpus import created
+from conformance.cases.resources.topology import SERVER, refusal
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import Container, container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
+# 64 GiB a node; 1 GiB and the 1 MiB of the hard eviction threshold are kept from pods.
+CONFIG = {
+    "memoryManagerPolicy": "Static",
+    "systemReserved": {"memory": "1Gi"},
+    "evictionHard": {"memory.available": "1Mi"},
+    "reservedMemory": [
+        {"numaNode": 0, "limits": {"memory": "513Mi"}},
+        {"numaNode": 1, "limits": {"memory": "512Mi"}},
+    ],
+}
+
+
+def guaranteed(name: str, memory: str, **fields: Any) -> Container:
+    """A container whose limits are its requests."""
+    amounts = {"cpu": "100m", "memory": memory}
+    return container(name, resources={"requests": amounts, "limits": amounts}, **fields)
+
+
+@conformance(
+    id="memory-nodes", rules=["CG-082", "CG-050"], needs=[STATUS, NODE], node_config=CONFIG,
+    machine=SERVER,
+)  # fmt: skip
+async def memory_of_guaranteed_pods_is_of_few_nodes(node: Node) -> None:
+    """Containers get memory of one NUMA node while it has enough, and others have no nodes set."""
+    await node.apply_static(pod("a", guaranteed("one", "40Gi")))
+    await node.wait_running("a", "one")
+    await node.apply_static(pod("b", guaranteed("two", "40Gi")))
+    await node.wait_running("b", "two")
+    await node.apply_static(pod("c", container("any")))
+    await node.wait_running("c", "any")
+    nodes = [created(node, name).cpuset_mems for name in ("one", "two", "any")]
+    expect_equal(node, nodes, ["0", "1", ""], "NUMA nodes")
+
+
+@conformance(
+    id="memory-group", rules=["CG-082"], needs=[STATUS, NODE], node_config=CONFIG, machine=SERVER
+)
+async def large_requests_take_a_group_of_nodes(node: Node) -> None:
+    """80 GiB come from both nodes, which give no memory alone from then on."""
+    await node.apply_static(pod("a", guaranteed("both", "80Gi")))
+    await node.wait_running("a", "both")
+    await node.apply_static(pod("b", guaranteed("with", "4Gi")))
+    await node.wait_running("b", "with")
+    nodes = [created(node, name).cpuset_mems for name in ("both", "with")]
+    expect_equal(node, nodes, ["0,1", "0,1"], "NUMA nodes")
+
+
+@conformance(
+    id="memory-shortage", rules=["CG-082", "LIFE-223"], needs=[STATUS, NODE], node_config=CONFIG,
+    machine=SERVER,
+)  # fmt: skip
+async def memory_that_no_nodes_have_is_refused(node: Node) -> None:
+    """A request that no node, and no group that may be made, has free is refused."""
+    await node.apply_static(pod("a", guaranteed("one", "40Gi")))
+    await node.wait_running("a", "one")
+    await node.apply_static(pod("b", guaranteed("two", "40Gi")))
+    await node.wait_running("b", "two")
+    await node.apply_static(pod("c", guaranteed("three", "30Gi")))
+    reason, message = await refusal(node, "c")
+    expect_equal(node, reason, "UnexpectedAdmissionError", "reason")
+    text = (
+        "Pod was rejected: Allocate failed due to [memorymanager] failed to get the default NUMA "
+        "affinity, no NUMA nodes with enough memory is available, which is unexpected"
+    )
+    expect_equal(node, message, text, "message")

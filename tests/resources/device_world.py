@@ -1,0 +1,123 @@
+"""A device manager with plugins in the same process, in virtual time, and pods for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
+from refkubelet.model.objects import Container, Pod, decode_pod
+from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.resources.topology.hints import Affinities, AllocationError, TopologyHint
+from simtime import VirtualLoop
+
+WIDGET = "vendor.example/widget"
+
+
+def asking(count: int, name: str = "main", resource: str = WIDGET, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "resources": {"limits": {resource: str(count)}}, **fields}
+
+
+def pod(name: str, *containers: dict[str, Any], init: Iterable[dict[str, Any]] = ()) -> Pod:
+    spec = {"containers": list(containers), "initContainers": list(init)}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    return decode_pod({"metadata": metadata, "spec": spec})
+
+
+def container(of: Pod, name: str = "main") -> Container:
+    assert of.spec is not None
+    every = (*(of.spec.initContainers or ()), *of.spec.containers)
+    return next(c for c in every if c.name == name)
+
+
+class Towards(Affinities):
+    """The merged hint is the same for all."""
+
+    def __init__(self, mask: int) -> None:
+        self._mask = mask
+
+    def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
+        return TopologyHint(self._mask, True)
+
+
+class DeviceWorld:
+    """`pods`: the active ones; `running`: containers that ran before the manager was made."""
+
+    def __init__(self, root_dir: Path) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.clock = loop.clock
+        self.root_dir = root_dir
+        self.plugins = InProcessPlugins()
+        self.pods: list[Pod] = []
+        self.running: list[tuple[str, str]] = []
+        self.sources_ready = True
+        self.affinities: Affinities | None = None
+        self.health_changed: list[str] = []
+        self._run: asyncio.Task[None] | None = None
+        self.manager = self._manager()
+
+    def _manager(self) -> DeviceManager:
+        return DeviceManager(
+            DeviceDeps(
+                self.clock,
+                self.plugins,
+                self.root_dir,
+                active_pods=lambda: tuple(self.pods),
+                sources_ready=lambda: self.sources_ready,
+                running=self._running,
+                affinities=lambda: self.affinities,
+                numa_nodes=lambda: (0, 1),
+                health_changed=self.health_changed.append,
+            )
+        )
+
+    async def _running(self) -> list[tuple[str, str]]:
+        return self.running
+
+    @property
+    def file(self) -> Path:
+        return self.root_dir / "device-plugins" / "kubelet_internal_checkpoint"
+
+    async def start(self) -> None:
+        self._run = asyncio.create_task(self.manager.run())
+        await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        assert self._run is not None
+        self._run.cancel()
+        await asyncio.gather(self._run, return_exceptions=True)
+
+    async def restart(self) -> None:
+        await self.stop()
+        self.manager = self._manager()
+        await self.start()
+        await self.clock.sleep(0.1)
+
+    async def plugin(
+        self, *devices: str | PluginDevice, resource: str = WIDGET
+    ) -> FakeDevicePlugin:
+        """A registered plugin whose devices are known."""
+        plugin = FakeDevicePlugin(resource, devices)
+        await self.plugins.start(plugin)
+        await self.clock.sleep(0.1)
+        return plugin
+
+    async def admit(self, one: Pod) -> str | None:
+        """Allocate for every container; the rejection's message."""
+        self.pods.append(one)
+        assert one.spec is not None
+        try:
+            for each in (*(one.spec.initContainers or ()), *one.spec.containers):
+                await self.manager.allocate(one, each)
+        except AllocationError as error:
+            self.pods.remove(one)
+            return error.message
+        return None
+
+    def given(self, one: Pod, name: str = "main") -> list[str]:
+        return sorted(
+            {device for _, device, _ in self.manager.given(f"{one.metadata.uid}", name)}  # type: ignore[union-attr]
+        )

@@ -1,0 +1,79 @@
+"""kubelet_internal_checkpoint in upstream's format (CG-084).
+
+The texts were printed by the Go package pkg/kubelet/cm/devicemanager/checkpoint of Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from refkubelet.resources.checksum import checksum, go_bytes, go_map, go_slice, go_struct
+from refkubelet.resources.devices import checkpoint
+from refkubelet.resources.devices.checkpoint import Checkpoint, CheckpointError
+from refkubelet.resources.devices.records import Allotment
+
+WIDGET = "example.com/widget"
+TWO_PODS = (
+    '{"Data":{"PodDeviceEntries":[{"PodUID":"uid-1","ContainerName":"main","ResourceName":'
+    '"example.com/widget","DeviceIDs":{"-1":["a"],"0":["b","c"],"1":["c"]},"AllocResp":'
+    '"CgYKAUESATE="},{"PodUID":"uid-2","ContainerName":"main","ResourceName":"example.com/widget",'
+    '"DeviceIDs":{"0":["d"]},"AllocResp":""}],"RegisteredDevices":{"example.com/gadget":[],'
+    '"example.com/widget":["a","b","c","d"]}},"Checksum":2008722950}'
+)
+ENTRIES = (
+    (
+        "uid-1",
+        "main",
+        WIDGET,
+        Allotment({-1: ("a",), 0: ("b", "c"), 1: ("c",)}, b"\n\x06\n\x01A\x12\x011"),
+    ),
+    ("uid-2", "main", WIDGET, Allotment({0: ("d",)}, b"")),
+)
+REGISTERED = {"example.com/gadget": [], WIDGET: ["a", "b", "c", "d"]}
+NOTHING = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}'
+NULL_LIST = (
+    '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"example.com/widget":null}},'
+    '"Checksum":2843787622}'
+)
+
+
+def test_the_text_is_upstreams_CG_084() -> None:
+    assert checkpoint.write(ENTRIES, {WIDGET: "dcba", "example.com/gadget": ()}) == TWO_PODS
+    assert checkpoint.write((), {}) == NOTHING
+
+
+def test_upstreams_text_is_read_CG_084() -> None:
+    assert checkpoint.read(TWO_PODS) == Checkpoint(ENTRIES, REGISTERED)
+    assert checkpoint.read(NOTHING) == Checkpoint((), {})
+    assert checkpoint.read(NULL_LIST) == Checkpoint((), {WIDGET: None})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (TWO_PODS.replace('"uid-1"', '"uid-9"'), "checkpoint is corrupted"),
+        (TWO_PODS.replace("2008722950", "1"), "its checksum is 1, wanted 2008722950"),
+        (NOTHING.replace("{}", "null"), "checkpoint is corrupted"),
+        ("", "no checkpoint of devices"),
+        ("[]", "no checkpoint of devices"),
+        ("{}", "no checkpoint of devices"),
+        ('{"Data":null,"Checksum":0}', "no checkpoint of devices"),
+        ('{"Data":{"PodDeviceEntries":[1],"RegisteredDevices":{}},"Checksum":0}', "no checkpoint"),
+        (TWO_PODS.replace("CgYKAUESATE=", "%%%"), "checkpoint"),
+    ],
+)
+def test_a_file_that_is_not_right_is_not_believed(text: str, says: str) -> None:
+    with pytest.raises(CheckpointError, match=says):
+        checkpoint.read(text)
+
+
+def test_how_go_prints() -> None:
+    assert go_slice(None) == go_map(None) == "<nil>"
+    assert go_slice([]) == "[]"
+    assert go_map({}) == "map[]"
+    assert go_map({10: "b", -1: "a"}) == "map[-1:a 10:b]"
+    assert go_map({"b": "1", "B": "2", "ä": "3"}) == "map[B:2 b:1 ä:3]"
+    assert go_bytes(b"AB") == "[65 66]"
+    inner = go_struct({"A": ("string", "x"), "B": ("[]int", go_slice(["1", "2"]))})
+    assert inner == "{A:(string)x B:([]int)[1 2]}"
+    assert checksum("string", "abc") != checksum("string", "abd")

@@ -1,0 +1,180 @@
+"""Device plugins and the pod-resources API on real sockets (CG-084, CG-085)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from criapi.podresources import api_pb2, api_pb2_grpc
+from device_world import WIDGET, asking, container, pod
+
+from fakecri.deviceplugin import FakeDevicePlugin
+from fakecri.deviceplugin.serving import ServedPlugins, serve
+from fakecri.errors import CriError
+from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.resources.devices.sockets import PluginSockets, remove_sockets
+from refkubelet.resources.pod_resources import PodResources
+from refkubelet.resources.pod_resources_server import BURST, PodResourcesServer
+from refkubelet.resources.topology.hints import AllocationError
+from simtime import RealClock, VirtualLoop, run_virtual
+
+pytestmark = pytest.mark.slow
+ONE = pod("one", asking(1))
+
+
+@pytest.fixture
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("k")  # a socket's path must be short
+
+
+@asynccontextmanager
+async def running_manager(root: Path) -> AsyncIterator[DeviceManager]:
+    async def nothing() -> tuple[()]:
+        return ()
+
+    directory = root / "device-plugins"
+    manager = DeviceManager(
+        DeviceDeps(
+            RealClock(),
+            PluginSockets(directory),
+            root,
+            active_pods=lambda: (ONE,),
+            sources_ready=lambda: True,
+            running=nothing,
+        )
+    )
+    run = asyncio.create_task(manager.run())
+    await until((directory / "kubelet.sock").exists)
+    try:
+        yield manager
+    finally:
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+    assert not (directory / "kubelet.sock").exists()
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - what happens in another process's threads
+            await asyncio.sleep(0.02)
+
+
+async def test_a_plugin_over_sockets_from_registration_to_its_end_CG_084(root: Path) -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a", "b"])
+    plugin.pre_start_required = plugin.preferred_allocation = True
+    plugin.prefers = lambda available, must, size: ["b"]
+    async with running_manager(root) as manager:
+        async with serve(plugin, root / "device-plugins"):
+            await until(lambda: manager.amounts().allocatable == {WIDGET: 2})
+            await manager.allocate(ONE, container(ONE))
+            settings = await manager.settings(ONE, container(ONE))
+            assert settings.envs == {"DEVICES_VENDOR_EXAMPLE_WIDGET": "b"}
+            plugin.set_health("a", "Unhealthy")
+            await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+            methods = {call.method for call in plugin.calls}
+            assert len(methods) == 5
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 0})
+        with pytest.raises(AllocationError, match="no healthy devices present"):
+            await manager.allocate(ONE, container(ONE))
+
+
+async def test_errors_of_plugins_come_in_a_go_clients_words_CG_084(root: Path) -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    plugin.fails("Allocate", "no power", code="RESOURCE_EXHAUSTED")
+    async with running_manager(root) as manager, serve(plugin, root / "device-plugins"):
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+        with pytest.raises(AllocationError) as error:
+            await manager.allocate(ONE, container(ONE))
+        assert str(error.value) == "rpc error: code = ResourceExhausted desc = no power"
+
+
+async def test_a_refused_plugin_is_told_why_CG_084(root: Path) -> None:
+    plugin = FakeDevicePlugin("cpu", ["a"], endpoint="p.sock")
+    async with running_manager(root):
+        plugins = ServedPlugins(root / "device-plugins")
+        with pytest.raises(CriError, match='the ResourceName "cpu" is invalid'):
+            await plugins.start(plugin, faithful=False)
+        await plugins.close()
+    assert plugin.refusals == ['the ResourceName "cpu" is invalid']
+
+
+async def test_a_plugin_that_does_not_listen_is_told_CG_084(root: Path) -> None:
+    async with running_manager(root) as manager:
+        with pytest.raises(Exception, match=r"failed to dial device plugin: .*No such file"):
+            await manager.register(FakeDevicePlugin(WIDGET).registration())
+
+
+async def test_a_faithful_plugin_comes_back_after_a_restart_CG_084(root: Path) -> None:
+    plugins = ServedPlugins(root / "device-plugins")
+    async with running_manager(root) as manager:
+        await plugins.start(FakeDevicePlugin(WIDGET, ["a"]))
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+    async with running_manager(root) as manager:
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+    await plugins.close()
+    assert not list((root / "device-plugins").glob("*.sock"))
+
+
+def test_only_sockets_are_removed_at_start_CG_084(root: Path) -> None:
+    (root / "directory").mkdir()
+    (root / "kubelet_internal_checkpoint").write_text("kept")
+    with socket.socket(socket.AF_UNIX) as old:
+        old.bind(str(root / "old.sock"))
+    remove_sockets(root)
+    assert sorted(path.name for path in root.iterdir()) == [
+        "directory",
+        "kubelet_internal_checkpoint",
+    ]
+
+
+@asynccontextmanager
+async def pod_resources(root: Path) -> AsyncIterator[Any]:
+    server = PodResourcesServer(root, PodResources(lambda: (ONE,), lambda: (ONE,)), RealClock())
+    await server.start()
+    path = root / "pod-resources" / "kubelet.sock"
+    options = [("grpc.default_authority", "localhost")]
+    async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:
+        yield api_pb2_grpc.PodResourcesListerStub(channel)
+    await server.stop()
+    assert not path.exists()
+
+
+async def test_the_pod_resources_api_on_its_socket_CG_085(root: Path) -> None:
+    async with pod_resources(root) as stub:
+        listed = await stub.List(api_pb2.ListPodResourcesRequest())
+        assert [p.name for p in listed.pod_resources] == ["one"]
+        asked = api_pb2.GetPodResourcesRequest(pod_name="one", pod_namespace="default")
+        assert (await stub.Get(asked)).pod_resources.containers[0].name == "main"
+        await stub.GetAllocatableResources(api_pb2.AllocatableResourcesRequest())
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await stub.Get(api_pb2.GetPodResourcesRequest(pod_name="no", pod_namespace="x"))
+        assert error.value.code() is grpc.StatusCode.UNKNOWN
+        assert error.value.details() == "pod no in namespace x not found"
+
+
+def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        server = PodResourcesServer(root, PodResources(lambda: (), lambda: ()), loop.clock)
+        assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]
+        await loop.clock.sleep(0.01)
+        assert [server.allows(), server.allows()] == [True, False]
+
+    run_virtual(main)
+
+
+async def test_a_socket_that_cannot_be_made_is_told(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (root / "pod-resources").write_text("a file, where a directory should be")
+    server = PodResourcesServer(root, PodResources(lambda: (), lambda: ()), RealClock())
+    await server.start()
+    await server.stop()
+    assert "cannot serve the pod-resources API at " in caplog.text

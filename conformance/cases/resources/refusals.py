@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from conformance.cases.resources.cpus import STATIC, guaranteed
-from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
@@ -41,7 +40,8 @@ async def a_state_file_of_another_policy_stops_the_start(node: Node) -> None:
 @conformance(id="state-corrupted", rules=["CG-081"], needs=[STATUS, RESTART], node_config=STATIC)
 async def a_corrupted_state_file_stops_the_start(node: Node) -> None:
     """A state file whose checksum does not fit its content is not used, and not written over."""
-    await node.run_for(limits.NOTICE_S)
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
     state = json.loads(node.read_root_file("cpu_manager_state"))
     broken = json.dumps({**state, "checksum": 1})
     node.write_root_file("cpu_manager_state", broken)

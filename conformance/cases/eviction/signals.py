@@ -220,3 +220,35 @@ async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> No
     await run_all(node, hungry("web", memory_mi=300))
     node.leave_memory(100 * MI)
     await nothing_happens(node)
+
+
+@conformance(
+    id="memory-notification", rules=["EVIC-058"], level=Level.DETAIL,
+    needs=[API, NODE, Feature.CGROUP_V1],
+    node_config={
+        "evictionHard": {"memory.available": "200Mi"}, "kernelMemcgNotification": True,
+    },
+)  # fmt: skip
+async def the_kernel_tells_before_the_next_look(node: Node) -> None:
+    """With kernelMemcgNotification and cgroup v1 a pod is evicted as soon as memory runs short."""
+    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_for(limits.EVICTION_CYCLE_S + 2.5)  # between two looks
+    began_s = node.now_s
+    node.leave_memory(100 * MI)
+    await node.run_until(lambda: node.events("Evicted"), within_s=1, what="an eviction at once")
+    expect(node, node.now_s - began_s < 1, "within a second", node.now_s - began_s)
+
+
+@conformance(
+    id="memory-no-notification", rules=["EVIC-050", "EVIC-058"], level=Level.DETAIL,
+    needs=[API, NODE, Feature.CGROUP_V1],
+    node_config={"evictionHard": {"memory.available": "200Mi"}},
+)  # fmt: skip
+async def without_notification_the_kubelet_looks_every_ten_seconds(node: Node) -> None:
+    """Without kernelMemcgNotification nothing happens before the next look."""
+    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_for(limits.EVICTION_CYCLE_S + 2.5)
+    node.leave_memory(100 * MI)
+    await node.run_for(3)
+    expect_equal(node, node.event_count("Evicted"), 0, "evictions before the next look")
+    expect_equal(node, await first_victim(node), "web", "victim")

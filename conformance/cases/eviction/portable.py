@@ -1,0 +1,102 @@
+"""Every signal by a threshold far above what any node has left, so that it shows anywhere."""
+
+from conformance.cases.eviction.common import evicted_for, has_condition, hungry, run_all
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, PRESSURE = Feature.API, Feature.PRESSURE
+REQUEST = {"memory": "1Mi", "cpu": "1m"}
+# A restarted kubelet needs its first stats, a cycle, and the stop of the pod.
+EVICTED_S = limits.START_S + 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> None:
+    """The signal alone is under pressure: the Node tells what it lacks and has the condition, and
+    an ordinary pod ends. It is evicted; or refused, when the restarted kubelet looked at the node
+    before it looked at the pod (EVIC-112)."""
+    await run_all(node, hungry("web", requests=REQUEST))
+    async with node.pressure(signal):
+        await has_condition(node, condition)
+        await evicted_for(node, "web", "", within_s=EVICTED_S)
+        told = {e["message"] for e in node.events("EvictionThresholdMet")}
+        expect_equal(node, told, {f"Attempting to reclaim {resource}"}, "events of the node")
+
+
+@conformance(id="pressure-pids", rules=["EVIC-025", "EVIC-062", "EVIC-056"], needs=[API, PRESSURE])
+async def few_processes_left(node: Node) -> None:
+    """Below a threshold of pid.available an ordinary pod ends, and the Node has PIDPressure."""
+    await ends_pods(node, "pid.available", "pids", "PIDPressure")
+    seen = node.node_condition("PIDPressure")
+    wanted = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
+    expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+
+
+@conformance(id="pressure-disk", rules=["EVIC-022", "EVIC-061", "EVIC-056"], needs=[API, PRESSURE])
+async def little_disk_left(node: Node) -> None:
+    """Below a threshold of nodefs.available an ordinary pod ends, and the Node has DiskPressure."""
+    await ends_pods(node, "nodefs.available", "ephemeral-storage", "DiskPressure")
+    seen = node.node_condition("DiskPressure")
+    wanted = ("KubeletHasDiskPressure", "kubelet has disk pressure")
+    expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
+
+
+@conformance(id="pressure-inodes", rules=["EVIC-022", "EVIC-056"], needs=[API, PRESSURE])
+async def few_inodes_left(node: Node) -> None:
+    """The same for nodefs.inodesFree."""
+    await ends_pods(node, "nodefs.inodesFree", "inodes", "DiskPressure")
+
+
+@conformance(id="pressure-images", rules=["EVIC-023", "EVIC-028"], needs=[API, PRESSURE])
+async def little_disk_left_for_images(node: Node) -> None:
+    """The same for imagefs.available."""
+    await ends_pods(node, "imagefs.available", "ephemeral-storage", "DiskPressure")
+
+
+@conformance(id="pressure-image-inodes", rules=["EVIC-023"], needs=[API, PRESSURE])
+async def few_inodes_left_for_images(node: Node) -> None:
+    """The same for imagefs.inodesFree."""
+    await ends_pods(node, "imagefs.inodesFree", "inodes", "DiskPressure")
+
+
+@conformance(
+    id="pressure-soft", rules=["EVIC-053", "EVIC-087", "EVIC-004"], needs=[API, Feature.RESTART]
+)
+async def below_a_soft_threshold(node: Node) -> None:
+    """Below a soft threshold the condition comes first; the pod dies after the grace period, with
+    evictionMaxPodGracePeriod for itself."""
+    await run_all(node, hungry("web", requests=REQUEST, grace_s=20))
+    signal = "memory.available"
+    await node.restart_kubelet(
+        evictionSoft={signal: "99.9%"},
+        evictionSoftGracePeriod={signal: "25s"},
+        evictionMaxPodGracePeriod=5,
+    )
+    began_s = node.now_s
+    await has_condition(node, "MemoryPressure")
+    expect_equal(node, node.count("StopContainer"), 0, "stops when the condition shows")
+    low = "The node was low on resource: memory. Threshold quantity: "
+    await evicted_for(node, "web", low, within_s=25 + EVICTED_S)
+    stop = node.calls("StopContainer")[0]
+    expect_equal(node, stop.request.timeout, 5, "timeout of StopContainer")
+    waited_s = node.time_s(stop) - began_s
+    expect(node, waited_s >= 25, "after the grace period", f"{waited_s:.1f} s")
+
+
+@conformance(id="pressure-refuses-all", rules=["EVIC-110", "EVIC-111"], needs=[API, PRESSURE])
+async def pods_with_requests_are_refused_under_disk_pressure(node: Node) -> None:
+    """Under DiskPressure a pod with requests is rejected: Failed, Evicted, no CRI call."""
+    async with node.pressure("nodefs.available"):
+        await has_condition(node, "DiskPressure")
+        await node.create_pod(hungry("web", requests=REQUEST))
+        wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
+        within_s = limits.STATUS_PASS_S + limits.START_S
+        await evicted_for(node, "web", wanted, within_s=within_s)
+        expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
+        await node.create_pod(hungry("vital", priority=2_000_000_000))
+        await node.run_until(
+            lambda: node.api_phase("vital") == "Running",
+            within_s=limits.START_S,
+            what="the critical pod runs",
+        )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable, Iterator
+import signal
+from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -187,10 +188,29 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if session.config.option.collectonly or run.choice.virtual or not items:
         return None
     try:
-        asyncio.run(_run_real(run, items, session))
+        asyncio.run(_until_sigterm(_run_real(run, items, session)))
     except EnvironmentProblem as problem:
         pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
     return True
+
+
+async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
+    """SIGTERM ends the work as Ctrl-C does: at a place where it waits, not amid what runs then."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    told: list[int] = []
+
+    def end() -> None:
+        told.append(signal.SIGTERM)
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if told:
+            raise KeyboardInterrupt from None
+        raise
 
 
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from conformance.harness.environment import Choice
 from conformance.harness.expect import ExpectationFailed
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 REAL_CLOCK: Final = RealClock()
+END_WITHIN_S: Final = 30.0
+AGAIN_S: Final = 1.0
+CLEAN_UP_STEPS: Final = 10
+"""How many steps of a clean-up may hang one after the other."""
 
 
 def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | None:
@@ -109,9 +113,22 @@ async def run_real_cases(
         for done in asyncio.as_completed(tasks):
             yield await done
     finally:
-        for task in tasks:
+        await end_all(tasks)
+
+
+async def end_all(
+    tasks: Sequence[asyncio.Task[Any]], within_s: float = END_WITHIN_S, again_s: float = AGAIN_S
+) -> None:
+    """Cancel them and wait while they clean up. After `within_s` seconds a clean-up that hangs (a
+    runtime that does not answer) is cancelled, too, step by step, every `again_s`."""
+    left = {task for task in tasks if not task.done()}
+    for wait_s in (within_s, *[again_s] * CLEAN_UP_STEPS):
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if not left:
+            break
+        _, left = await asyncio.wait(left, timeout=wait_s)
+    await asyncio.gather(*(task for task in tasks if task not in left), return_exceptions=True)
 
 
 @asynccontextmanager

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from simtime import RealClock
+from conformance.harness.run import end_all
+from simtime import RealClock, run_virtual
 
 CLOCK = RealClock()
 COMMAND = (
@@ -49,3 +50,44 @@ async def test_sigterm_leaves_no_kubelet_behind() -> None:
         if run.returncode is None:
             run.kill()
             await run.wait()
+
+
+def test_a_clean_up_that_hangs_is_given_up_step_by_step() -> None:
+    async def case(cleaned: list[str]) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            try:
+                await asyncio.get_running_loop().create_future()  # a runtime that does not answer
+            finally:
+                await asyncio.sleep(5)
+                cleaned.append("the rest")
+
+    async def main() -> float:
+        cleaned: list[str] = []
+        tasks = [asyncio.create_task(case(cleaned)) for _ in range(2)]
+        await asyncio.sleep(1)
+        began_s = asyncio.get_running_loop().time()
+        await end_all(tasks, within_s=30, again_s=10)
+        assert cleaned == ["the rest", "the rest"]
+        return asyncio.get_running_loop().time() - began_s
+
+    assert run_virtual(main) == 35
+
+
+def test_a_clean_up_that_ends_is_waited_for() -> None:
+    async def case() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(20)
+
+    async def main() -> float:
+        task = asyncio.create_task(case())
+        await asyncio.sleep(1)
+        began_s = asyncio.get_running_loop().time()
+        await end_all([task], within_s=30)
+        assert task.cancelled()
+        return asyncio.get_running_loop().time() - began_s
+
+    assert run_virtual(main) == 20

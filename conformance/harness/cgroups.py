@@ -45,8 +45,9 @@ class NodeCgroups:
         return "/" + "/".join("-".join(escaped[: n + 1]) + ".slice" for n in range(len(names)))
 
     def exists(self, *words: str) -> bool:
-        """In every tree."""
-        return all((tree / self.path(*words)[1:]).exists() for tree in self._trees())
+        """In every tree but that of the devices, which kubelets leave to the runtime (CG-044)."""
+        trees = [tree for tree in self._trees() if tree.name != "devices"]
+        return all((tree / self.path(*words)[1:]).exists() for tree in trees)
 
     def is_gone(self, *words: str) -> bool:
         """In every tree."""
@@ -60,14 +61,15 @@ class NodeCgroups:
     def make(self, *words: str) -> None:
         """Make a group behind the kubelet's back, in every tree."""
         for tree in self._trees():
-            (tree / self.path(*words)[1:]).mkdir()
+            (tree / self.path(*words)[1:]).mkdir(parents=True)
 
     def remove(self, *words: str, tree: str = "") -> None:
         """Remove a group, and those below it, behind the kubelet's back; in one tree of v1 if it is
-        named. What runs in it goes to the group above."""
-        trees = [self._root / tree] if tree and self.version == 1 else self._trees()
-        for found in trees:
-            _empty(found / self.path(*words)[1:])
+        named. What runs in it goes to the cgroup root; with v2 that may hold no process beside
+        groups, so it goes to the top."""
+        for found in [self._root / tree] if tree and self.version == 1 else self._trees():
+            refuge = found / self.path()[1:] if self.version == 1 else found
+            _empty(found / self.path(*words)[1:], refuge)
 
     # What the files say
 
@@ -146,13 +148,15 @@ def _number(text: str) -> int | None:
     return None if text.strip() == "max" else int(text)
 
 
-def _empty(directory: Any) -> None:
-    """Remove it with all below; processes move up."""
+def _empty(directory: Any, refuge: Any) -> None:
+    """Remove it with all below, if it is there; processes move to `refuge`."""
+    if not directory.exists():
+        return
     for child in [d for d in directory.iterdir() if d.is_dir()]:
-        _empty(child)
+        _empty(child, refuge)
     for pid in (directory / "cgroup.procs").read_text().split():
         with contextlib.suppress(ProcessLookupError):
-            (directory.parent / "cgroup.procs").write_text(pid)
+            (refuge / "cgroup.procs").write_text(pid)
     directory.rmdir()
 
 

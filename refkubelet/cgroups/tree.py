@@ -22,6 +22,8 @@ NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hu
 NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")
 UNIFIED: Final = "unified"
 """Where hybrid machines have the tree of v2 (CG-044)."""
+OF_THE_RUNTIME: Final = "devices"
+"""The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
 KILL_PASSES: Final = 5
 RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
 _CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
@@ -92,7 +94,8 @@ class CgroupTree:
         words = [word for word in self.path(name).split("/") if word]
         try:
             for tree in self._trees:
-                self._make(tree, words)
+                if tree != self._mounts.get(OF_THE_RUNTIME):
+                    self._make(tree, words)
         except OSError as error:
             raise CgroupError(f"mkdir {error.filename}: {reason(error)}") from None
         try:

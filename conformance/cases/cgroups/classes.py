@@ -1,0 +1,97 @@
+"""The cgroups of the QoS classes: how the CPU is shared between them, and when anew."""
+
+from conformance.cases.cgroups.pods import asking, expect_cpu, limited
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
+BURSTABLE = ("kubepods", "burstable")
+BESTEFFORT = ("kubepods", "besteffort")
+HALF = pod("half", container("main", **asking("500m")))
+
+
+async def shares_follow_the_pods(node: Node) -> None:
+    await node.run_until(lambda: node.cgroups.exists(*BURSTABLE), within_s=limits.START_S)
+    expect_cpu(node, BURSTABLE, 2, 1)
+    with node.on("RunPodSandbox", pod="half").delays(2):
+        await node.apply_static(HALF)
+        await node.run_until(
+            lambda: node.count("RunPodSandbox", pod="half"), within_s=limits.START_S
+        )
+        expect_cpu(node, BURSTABLE, 512, 20)
+    await node.wait_running("half")
+    await node.apply_static(pod("quarter", container("main", **asking("250m"))))
+    await node.wait_running("quarter")
+    expect_cpu(node, BURSTABLE, 768, 30)
+    for name in ("half", "quarter"):
+        await node.remove_static(name)
+    await node.run_until(
+        lambda: node.cgroups.cpu(*BURSTABLE) <= 2,
+        within_s=2 * limits.STOP_S,
+        what="burstable has the least CPU again",
+    )
+    expect_cpu(node, BURSTABLE, 2, 1)
+
+
+@conformance(
+    id="class-shares-v1", rules=["CG-025", "CG-036", "CG-044"], needs=[CGROUPS, V1, Feature.FAULTS]
+)
+async def burstable_gets_the_sum_of_its_pods_v1(node: Node) -> None:
+    """The Burstable class has the shares of what its pods request, before the sandbox of a new one
+    is made, and after a pod was killed."""
+    await shares_follow_the_pods(node)
+
+
+@conformance(
+    id="class-shares-v2", rules=["CG-021", "CG-025", "CG-036"], needs=[CGROUPS, V2, Feature.FAULTS]
+)
+async def burstable_gets_the_sum_of_its_pods_v2(node: Node) -> None:
+    """The same with cgroup v2."""
+    await shares_follow_the_pods(node)
+
+
+@conformance(id="class-others", rules=["CG-025", "CG-026"], needs=[CGROUPS])
+async def other_classes_do_not_count(node: Node) -> None:
+    """Guaranteed and BestEffort pods change nothing for their neighbours: Burstable counts its own,
+    BestEffort always has the least."""
+    await node.apply_static(pod("sure", container("main", **limited("500m", "64Mi"))))
+    await node.apply_static(pod("any"))
+    await node.wait_running("sure")
+    await node.wait_running("any")
+    expect_cpu(node, BURSTABLE, 2, 1)
+    expect_cpu(node, BESTEFFORT, 2, 1)
+    seen = (node.cgroups.cpu_quota_us(*BESTEFFORT), node.cgroups.memory_limit_bytes(*BURSTABLE))
+    expect_equal(node, seen, (None, None), "quota and memory limit of the classes")
+
+
+@conformance(id="class-update-period", rules=["CG-036"], needs=[CGROUPS, Feature.VIRTUAL_TIME])
+async def classes_are_set_right_every_minute(node: Node) -> None:
+    """A value that somebody changed is right again within a minute."""
+    await node.apply_static(HALF)
+    await node.wait_running("half")
+    file = "cpu.shares" if node.cgroups.version == 1 else "cpu.weight"
+    node.cgroups.write("cpu", file, "77", *BURSTABLE)
+    await node.run_until(
+        lambda: node.cgroups.cpu(*BURSTABLE) != 77,
+        within_s=61,
+        what="burstable has its CPU again",
+    )
+    expect_cpu(node, BURSTABLE, 512, 20)
+
+
+@conformance(
+    id="class-hugepages", rules=["CG-024", "CG-025", "CG-026", "CG-030"],
+    needs=[CGROUPS, Feature.NODE_RESOURCES],
+)  # fmt: skip
+async def huge_pages_of_classes_are_not_limited(node: Node) -> None:
+    """The classes may have all huge pages there are; a pod that asks for none gets none."""
+    await node.apply_static(pod("any"))
+    await node.wait_running("any")
+    for group in (("kubepods",), BURSTABLE, BESTEFFORT):
+        limit = node.cgroups.hugepages_bytes("2MB", *group)
+        expect_equal(node, limit, 1 << 62, f"huge pages of {'/'.join(group)}")
+    limit = node.cgroups.hugepages_bytes("2MB", *node.pod_cgroup("any"))
+    expect_equal(node, limit, 0, "huge pages of a pod")

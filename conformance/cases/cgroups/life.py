@@ -1,0 +1,214 @@
+"""When the cgroup of a pod is made and removed, and what happens when it is not as it should be."""
+
+from conformance.cases.cgroups.pods import asking, limited
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, Level, conformance
+
+CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
+API = Feature.API
+OFTEN = {"syncFrequency": "5s"}
+SYNC_S = 5 * 1.5 + limits.NOTICE_S
+BESTEFFORT = ("kubepods", "besteffort")
+
+
+async def gone(node: Node, *group: str, within_s: float = limits.STOP_S) -> None:
+    await node.run_until(
+        lambda: node.cgroups.is_gone(*group), within_s=within_s, what=f"{'/'.join(group)} is gone"
+    )
+
+
+@conformance(id="cgroup-before-sandbox", rules=["CG-040"], needs=[CGROUPS, Feature.FAULTS])
+async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
+    """While RunPodSandbox is on its way the pod's cgroup is there already, with its limits."""
+    with node.on("RunPodSandbox", pod="web").delays(2):
+        await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
+        await node.run_until(
+            lambda: node.count("RunPodSandbox", pod="web"), within_s=limits.START_S
+        )
+        group = node.pod_cgroup("web")
+        expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists")
+        expect_equal(node, node.cgroups.cpu_quota_us(*group), 50_000, "quota")
+        expect_equal(node, node.cgroups.memory_limit_bytes(*group), 64 << 20, "memory limit")
+
+
+@conformance(id="cgroup-removed-at-end", rules=["CG-042"], needs=[API, CGROUPS])
+async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
+    """When a deleted pod is gone from the API, its cgroup is no longer there."""
+    await node.create_pod(pod("web"))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists")
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.api_pod("web") is None, within_s=3 * limits.STOP_S, what="the pod is gone"
+    )
+    expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup is gone")
+
+
+@conformance(id="cgroup-removed-when-finished", rules=["CG-042"], needs=[API, CGROUPS])
+async def a_finished_pod_has_no_cgroup(node: Node) -> None:
+    """A pod that has succeeded loses its cgroup, though it stays at the API."""
+    await node.create_pod(pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never"))
+    await node.wait_running("job")
+    group = node.pod_cgroup("job")
+    await node.run_until(
+        lambda: node.api_phase("job") == "Succeeded", within_s=3 * limits.STOP_S, what="Succeeded"
+    )
+    await gone(node, *group)
+
+
+@conformance(id="cgroup-kept-by-restart", rules=["CG-040"], needs=[CGROUPS, Feature.RESTART])
+async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
+    """A kubelet that finds a pod with its cgroup stops nothing, and leaves the cgroup as it is."""
+    await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    file, text = ("cpu.shares", "99") if node.cgroups.version == 1 else ("cpu.weight", "99")
+    node.cgroups.write("cpu", file, text, *group)
+    await node.restart_kubelet()
+    await node.wait_running("web")
+    await node.run_for(2 * limits.HOUSEKEEPING_S)
+    expect_equal(node, node.cgroups.cpu(*group), 99, "CPU that somebody wrote by hand")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(
+    id="cgroup-missing-restarts", rules=["CG-015", "CG-041"], needs=[CGROUPS], node_config=OFTEN
+)
+async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
+    """Containers that run without the pod's cgroup are stopped, and run again in a new one."""
+    await node.apply_static(pod("web", container("main", **asking("100m"))))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    node.cgroups.remove(*group)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=SYNC_S, what="a stop"
+    )
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=SYNC_S + limits.STOP_S,
+        what="a second start",
+    )
+    expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists again")
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 2, "sandboxes")
+
+
+@conformance(id="cgroup-missing-never", rules=["CG-041"], needs=[CGROUPS], node_config=OFTEN)
+async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
+    """With restartPolicy Never the containers are stopped, and neither they nor the cgroup come
+    back."""
+    await node.apply_static(pod("web", restartPolicy="Never"))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    node.cgroups.remove(*group)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=SYNC_S, what="a stop"
+    )
+    await node.run_for(SYNC_S)
+    expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
+    expect_equal(node, node.cgroups.is_gone(*group), True, "the cgroup is gone")
+
+
+@conformance(
+    id="cgroup-missing-in-one-tree", rules=["CG-015", "CG-041", "CG-044"], needs=[CGROUPS, V1],
+    node_config=OFTEN,
+)  # fmt: skip
+async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
+    """With v1 a cgroup that is missing in the tree of one controller is missing."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    node.cgroups.remove(*group, tree="pids")
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=2 * SYNC_S + limits.STOP_S,
+        what="a second start",
+    )
+    expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists in every tree")
+
+
+@conformance(
+    id="cgroup-cannot-be-made", rules=["CG-040"], needs=[API, CGROUPS, V2],
+)  # fmt: skip
+async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
+    """A cgroup that the kernel refuses to make is an event; no sandbox is made until it can be."""
+    await node.run_until(lambda: node.cgroups.exists(*BESTEFFORT), within_s=limits.START_S)
+    node.cgroups.write("memory", "cgroup.max.descendants", "2", "kubepods")
+    await node.create_pod(pod("web"))
+    await node.run_until(
+        lambda: node.events("FailedCreatePodContainer", pod="web"),
+        within_s=limits.START_S,
+        what="the event FailedCreatePodContainer",
+    )
+    event = node.events("FailedCreatePodContainer", pod="web")[0]
+    wanted = "unable to ensure pod container exists: failed to create container for [kubepods"
+    message = str(event["message"])
+    expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
+    expect_equal(node, event["type"], "Warning", "type of the event")
+    expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+    node.cgroups.write("memory", "cgroup.max.descendants", "max", "kubepods")
+    await node.run_until(
+        lambda: node.running("web"), within_s=limits.SYNC_ERROR_S + limits.START_S, what="web runs"
+    )
+
+
+@conformance(
+    id="cgroup-limit-refused", rules=["CG-040"], level=Level.DETAIL, needs=[CGROUPS, V1],
+    node_config={"podPidsLimit": 5_000_000},
+)  # fmt: skip
+async def a_limit_that_is_refused_stops_no_pod(node: Node) -> None:
+    """A limit that the kernel refuses, here more processes than it can number, is only logged: the
+    pod runs, with its other limits."""
+    await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    expect_equal(node, node.cgroups.pids_limit(*group), None, "limit of processes")
+    expect_equal(node, node.cgroups.cpu_quota_us(*group), 50_000, "quota")
+
+
+@conformance(id="cgroup-orphan", rules=["CG-043"], needs=[CGROUPS])
+async def cgroups_of_unknown_pods_are_removed(node: Node) -> None:
+    """A directory that is named like a pod's and belongs to none is removed by housekeeping, with
+    what is below; others stay."""
+    await node.run_until(lambda: node.cgroups.exists(*BESTEFFORT), within_s=limits.START_S)
+    orphans = [
+        (*above, "pod0123") for above in (("kubepods",), ("kubepods", "burstable"), BESTEFFORT)
+    ]
+    for orphan in orphans:
+        node.cgroups.make(*orphan)
+    node.cgroups.make(*orphans[0], "container")
+    node.cgroups.make(*BESTEFFORT, "other")
+    for orphan in orphans:
+        await gone(node, *orphan, within_s=2 * limits.HOUSEKEEPING_S + 2)
+    expect_equal(node, node.cgroups.exists(*BESTEFFORT, "other"), True, "what is no pod's exists")
+    node.cgroups.remove(*BESTEFFORT, "other")
+
+
+@conformance(id="cgroup-orphan-of-last-kubelet", rules=["CG-043"], needs=[CGROUPS, Feature.RESTART])
+async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
+    """A pod that left while no kubelet ran is stopped by the next one, and its cgroup removed."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    group = node.pod_cgroup("web")
+    await node.stop_kubelet()
+    await node.remove_static("web")
+    await node.start_kubelet()
+    await gone(node, *group, within_s=4 * limits.STOP_S)
+    expect_equal(node, node.count("StopPodSandbox", pod="web") > 0, True, "the sandbox is stopped")
+
+
+@conformance(
+    id="cgroup-not-managed", rules=["CG-012"], needs=[CGROUPS],
+    node_config={"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
+)  # fmt: skip
+async def without_cgroups_per_qos_there_are_none(node: Node) -> None:
+    """With cgroupsPerQOS false no cgroup is made, and the runtime may put pods where it likes."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    expect_equal(node, node.cgroups.is_gone("kubepods"), True, "there is no cgroup kubepods")
+    parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
+    expect_equal(node, parent, "", "cgroup_parent")

@@ -1,0 +1,196 @@
+"""The cgroup of all pods, those that are reserved, and what the Node promises."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, conformance
+from fakecri.topology import HugePages
+
+CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
+API, NODE = Feature.API, Feature.NODE_RESOURCES
+PODS = ("kubepods",)
+MI, GI = 1 << 20, 1 << 30
+RESERVED = {
+    "kubeReserved": {"cpu": "250m", "memory": "512Mi", "pid": "1000"},
+    "systemReserved": {"cpu": "750m", "memory": "512Mi"},
+    "evictionHard": {"memory.available": "256Mi", "nodefs.available": "10%"},
+}
+
+
+async def limits_of_all_pods(node: Node, cpu: int) -> None:
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    groups = node.cgroups
+    expect_equal(node, groups.cpu(*PODS), cpu, "CPU of all pods")
+    expect_equal(node, groups.memory_limit_bytes(*PODS), 7 * GI, "memory of all pods")
+    expect_equal(node, groups.pids_limit(*PODS), 31_768, "processes of all pods")
+    expect_equal(node, groups.cpu_quota_us(*PODS), None, "CPU quota of all pods")
+
+
+@conformance(
+    id="node-limits-v1", rules=["CG-024", "CG-034"], needs=[CGROUPS, V1, NODE],
+    node_config=RESERVED,
+)  # fmt: skip
+async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
+    """The cgroup of all pods is limited to the capacity without both reservations; eviction
+    thresholds do not count."""
+    await limits_of_all_pods(node, 3072)
+
+
+@conformance(
+    id="node-limits-v2", rules=["CG-021", "CG-024", "CG-034"], needs=[CGROUPS, V2, NODE],
+    node_config=RESERVED,
+)  # fmt: skip
+async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
+    """The same with cgroup v2."""
+    await limits_of_all_pods(node, 118)
+
+
+@conformance(
+    id="node-limits-not-enforced", rules=["CG-034"], needs=[CGROUPS, NODE],
+    node_config={**RESERVED, "enforceNodeAllocatable": ["none"]},
+)  # fmt: skip
+async def without_enforcement_pods_get_all(node: Node) -> None:
+    """Without `pods` in enforceNodeAllocatable the limits are the whole capacity."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    seen = (node.cgroups.memory_limit_bytes(*PODS), node.cgroups.pids_limit(*PODS))
+    expect_equal(node, seen, (8 * GI, 32_768), "memory and processes of all pods")
+
+
+@conformance(
+    id="node-allocatable", rules=["CG-034", "NODE-031"], needs=[API, NODE], node_config=RESERVED
+)
+async def the_node_promises_less(node: Node) -> None:
+    """The Node's allocatable leaves out the reservations and the hard eviction thresholds, of
+    memory and of the disk; a percentage is counted in 32 bits."""
+    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
+    seen = {name: node.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
+    wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764000"}
+    expect_equal(node, seen, wanted, "allocatable")
+    expect_equal(node, node.capacity("memory"), "8Gi", "capacity of memory")
+
+
+@conformance(
+    id="node-hugepages", rules=["CG-034", "NODE-031"], needs=[API, NODE],
+    machine={"cores": 2, "memory_bytes": 4 * GI, "hugepages": (HugePages(2 << 20, 512),)},
+    node_config={"evictionHard": {"memory.available": "0%"}},
+)  # fmt: skip
+async def huge_pages_are_taken_from_memory(node: Node) -> None:
+    """Huge pages are resources of the Node, and their memory is not promised again."""
+    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
+    seen = {name: node.allocatable(name) for name in ("memory", "hugepages-2Mi")}
+    expect_equal(node, seen, {"memory": "3Gi", "hugepages-2Mi": "1Gi"}, "allocatable")
+    expect_equal(node, node.capacity("memory"), "4Gi", "capacity of memory")
+
+
+@conformance(id="node-enforced-event", rules=["CG-035"], needs=[API, CGROUPS])
+async def enforcing_is_told(node: Node) -> None:
+    """When the limits of all pods are written there is an event about the node."""
+    await node.run_until(
+        lambda: node.events("NodeAllocatableEnforced"),
+        within_s=limits.START_S,
+        what="the event NodeAllocatableEnforced",
+    )
+    event = node.events("NodeAllocatableEnforced")[0]
+    seen = (event["type"], event["message"], event["involvedObject"]["kind"])
+    wanted = ("Normal", "Updated Node Allocatable limit across pods", "Node")
+    expect_equal(node, seen, wanted, "type, message and object")
+
+
+@conformance(
+    id="node-enforcement-retried", rules=["CG-035"],
+    needs=[API, CGROUPS, V1, NODE, Feature.VIRTUAL_TIME],
+)  # fmt: skip
+async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
+    """A limit that the pods exceed is refused by the kernel: a warning, every minute, until they
+    use less."""
+    eater = pod("eater", container("main", runs(memory_bytes=2 * GI)))
+    await node.apply_static(eater)
+    await node.wait_running("eater")
+    await node.restart_kubelet(systemReserved={"memory": "7Gi"})
+    await node.run_until(
+        lambda: node.events("FailedNodeAllocatableEnforcement"),
+        within_s=limits.START_S,
+        what="the event FailedNodeAllocatableEnforcement",
+    )
+    message = str(node.events("FailedNodeAllocatableEnforcement")[0]["message"])
+    wanted = 'Failed to update Node Allocatable Limits ["kubepods"]: '
+    expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
+    limit = node.cgroups.memory_limit_bytes(*PODS)
+    expect_equal(node, limit, 8 * GI, "memory of all pods, meanwhile")
+    expect_equal(node, node.phase("eater"), "Running", "phase of the pod that uses too much")
+    await node.remove_static("eater")
+    await node.run_until(
+        lambda: node.cgroups.memory_limit_bytes(*PODS) == 1 * GI,
+        within_s=61,
+        what="all pods are limited to 1 GiB",
+    )
+
+
+@conformance(id="node-reserved-groups", rules=["CG-035"], needs=[CGROUPS])
+async def reserved_groups_are_limited(node: Node) -> None:
+    """Groups that are named as reserved are limited to the reservation, the compressible kind in
+    its CPU alone."""
+    groups = node.cgroups
+    for name in ("sys", "kube"):
+        groups.make(name)
+    await node.restart_kubelet(
+        systemReserved={"cpu": "500m", "memory": "256Mi"},
+        kubeReserved={"cpu": "250m", "memory": "256Mi"},
+        systemReservedCgroup=groups.path("sys"),
+        kubeReservedCgroup=groups.path("kube"),
+        enforceNodeAllocatable=["pods", "system-reserved", "kube-reserved-compressible"],
+    )
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    v1 = groups.version == 1
+    seen = [(groups.cpu(name), groups.memory_limit_bytes(name)) for name in ("sys", "kube")]
+    wanted = [(512 if v1 else 20, 256 * MI), (256 if v1 else 10, None)]
+    expect_equal(node, seen, wanted, "CPU and memory of the reserved groups")
+
+
+@conformance(id="node-reserved-group-missing", rules=["CG-035"], needs=[CGROUPS])
+async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
+    """A reserved group that is not there is an error at start."""
+    said = await node.refused_start(
+        systemReserved={"memory": "256Mi"},
+        systemReservedCgroup=node.cgroups.path("nowhere"),
+        enforceNodeAllocatable=["pods", "system-reserved"],
+    )
+    wanted = "Failed to enforce System Reserved Cgroup Limits on"
+    expect(node, wanted in said, f"a kubelet that ends with {wanted!r}", said)
+
+
+@conformance(id="node-reservation-impossible", rules=["CG-034"], needs=[CGROUPS])
+async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
+    """Reservations above the capacity are an error at start; what runs is left alone."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    said = await node.refused_start(kubeReserved={"cpu": "9999"})
+    wanted = 'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
+    expect(node, wanted in said.replace('\\"', '"'), f"a kubelet that ends with {wanted!r}", said)
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
+@conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS, NODE])
+async def a_missing_root_ends_the_kubelet(node: Node) -> None:
+    """A cgroupRoot that is not there is an error at start."""
+    said = await node.refused_start(cgroupRoot="/nowhere")
+    wanted = "invalid configuration: "
+    expect(node, wanted in said and "nowhere" in said, f"a kubelet that ends with {wanted!r}", said)
+
+
+@conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS, NODE])
+async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
+    """All cgroups lie below the cgroupRoot, also the one that the sandbox is told."""
+    node.cgroups.make("below")
+    await node.restart_kubelet(cgroupRoot="/below")
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    group = ("below", *node.pod_cgroup("web"))
+    expect_equal(node, node.cgroups.exists(*group), True, "the pod's cgroup exists")
+    parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
+    expect_equal(node, parent, node.cgroups.path(*group), "cgroup_parent")

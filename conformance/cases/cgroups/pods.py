@@ -1,0 +1,249 @@
+"""What the cgroup of a pod is limited to, by its class and what its containers ask for."""
+
+from typing import Any
+
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import PodPlan, container, pod, sidecar
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+
+CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
+NODE, SYSTEMD = Feature.NODE_RESOURCES, Feature.SYSTEMD_CGROUPS
+MI = 1 << 20
+
+
+def asking(cpu: str = "", memory: str = "") -> dict[str, Any]:
+    """Requests alone."""
+    return {"resources": {"requests": _amounts(cpu, memory)}}
+
+
+def limited(cpu: str = "", memory: str = "", *, asks_cpu: str = "") -> dict[str, Any]:
+    """Limits, and the requests of the same size; `asks_cpu`: the request of CPU is another."""
+    limits = _amounts(cpu, memory)
+    return {"resources": {"limits": limits, "requests": {**limits, **_amounts(asks_cpu)}}}
+
+
+def _amounts(cpu: str, memory: str = "") -> dict[str, str]:
+    return {name: text for name, text in (("cpu", cpu), ("memory", memory)) if text}
+
+
+async def cgroup_of(node: Node, plan: PodPlan) -> tuple[str, ...]:
+    """Run the pod; the words of its cgroup."""
+    await node.apply_static(plan)
+    await node.wait_running(plan.name, plan.containers[-1].name)
+    return node.pod_cgroup(plan.name)
+
+
+def expect_cpu(node: Node, group: tuple[str, ...], shares: int, weight: int) -> None:
+    """Shares with v1, the weight with v2."""
+    wanted = shares if node.cgroups.version == 1 else weight
+    expect_equal(node, node.cgroups.cpu(*group), wanted, f"CPU share of {'/'.join(group)}")
+
+
+def expect_limits(
+    node: Node, group: tuple[str, ...], *, quota_us: int | None, memory_mi: int | None
+) -> None:
+    seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
+    wanted = (quota_us, None if memory_mi is None else memory_mi * MI)
+    expect_equal(node, seen, wanted, f"CPU quota and memory limit of {'/'.join(group)}")
+
+
+GUARANTEED = pod(
+    "web",
+    container("main", **limited("300m", "100Mi")),
+    container("side", **limited("1", "50Mi")),
+)
+BURSTABLE = pod(
+    "web",
+    container("main", **limited("150m", "200Mi", asks_cpu="100m")),
+    container("side", **limited("50m", "20Mi")),
+)
+
+
+async def guaranteed(node: Node) -> None:
+    group = await cgroup_of(node, GUARANTEED)
+    expect_equal(node, len(group), 2, "words of the name of a Guaranteed pod's cgroup")
+    expect_cpu(node, group, 1331, 51)
+    expect_limits(node, group, quota_us=130_000, memory_mi=150)
+    parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
+    expect_equal(node, parent, node.cgroups.path(*group), "cgroup_parent of the sandbox")
+
+
+@conformance(
+    id="cgroup-guaranteed-v1", rules=["CG-001", "CG-010", "CG-012", "CG-020", "CG-023", "CG-027"],
+    needs=[CGROUPS, V1],
+)  # fmt: skip
+async def a_guaranteed_pod_gets_its_sums_v1(node: Node) -> None:
+    """The cgroup of a Guaranteed pod lies directly below the node's, with the sums of its
+    containers as shares, quota and memory limit, and the sandbox is told its path."""
+    await guaranteed(node)
+
+
+@conformance(
+    id="cgroup-guaranteed-v2", rules=["CG-010", "CG-012", "CG-020", "CG-021", "CG-027"],
+    needs=[CGROUPS, V2],
+)  # fmt: skip
+async def a_guaranteed_pod_gets_its_sums_v2(node: Node) -> None:
+    """The same with cgroup v2, where shares are weights."""
+    await guaranteed(node)
+
+
+async def burstable(node: Node) -> None:
+    group = await cgroup_of(node, BURSTABLE)
+    expect_equal(node, group[1], "burstable", "parent of a Burstable pod's cgroup")
+    expect_cpu(node, group, 153, 6)
+    expect_limits(node, group, quota_us=20_000, memory_mi=220)
+
+
+@conformance(id="cgroup-burstable-v1", rules=["CG-010", "CG-020", "CG-028"], needs=[CGROUPS, V1])
+async def a_burstable_pod_gets_its_sums_v1(node: Node) -> None:
+    """A Burstable pod whose containers all have limits is limited to their sums; its shares are
+    those of the requests."""
+    await burstable(node)
+
+
+@conformance(id="cgroup-burstable-v2", rules=["CG-010", "CG-021", "CG-028"], needs=[CGROUPS, V2])
+async def a_burstable_pod_gets_its_sums_v2(node: Node) -> None:
+    """The same with cgroup v2."""
+    await burstable(node)
+
+
+@conformance(id="cgroup-one-without-limit", rules=["CG-028"], needs=[CGROUPS])
+async def one_container_without_a_limit_frees_the_pod(node: Node) -> None:
+    """One container without a CPU limit: the pod has no quota; its memory is limited all the
+    same."""
+    free = container("free", **limited(memory="64Mi", asks_cpu="100m"))
+    group = await cgroup_of(node, pod("web", container("main", **limited("500m", "64Mi")), free))
+    expect_limits(node, group, quota_us=None, memory_mi=128)
+
+
+@conformance(id="cgroup-init-without-limit", rules=["CG-028"], needs=[CGROUPS])
+async def an_init_container_without_a_limit_frees_the_pod(node: Node) -> None:
+    """An init container without a memory limit takes the pod's memory limit away, though it has
+    long ended."""
+    init = container("init", exits(0), **limited("100m"))
+    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
+    group = await cgroup_of(node, pod("web", main, init=[init]))
+    expect_limits(node, group, quota_us=20_000, memory_mi=None)
+
+
+@conformance(id="cgroup-init-after-sidecar", rules=["CG-023", "CG-028"], needs=[CGROUPS])
+async def the_limit_of_a_sidecar_counts_for_later_init_containers(node: Node) -> None:
+    """An init container without limits, after a sidecar that has them, leaves the pod limited; the
+    sidecar counts beside the regular containers."""
+    helper = sidecar("helper", **limited("50m", "16Mi"))
+    init = container("init", exits(0))
+    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
+    group = await cgroup_of(node, pod("web", main, init=[helper, init]))
+    expect_limits(node, group, quota_us=25_000, memory_mi=80)
+    expect_cpu(node, group, 153, 6)
+
+
+@conformance(id="cgroup-init-peak", rules=["CG-023"], needs=[CGROUPS])
+async def the_greatest_init_container_counts(node: Node) -> None:
+    """An init container that asks for more than all regular ones together decides."""
+    init = container("init", exits(0), **limited("1", "256Mi", asks_cpu="500m"))
+    main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
+    group = await cgroup_of(node, pod("web", main, init=[init]))
+    expect_limits(node, group, quota_us=100_000, memory_mi=256)
+    expect_cpu(node, group, 512, 20)
+
+
+@conformance(id="cgroup-besteffort", rules=["CG-010", "CG-029"], needs=[CGROUPS])
+async def a_besteffort_pod_has_no_limits(node: Node) -> None:
+    """The cgroup of a BestEffort pod has the least CPU and no limit."""
+    group = await cgroup_of(node, pod("web"))
+    expect_equal(node, group[1], "besteffort", "parent of a BestEffort pod's cgroup")
+    expect_cpu(node, group, 2, 1)
+    expect_limits(node, group, quota_us=None, memory_mi=None)
+    expect_equal(node, node.cgroups.pids_limit(*group), None, "limit of processes")
+
+
+@conformance(id="cgroup-pod-level", rules=["CG-002", "CG-023", "CG-028"], needs=[CGROUPS])
+async def resources_of_the_pod_itself_count(node: Node) -> None:
+    """Resources in the pod's own spec make it Guaranteed and are its limits, whatever its
+    containers lack."""
+    amounts = {"cpu": "500m", "memory": "128Mi"}
+    plan = pod(
+        "web",
+        container("main", **asking("100m")),
+        resources={"limits": amounts, "requests": amounts},
+    )
+    group = await cgroup_of(node, plan)
+    expect_equal(node, len(group), 2, "words of the name of a Guaranteed pod's cgroup")
+    expect_cpu(node, group, 512, 20)
+    expect_limits(node, group, quota_us=50_000, memory_mi=128)
+
+
+@conformance(
+    id="cgroup-quota-off", rules=["CG-031"], needs=[CGROUPS], node_config={"cpuCFSQuota": False}
+)
+async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
+    """With cpuCFSQuota false the limit of the CPU is no quota; memory is limited."""
+    group = await cgroup_of(node, GUARANTEED)
+    expect_limits(node, group, quota_us=None, memory_mi=150)
+
+
+@conformance(
+    id="cgroup-quota-period", rules=["CG-020"], needs=[CGROUPS],
+    node_config={"cpuCFSQuotaPeriod": "50ms"},
+)  # fmt: skip
+async def the_period_is_the_configured_one(node: Node) -> None:
+    """cpuCFSQuotaPeriod is the period of pods, and their quota is counted in it; a limit of a
+    thousandth of a CPU still gets a millisecond."""
+    group = await cgroup_of(node, GUARANTEED)
+    expect_equal(node, node.cgroups.cpu_period_us(*group), 50_000, "period")
+    expect_limits(node, group, quota_us=65_000, memory_mi=150)
+    small = await cgroup_of(node, pod("tiny", container("main", **limited("1m", "64Mi"))))
+    expect_limits(node, small, quota_us=1000, memory_mi=64)
+
+
+@conformance(
+    id="cgroup-pids-limit", rules=["CG-027", "CG-029"], needs=[CGROUPS],
+    node_config={"podPidsLimit": 64},
+)  # fmt: skip
+async def every_pod_gets_the_limit_of_processes(node: Node) -> None:
+    """podPidsLimit limits the processes of each pod, of every class."""
+    group = await cgroup_of(node, GUARANTEED)
+    expect_equal(node, node.cgroups.pids_limit(*group), 64, "processes of a Guaranteed pod")
+    group = await cgroup_of(node, pod("other"))
+    expect_equal(node, node.cgroups.pids_limit(*group), 64, "processes of a BestEffort pod")
+
+
+@conformance(
+    id="cgroup-systemd-names", rules=["CG-010", "CG-011", "CG-012"], needs=[CGROUPS, SYSTEMD],
+    node_config={"cgroupDriver": "systemd"},
+)  # fmt: skip
+async def with_the_systemd_driver_cgroups_are_slices(node: Node) -> None:
+    """With the systemd driver each level is a slice that has the names of those above it, dashes
+    of the UID are underscores, and the sandbox gets the whole path."""
+    plan = pod("web", container("main", **limited("333m", "64Mi", asks_cpu="100m")),
+               metadata={"uid": "11111111-2222-3333-4444-555555555555"})  # fmt: skip
+    group = await cgroup_of(node, plan)
+    slices = (
+        "/kubepods.slice/kubepods-burstable.slice/"
+        "kubepods-burstable-pod11111111_2222_3333_4444_555555555555.slice"
+    )
+    parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
+    expect_equal(node, parent, slices, "cgroup_parent")
+    expect_cpu(node, group, 102, 4)
+
+
+@conformance(
+    id="cgroup-systemd-quota", rules=["CG-031"], needs=[CGROUPS, SYSTEMD],
+    node_config={"cgroupDriver": "systemd"},
+)  # fmt: skip
+async def with_the_systemd_driver_quotas_are_hundredths(node: Node) -> None:
+    """The systemd driver rounds a pod's quota up to a hundredth of a CPU."""
+    group = await cgroup_of(node, pod("web", container("main", **limited("333m", "64Mi"))))
+    expect_limits(node, group, quota_us=34_000, memory_mi=64)
+
+
+@conformance(id="cgroup-static-uid", rules=["CG-011"], needs=[CGROUPS])
+async def the_uid_of_a_static_pod_has_no_dashes(node: Node) -> None:
+    """The cgroup of a static pod ends with its UID, 32 hexadecimal digits."""
+    group = await cgroup_of(node, pod("web"))
+    uid = group[-1].removeprefix("pod")
+    digits = len(uid) == 32 and set(uid) <= set("0123456789abcdef")
+    expect_equal(node, digits, True, f"{uid} is 32 hexadecimal digits")

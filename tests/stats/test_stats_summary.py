@@ -1,0 +1,248 @@
+"""The summary of a node on the fake: names and numbers of the summary API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fakecri import FakeNode
+from fakecri.cgroupfs import CgroupFS
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.runtime.records import (
+    ContainerState,
+    ContainerUsage,
+    FilesystemUsage,
+    ImageFilesystems,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePod,
+    SandboxState,
+)
+from refkubelet.stats import wire
+from refkubelet.stats.files import PodFilesReader
+from refkubelet.stats.provider import PodStats
+from refkubelet.stats.summary import CpuRates, SummaryDeps, SummaryProvider
+from refkubelet.stats.usage import DiskUse, VolumeUse
+from simtime import VirtualLoop, run_virtual
+
+MI = 1 << 20
+POD: Pod = decode_pod(
+    {
+        "metadata": {"name": "p", "namespace": "n", "uid": "u"},
+        "spec": {"containers": [{"name": "main"}, {"name": "side"}]},
+    }
+)
+
+
+class Runtime:
+    """Two containers of one pod, and what they use. `running`: IDs of those that run."""
+
+    def __init__(self) -> None:
+        self.running = ["a", "b"]
+        self.rows = [row("a", "main", 10 * MI), row("b", "side", 5 * MI)]
+        self.sandboxes = (ListedSandbox("s", SandboxState.READY, created_at_ns=3 * 10**9),)
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
+        states = {True: ContainerState.RUNNING, False: ContainerState.EXITED}
+        containers = tuple(
+            ListedContainer(i, i, states[i in self.running], created_at_ns=10**9) for i in "ab"
+        )
+        return (RuntimePod("u", "p", "n", self.sandboxes, containers),)
+
+    async def container_stats(self) -> tuple[ContainerUsage, ...]:
+        return tuple(self.rows)
+
+
+def row(container: str, name: str, memory: int, cpu_ns: int = 0) -> ContainerUsage:
+    return ContainerUsage(
+        container, name, "u", "p", "n", memory, 7 * 10**9, cpu_ns, None, 100, 2,
+        rootfs_mountpoint="/var/lib/containerd", cpu_time_ns=7 * 10**9, rootfs_time_ns=6 * 10**9,
+    )  # fmt: skip
+
+
+def stats(runtime: Runtime, **more: Any) -> PodStats:
+    return PodStats(runtime, more.pop("machine", FakeNode()), **more)
+
+
+async def test_pods_need_a_running_container_and_a_sandbox_EVIC_029() -> None:
+    runtime = Runtime()
+    assert [c.name for c in (await stats(runtime).of([POD]))["u"].containers] == ["main", "side"]
+    runtime.running = ["b"]
+    assert [c.name for c in (await stats(runtime).of([POD]))["u"].containers] == ["side"]
+    runtime.running = []
+    assert await stats(runtime).of([POD]) == {}
+    runtime.running, runtime.sandboxes = ["a"], ()
+    assert await stats(runtime).of([POD]) == {}
+
+
+async def test_memory_of_the_pod_s_cgroup_counts_where_there_is_one_EVIC_029() -> None:
+    machine = FakeNode()
+    machine.cgroups = CgroupFS(1, controllers=["memory"])
+    found = stats(Runtime(), machine=machine, pod_cgroup=lambda pod: "/kubepods/podu")
+    assert (await found.of([POD], cgroups=True))["u"].memory_bytes == 15 * MI  # none: added up
+    group = machine.cgroup_root() / "memory" / "kubepods"
+    for name in ("", "podu", "podu/a"):
+        (group / name if name else group).mkdir()
+    machine.cgroups.spawn("/kubepods/podu").set_usage(memory_bytes=MI)
+    machine.cgroups.spawn("/kubepods/podu/a").set_usage(memory_bytes=2 * MI)
+    usage = (await found.of([POD], cgroups=True))["u"]
+    assert (usage.memory_bytes, usage.processes) == (3 * MI, 1)
+    assert (await found.of([POD]))["u"].memory_bytes == 15 * MI  # nobody asked for cgroups
+
+
+async def test_files_come_with_the_volumes_as_last_measured_EVIC_029(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "n_p_u" / "main" / "0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("x")
+    volumes = {"v": VolumeUse(DiskUse(5, 1), 9)}
+    reader = PodFilesReader(str(tmp_path), str(tmp_path / "logs"))
+    found = stats(Runtime(), files=reader, volumes=lambda pod_uid: volumes)
+    usage = (await found.of([POD], files=True))["u"]
+    assert set(usage.files.logs) == {"main"}
+    assert usage.files.volumes == volumes
+    assert (await found.of([POD]))["u"].files.volumes == {}
+
+
+def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvider:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+
+    async def images() -> ImageFilesystems:
+        usage = FilesystemUsage("/var/lib/containerd", 77, 8, 5 * 10**9)
+        return ImageFilesystems((usage,), (FilesystemUsage("/other", 66, 7, 5 * 10**9),))
+
+    pods = PodStats(runtime, machine, **more.pop("parts", {}))
+    deps = SummaryDeps(loop.clock, machine, "node", "/root", pods, lambda: [POD], images, **more)
+    return SummaryProvider(deps)
+
+
+def test_the_node_s_part_EVIC_020_to_025() -> None:
+    async def main() -> None:
+        machine = FakeNode(base_memory_used_bytes=3 << 30)
+        found = (await provider(Runtime(), machine).summary())["node"]
+        assert found["nodeName"] == "node"
+        assert found["memory"]["availableBytes"] == 5 << 30
+        assert found["memory"]["workingSetBytes"] == 3 << 30
+        assert found["fs"]["capacityBytes"] == 100 << 30
+        assert found["fs"]["usedBytes"] == 20 << 30
+        assert found["fs"]["inodesFree"] == 6_053_600
+        assert found["fs"]["inodesUsed"] == 500_000
+        image_fs = found["runtime"]["imageFs"]
+        assert (image_fs["usedBytes"], image_fs["inodesUsed"]) == (77, 8)  # the runtime's
+        assert image_fs["availableBytes"] == 80 << 30  # the machine's
+        assert image_fs["time"] == "1970-01-01T00:00:05Z"
+        assert found["runtime"]["containerFs"] == image_fs
+        rlimit = found["rlimit"]
+        assert (rlimit["maxpid"], rlimit["curproc"]) == (32768, 100)
+        assert found["systemContainers"] == []
+        json.dumps(found)
+
+    run_virtual(main)
+
+
+def test_a_disk_for_containers_shows_where_it_is_told_EVIC_024_EVIC_040() -> None:
+    async def main() -> None:
+        found = await provider(Runtime(), FakeNode(), container_disk=True).summary()
+        assert found["node"]["runtime"]["containerFs"]["usedBytes"] == 66
+
+    run_virtual(main)
+
+
+def test_the_group_of_all_pods_is_a_system_container_EVIC_021() -> None:
+    async def main() -> None:
+        machine = FakeNode()
+        machine.cgroups = CgroupFS(1, controllers=["memory"])
+        group = machine.cgroup_root() / "memory" / "kubepods"
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(64 * MI))
+        machine.cgroups.spawn("/kubepods").set_usage(memory_bytes=MI)
+        found = await provider(Runtime(), machine, pods_cgroup="/kubepods").summary()
+        (pods,) = found["node"]["systemContainers"]
+        assert pods["name"] == "pods"
+        assert pods["memory"]["availableBytes"] == 63 * MI
+
+    run_virtual(main)
+
+
+def test_the_pod_s_part_EVIC_029() -> None:
+    async def main() -> None:
+        volumes = {"v": VolumeUse(DiskUse(5, 1), 9 * 10**9)}
+        reader = PodFilesReader("/nowhere", "/nowhere")
+        parts = {"files": reader, "volumes": lambda pod_uid: volumes}
+        summary = await provider(Runtime(), FakeNode(), parts=parts).summary()
+        (pod,) = summary["pods"]
+        assert pod["podRef"] == {"name": "p", "namespace": "n", "uid": "u"}
+        assert pod["startTime"] == "1970-01-01T00:00:03Z"
+        assert pod["memory"]["workingSetBytes"] == 15 * MI
+        assert pod["process_stats"] == {"process_count": 0}
+        assert pod["ephemeral-storage"]["usedBytes"] == 205
+        (volume,) = pod["volume"]
+        assert (volume["name"], volume["usedBytes"], volume["inodesUsed"]) == ("v", 5, 1)
+        assert volume["time"] == "1970-01-01T00:00:09Z"
+        container = pod["containers"][0]
+        assert container["name"] == "main"
+        assert container["startTime"] == "1970-01-01T00:00:01Z"
+        assert container["memory"] == {
+            "time": "1970-01-01T00:00:07Z",
+            "workingSetBytes": 10 * MI,
+        }
+        rootfs = container["rootfs"]
+        assert (rootfs["usedBytes"], rootfs["inodesUsed"]) == (100, 2)
+        assert rootfs["time"] == "1970-01-01T00:00:06Z"
+        assert rootfs["capacityBytes"] == 100 << 30
+        assert container["logs"]["usedBytes"] == 0
+        assert container["swap"] == {"time": None}
+
+    run_virtual(main)
+
+
+def test_cores_in_use_come_from_two_requests_EVIC_029() -> None:
+    async def main() -> None:
+        runtime = Runtime()
+        asked = provider(runtime, FakeNode())
+        first = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
+        assert "usageNanoCores" not in first
+        later = row("a", "main", MI, cpu_ns=10**9)
+        runtime.rows[0] = replace(later, cpu_time_ns=9 * 10**9)
+        second = (await asked.summary())["pods"][0]["containers"][0]["cpu"]
+        assert second["usageNanoCores"] == 500_000_000
+        assert second["usageCoreNanoSeconds"] == 10**9
+
+    run_virtual(main)
+
+
+def test_rates_of_cpu_time() -> None:
+    rates = CpuRates()
+    assert rates.rate("a", 10, 5) is None
+    rates.next()
+    assert rates.rate("a", 20, 10) == 500_000_000
+    assert rates.rate("b", 20, 10) is None
+    rates.next()
+    assert rates.rate("a", 20, 10) is None  # the same reading
+    assert rates.rate("b", 30, 9) is None  # a new container with an old name
+    rates.next()
+    rates.next()
+    assert rates.rate("a", 40, 20) is None  # forgotten
+
+
+def test_the_short_form_has_cpu_and_memory_alone() -> None:
+    async def main() -> None:
+        short = await provider(Runtime(), FakeNode()).summary(only_cpu_and_memory=True)
+        assert set(short["node"]) == {"nodeName", "systemContainers", "startTime", "cpu", "memory"}
+        (pod,) = short["pods"]
+        assert set(pod) == {"podRef", "startTime", "containers", "cpu", "memory"}
+        assert set(pod["containers"][0]) == {"name", "startTime", "cpu", "memory", "swap"}
+
+    run_virtual(main)
+
+
+def test_a_disk_that_is_gone_is_left_out_EVIC_029() -> None:
+    assert wire.filesystem(None) == {"time": None}
+    assert wire.filesystem(None, DiskUse(5, 1), 10**9) == {
+        "time": "1970-01-01T00:00:01Z",
+        "usedBytes": 5,
+        "inodesUsed": 1,
+    }

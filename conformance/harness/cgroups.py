@@ -210,7 +210,7 @@ async def _end(top: Path) -> None:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                if error.errno != errno.EBUSY:
+                if error.errno not in (errno.EBUSY, errno.ENODEV):  # ENODEV: it goes just now
                     raise
         if top.exists():
             if asyncio.get_running_loop().time() > deadline_s:

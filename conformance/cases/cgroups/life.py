@@ -198,7 +198,11 @@ async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
     await node.remove_static("web")
     await node.start_kubelet()
     await gone(node, *group, within_s=4 * limits.STOP_S)
-    expect_equal(node, node.count("StopPodSandbox", pod="web") > 0, True, "the sandbox is stopped")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=limits.STOP_S,
+        what="the sandbox is stopped",
+    )
 
 
 @conformance(

@@ -14,6 +14,8 @@ from conformance.harness.containerd.docker_host import OWNER_LABEL, leftovers
 from conformance.harness.containerd.settings import SHARED_DIR
 
 ROOT_LABEL: Final = "refkubelet.containerd.root"
+CASE: Final = "case-"
+"""How the directory of a case begins, and the cgroup it is given."""
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -60,9 +62,11 @@ def remove_new_cgroups(client: Any, container: Any, before: frozenset[Path]) -> 
     """Remove empty cgroups below top directories that were not there `before` the run.
 
     runc makes the parents of a pod's cgroup and leaves them; a kubelet that manages no cgroups
-    does too. Skipped while another run's node lives, because some may be that run's.
+    does too. Skipped while another run's node lives, because some may be that run's. Those of
+    cases, of this or another run, are removed by who made them (`own_groups`).
     """
     nodes = client.containers.list(filters={"label": OWNER_LABEL})
-    new = sorted(str(path) for path in top_cgroups() - before)
+    tops = top_cgroups() - before
+    new = sorted(str(path) for path in tops if not path.name.startswith(CASE))
     if new and all(node.id == container.id for node in nodes):
         container.exec_run(["find", *new, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"])

@@ -1,6 +1,7 @@
 """`fakecri serve` and `fakecri proxy`: the fake on a socket, and faults in front of a real runtime.
 `fakecri ctl` programs either while it runs (see `fakecri.control.ctl`), `fakecri learn` makes a
-script of what they recorded. `fakecri cgroupfs` is a fake /sys/fs/cgroup.
+script of what they recorded. `fakecri cgroupfs` is a fake /sys/fs/cgroup, `fakecri device-plugin` a
+device plugin for a kubelet.
 
 Exit codes: 0 after SIGINT or SIGTERM, 2 for anything the user can mend (one line on stderr).
 Imports that cost time wait until a command runs, so `--help` answers at once.
@@ -51,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from fakecri.cgroupfs.outside import cli as cgroupfs
 
         return cgroupfs.main(words[1:])
+    if words[:1] == ["device-plugin"]:
+        from fakecri.deviceplugin import cli as deviceplugin
+
+        return deviceplugin.main(words[1:])
     arguments = _parser().parse_args(words)
     if arguments.command == "learn":
         return _learn(arguments.record)
@@ -121,6 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
     commands.add_parser(
         "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
+    )
+    commands.add_parser(
+        "device-plugin", help="a device plugin without devices, for a real kubelet", add_help=False
     )
     for command in (serve, proxy):
         command.add_argument(

@@ -69,7 +69,7 @@ class FakeDevicePlugin:
     `preferred_allocation` (what it answers to GetDevicePluginOptions), `answers` (IDs -> what a
     container gets for them), `prefers` ((available, must include, size) -> IDs), `answer_count`
     (how many answers Allocate gives; 1 is right). `refusals`: what kubelets said that did not take
-    its registration.
+    its registration; `on_call` is told of every call at once.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class FakeDevicePlugin:
         self.answer_count = 1
         self.calls: list[PluginCall] = []
         self.refusals: list[str] = []
+        self.on_call: Callable[[PluginCall], object] = _ignore
         self._faults: dict[str, _Fault] = {}
         self._devices: list[PluginDevice] = []
         self._watchers: list[asyncio.Queue[bool]] = []
@@ -183,7 +184,9 @@ class FakeDevicePlugin:
     def _note(self, method: str, request: Message) -> None:
         copy = type(request)()
         copy.CopyFrom(request)
-        self.calls.append(PluginCall(_known(method), copy, asyncio.get_running_loop().time()))
+        call = PluginCall(_known(method), copy, asyncio.get_running_loop().time())
+        self.calls.append(call)
+        self.on_call(call)
 
     async def _misbehave(self, method: str) -> None:
         fault = self._faults.get(method)
@@ -241,6 +244,10 @@ def _known(method: str) -> str:
     if method not in METHODS:
         raise ValueError(f"{method!r} is no method of a device plugin; wanted {', '.join(METHODS)}")
     return method
+
+
+def _ignore(call: PluginCall) -> None:
+    """Nobody wants to be told."""
 
 
 def _first(available: Sequence[str], must_include: Sequence[str], size: int) -> Iterable[str]:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from fakecri.node import FakeNode, Filesystem
     from fakecri.options import Options
     from fakecri.rules.behavior import Behavior, ExecContext, Reply
+    from fakecri.rules.curves import ramp
     from fakecri.rules.words import (
         exits,
         ignores,
+        oom_at,
         oom_kills_child,
         prints,
         ready_after,
@@ -59,8 +61,10 @@ _HOMES = {
     "any_image": "core.images",
     "exits": "rules.words",
     "ignores": "rules.words",
+    "oom_at": "rules.words",
     "oom_kills_child": "rules.words",
     "prints": "rules.words",
+    "ramp": "rules.curves",
     "ready_after": "rules.words",
     "registry_of": "core.images",
     "replies": "rules.words",
@@ -92,8 +96,10 @@ __all__ = [
     "any_image",
     "exits",
     "ignores",
+    "oom_at",
     "oom_kills_child",
     "prints",
+    "ramp",
     "ready_after",
     "registry_of",
     "replies",

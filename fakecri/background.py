@@ -118,6 +118,8 @@ class ServedFake:
     crash = _on_loop(FakeCRI.crash)
     restart = _on_loop(FakeCRI.restart)
     reboot = _on_loop(FakeCRI.reboot)
+    oom = _on_loop(FakeCRI.oom)
+    kernel_says = _on_loop(FakeCRI.kernel_says)
 
     @contextmanager
     def down(self, *, loses_state: bool = False, lost_exits: bool = False) -> Iterator[None]:

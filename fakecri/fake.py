@@ -24,7 +24,7 @@ from fakecri.calls.events import EventStreams
 from fakecri.calls.exec_sync import ExecSync
 from fakecri.calls.slow_calls import SlowCalls
 from fakecri.clockwork import Clockwork
-from fakecri.core import copies
+from fakecri.core import copies, running
 from fakecri.core.images import ImageStore
 from fakecri.core.names import name_of_create
 from fakecri.core.objects import Container
@@ -100,6 +100,7 @@ class FakeCRI(FakeWorld):
         clockwork = Clockwork(core, clock, files)
         core.stir = clockwork.stir
         node.settle = clockwork.settle
+        node.candidates = partial(running.candidates, core)
         events = EventStreams(core, keep_s=chosen.keep_events_s)
         super().__init__(clock, core, clockwork, events, chosen.call_limit)
         self.ports = Ports(core, clockwork)

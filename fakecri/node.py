@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from simtime import Clock
 
 GIB: Final = 1024**3
+NEVER_A_VICTIM: Final = -1000
+_OTHER_PID: Final = 700
 _FIRST_FREE_PID: Final = 1 << 20
 """Of processes that tests make in cgroups; a runtime numbers its own."""
 NO_HUGEPAGES: Final = (HugePages(2 << 20, 0), HugePages(1 << 30, 0))
@@ -72,6 +74,23 @@ class Usage:
     image_inodes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A process that the kernel may kill when the machine is out of memory. `kill`: what then
+    happens to it."""
+
+    name: str
+    pid: int
+    memory_bytes: int = 0
+    oom_score_adj: int = 0
+    cgroup: str = "/"
+    kill: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+
+    def score(self, total_bytes: int) -> int:
+        """How much the kernel wants it; the highest dies."""
+        return self.memory_bytes + self.oom_score_adj * (total_bytes // 1000)
+
+
 @dataclass(slots=True)
 class Filesystem:
     """A filesystem of the fake node. `base_used_bytes` is what others than containers use."""
@@ -108,6 +127,8 @@ class FakeNode:
     settle: Callable[[], None] = lambda: None
     """Charges to the cgroups what was used up to now."""
     tasks: Callable[[], int] = int
+    candidates: Callable[[], list[Victim]] = list
+    """Whom the kernel may kill for memory, beside those in cgroups."""
     now_ns: Callable[[], int] = lambda: 0
     clock: Clock | None = None
     """What the cgroup files read time from; the runtime of this node gives it its own."""
@@ -192,6 +213,19 @@ class FakeNode:
         cgroups.before_use = self._before_cgroup_use
         cgroups.processes.on_oom = self._report_oom
 
+    def forget_cgroups(self) -> None:
+        """Nothing is left in them, as after a reboot."""
+        if self._cgroups is None:
+            return
+        fs = self._cgroups
+        for process in list(fs.processes.processes.values()):
+            if process not in (fs.init, fs.writer):
+                process.kill()
+                process.reap()
+        for hierarchy in fs.mounts.values():
+            for cgroup in reversed(list(hierarchy.root.down())[1:]):
+                cgroup.rmdir()
+
     def _before_cgroup_use(self) -> None:
         self.settle()
 
@@ -237,6 +271,52 @@ class FakeNode:
             cores=self.cpus, memory_bytes=self.memory_bytes, hugepages=NO_HUGEPAGES
         )
 
+    def oom(self, process: str = "", pid: int = 0) -> Victim:
+        """The machine is out of memory: the kernel kills the process with the highest score in any
+        cgroup, or, with `process` given, one of that name outside of them, and says so in its log.
+
+        Raises LookupError when nothing may be killed.
+        """
+        if process:
+            return self._kill_outside(process, pid)
+        scored = [*self.candidates(), *self._candidates_in_cgroups()]
+        if not scored:
+            raise LookupError("no process may be killed: none is in a cgroup and none was named")
+        best = max(scored, key=lambda victim: victim.score(self.memory_bytes))
+        self._say_killed(best)
+        best.kill()
+        return best
+
+    def kill_for_memory(self, process: Process) -> None:
+        """The machine is out of memory, and that one is killed."""
+        victim = _victim(process, noticed=self.cgroups_version == 2)
+        self._say_killed(victim)
+        victim.kill()
+
+    def _kill_outside(self, name: str, pid: int) -> Victim:
+        victim = Victim(name[:15], pid or _OTHER_PID, self.base_memory_used_bytes)
+        self._say_killed(victim)
+        return victim
+
+    def _say_killed(self, victim: Victim) -> None:
+        for line in oom_report.of_machine(
+            victim.name, victim.pid, victim.memory_bytes, victim.oom_score_adj, victim.cgroup
+        ):
+            self.kernel_says(line)
+
+    def _candidates_in_cgroups(self) -> list[Victim]:
+        if self._cgroups is None:
+            return []
+        self.settle()
+        fs = self._cgroups
+        return [
+            _victim(process, noticed=self.cgroups_version == 2)
+            for process in fs.processes.processes.values()
+            if process.alive
+            and process not in (fs.init, fs.writer)
+            and process.oom_score_adj > NEVER_A_VICTIM
+        ]
+
     def kernel_says(self, text: str) -> None:
         """A line in the kernel's log, for whoever reads it."""
         self.log.say(self.now_ns(), text)
@@ -253,6 +333,20 @@ def charged_bytes(cgroups: CgroupFS) -> int:
         if memory is not None:
             return int(memory.usage_bytes - memory.cache_bytes - cgroups.init.memory_bytes)
     return 0
+
+
+def _victim(process: Process, *, noticed: bool) -> Victim:
+    from fakecri.cgroupfs import memory_use
+
+    leaf = next(iter(process.leader.at.values()))
+    return Victim(
+        process.name,
+        process.pid,
+        process.memory_bytes,
+        process.oom_score_adj,
+        leaf.path,
+        lambda: memory_use.oom_kill(process, noticed=noticed),
+    )
 
 
 def _below(path: str, mount: str) -> bool:

@@ -20,7 +20,7 @@ from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.core.sandboxes import lose_sandbox, stop_sandbox
 from fakecri.errors import CriError
 from fakecri.instrument import Instrumented
-from fakecri.node import FakeNode
+from fakecri.node import FakeNode, Victim
 from fakecri.rules.behavior import MAX_EXIT_CODE
 from fakecri.rules.matching import Match, Subject
 from simtime import Clock
@@ -186,14 +186,27 @@ class FakeWorld(Instrumented):
         finally:
             self.restart(lost_exits=lost_exits)
 
+    def oom(self, process: str = "", pid: int = 0) -> Victim:
+        """The machine is out of memory: see `FakeNode.oom`."""
+        try:
+            return self.node.oom(process, pid)
+        finally:
+            self._clockwork.pump()
+
+    def kernel_says(self, text: str) -> None:
+        """A line in the log of the machine's kernel."""
+        self.node.kernel_says(text)
+
     def reboot(self) -> None:
-        """The node reboots: every container has exited, no sandbox is ready, a new boot id."""
+        """The node reboots: every container has exited, no sandbox is ready, no cgroup is left, a
+        new boot id."""
         for container in list(self.core.containers.values()):
             running.kill(self.core, container, LOST, "Unknown")
         for sandbox in list(self.core.sandboxes.values()):
             lose_sandbox(self.core, sandbox)
             sandbox.ip = ""
         self.node.boot = self.core.ids.uuid()
+        self.node.forget_cgroups()
         self._down = None
         self._clockwork.pump()
 

@@ -263,11 +263,13 @@ def _oom_kill(full: Memory) -> bool:
     return True
 
 
-def oom_kill(victim: Process) -> None:
-    """The kernel kills it for memory, whoever was short of it."""
+def oom_kill(victim: Process, *, noticed: bool = True) -> None:
+    """The kernel kills it for memory, whoever was short of it. `noticed` False: nobody who looks at
+    its group learns that it was for memory, as in v1 when the machine was short of it."""
     memory = home(victim)
-    if memory is None or not victim.alive:  # it went with another one of its group
+    if not victim.alive:  # it went with another one of its group
         return
-    memory.happened("oom_kill")
-    victim.oom_killed = True
+    if memory is not None:
+        memory.happened("oom_kill")
+    victim.oom_killed = noticed
     victim.kill()

@@ -21,6 +21,7 @@ from fakecri.control.http import HttpError, Request, Response, serve_http
 from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
+from fakecri.node import Victim
 from fakecri.rules.faults import Rule
 from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml
@@ -187,6 +188,8 @@ class Control:
     def act(self, request: Request, verb: str) -> Response:
         arguments = read_actions(verb, _body(request, empty="{}"))
         done = getattr(self._cri, verb)(**arguments)
+        if isinstance(done, Victim):
+            return Response({"killed": done.name, "pid": done.pid})
         if isinstance(done, Container):
             return Response(container_row(done))
         return Response(sandbox_row(done) if isinstance(done, Sandbox) else {"done": verb})
@@ -202,6 +205,7 @@ class Control:
         for path, fields in filesystems.items():
             for name, value in fields.items():
                 setattr(node.filesystems[path], name, value)
+        node.use_memory(node.base_memory_used_bytes)
         return Response(node_row(node))
 
     # -- time ----------------------------------------------------------------------------------
@@ -259,9 +263,10 @@ ROUTES: Final = (
     Route("GET", "/v1/containers", Control.containers, "containers: ?container, pod", True),
     Route("GET", "/v1/sandboxes", Control.sandboxes, "sandboxes: ?pod", True),
     Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
-          "stop_sandbox; lose_network, restore_network; crash, restart, reboot", True),
-    Route("GET", "/v1/node", Control.node, "memory and filesystems", True),
-    Route("PATCH", "/v1/node", Control.change_node, "change memory and filesystems", True),
+          "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
+          "kernel_says", True),
+    Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", True),
+    Route("PATCH", "/v1/node", Control.change_node, "change them", True),
     Route("GET", "/v1/clock", Control.clock, "what time it is"),
     Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass"),
 )  # fmt: skip

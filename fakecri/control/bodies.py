@@ -26,6 +26,8 @@ ACTIONS: Final[dict[str, dict[str, Reader]]] = {
     "crash": {"loses_state": Value.boolean},
     "restart": {"lost_exits": Value.boolean},
     "reboot": {},
+    "oom": {"process": Value.text, "pid": Value.integer},
+    "kernel_says": {"text": Value.text},
 }
 """What can be made to happen, with its arguments."""
 
@@ -96,7 +98,15 @@ def read_seconds(value: Value, key: str) -> float:
     return seconds
 
 
-_NODE: Final[tuple[str, ...]] = ("memory_bytes", "base_memory_used_bytes", "cpus")
+_NODE: Final[tuple[str, ...]] = (
+    "memory_bytes",
+    "base_memory_used_bytes",
+    "cpus",
+    "pid_limit",
+    "base_pids",
+    "swap_total_bytes",
+)
+_NODE_PATHS: Final[tuple[str, ...]] = ("image_root", "container_root")
 _FILESYSTEM: Final[tuple[str, ...]] = (
     "capacity_bytes",
     "base_used_bytes",
@@ -107,10 +117,11 @@ _FILESYSTEM: Final[tuple[str, ...]] = (
 
 def read_node(
     value: Value, mounts: Sequence[str]
-) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
     """Changed fields of the node, and of its filesystems by path; `mounts` are those there are."""
-    given = value.mapping((*_NODE, "filesystems"))
-    changes = {name: _amount(given[name]) for name in _NODE if name in given}
+    given = value.mapping((*_NODE, *_NODE_PATHS, "filesystems"))
+    changes: dict[str, Any] = {name: _amount(given[name]) for name in _NODE if name in given}
+    changes |= {name: given[name].text() for name in _NODE_PATHS if name in given}
     filesystems = {}
     if "filesystems" in given:
         for path, item in given["filesystems"].mapping(mounts).items():

@@ -21,6 +21,8 @@ def add_actions(verbs: Any) -> None:
         ("crash", "the runtime goes down: calls fail with UNAVAILABLE"),
         ("restart", "the runtime is up again"),
         ("reboot", "the node reboots"),
+        ("oom", "the node is out of memory: the kernel kills a process"),
+        ("kernel-says", "the node's kernel writes a line into its log"),
     ):
         parser = add_verb(verbs, name, _run_action, help_text)
         if name in ("exit", "kill", "drop"):
@@ -34,12 +36,20 @@ def add_actions(verbs: Any) -> None:
             parser.add_argument("--reason", metavar="REASON")
         if name == "crash":
             parser.add_argument("--loses-state", action="store_true", default=None)
+        if name == "oom":
+            parser.add_argument("--process", metavar="NAME", help="one outside of all pods")
+            parser.add_argument("--pid", type=int, metavar="PID")
+        if name == "kernel-says":
+            parser.add_argument("text", metavar="TEXT")
         if name == "restart":
             parser.add_argument("--lost-exits", action="store_true", default=None)
 
 
 def _run_action(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    names = ("pod", "container", "code", "exit_code", "reason", "loses_state", "lost_exits")
+    names = (
+        *("pod", "container", "code", "exit_code", "reason", "loses_state", "lost_exits"),
+        *("process", "pid", "text"),
+    )
     verb = arguments.verb.replace("-", "_")
     return client.request("POST", f"/v1/actions/{verb}", given(arguments, *names))
 
@@ -53,6 +63,9 @@ def add_state(verbs: Any) -> None:
     node = add_verb(verbs, "node", _run_node, "show the node, or change what it has; bytes or 6Gi")
     node.add_argument("--memory", type=bytes_of, metavar="BYTES", help="memory of the machine")
     node.add_argument("--memory-used", type=bytes_of, metavar="BYTES", help="by non-containers")
+    node.add_argument("--pid-limit", type=int, metavar="NUMBER", help="tasks there may be")
+    node.add_argument("--pids-used", type=int, metavar="NUMBER", help="by non-containers")
+    node.add_argument("--swap", type=bytes_of, metavar="BYTES", help="size of all swap areas")
     node.add_argument("--path", default="/", metavar="DIR", help="which filesystem (default: /)")
     node.add_argument("--disk", type=bytes_of, metavar="BYTES", help="size of the filesystem")
     node.add_argument("--disk-used", type=bytes_of, metavar="BYTES", help="by non-containers")
@@ -71,7 +84,14 @@ def _run_list(client: ControlClient, arguments: argparse.Namespace) -> Any:
 
 
 def _run_node(client: ControlClient, arguments: argparse.Namespace) -> Any:
-    changes = renamed(arguments, memory="memory_bytes", memory_used="base_memory_used_bytes")
+    changes = renamed(
+        arguments,
+        memory="memory_bytes",
+        memory_used="base_memory_used_bytes",
+        pid_limit="pid_limit",
+        pids_used="base_pids",
+        swap="swap_total_bytes",
+    )
     disk = renamed(arguments, disk="capacity_bytes", disk_used="base_used_bytes")
     if disk:
         changes["filesystems"] = {arguments.path: disk}

@@ -72,12 +72,19 @@ def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
 def node_row(node: FakeNode) -> dict[str, Any]:
     """The machine: what it has, what others than the containers use, what is left."""
     memory = node.memory()
+    pids = node.pids()
     return {
-        "cpus": node.cpus,
+        "cpus": node.cpu_count(),
         "boot_id": node.boot,
         "memory_bytes": node.memory_bytes,
         "base_memory_used_bytes": node.base_memory_used_bytes,
         "memory_working_set_bytes": memory.working_set_bytes,
+        "swap_total_bytes": node.swap_total_bytes,
+        "pid_limit": pids.limit,
+        "base_pids": node.base_pids,
+        "pids": pids.running,
+        "image_root": node.image_root,
+        "container_root": node.container_root,
         "filesystems": {
             path: {
                 "capacity_bytes": fs.capacity_bytes,

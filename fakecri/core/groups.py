@@ -17,6 +17,7 @@ from criapi.v1 import api_pb2 as pb
 from fakecri.cgroupfs import memory_use
 from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
+from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
 from fakecri.core.requests import complete, copied
@@ -78,7 +79,11 @@ def enter(
 
 
 def leave(group: Group) -> None:
-    """Its processes die, and its directories go; its CPU time stays with those above."""
+    """Its processes die, and its directories go with their page cache; its CPU time stays with
+    those above."""
+    if (memory := group.memory) is not None:
+        memory_use.set_cache(memory, 0)
+    group.main.on_exit.clear()
     cgroup_dirs.remove(group.places)
 
 
@@ -126,6 +131,31 @@ def use(core: Core, container: Container) -> None:
         memory_use.set_cache(memory, plan.cache_bytes(age_s))
     if group.main.alive and group.main.memory_bytes != plan.memory_bytes(age_s):
         memory_use.set_process(group.main, plan.memory_bytes(age_s))
+    if group.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
+        exhaust(core, group)
+
+
+def exhaust(core: Core, group: Group) -> None:
+    """Its main process wants a page more than there is."""
+    memory = group.memory
+    limited = () if memory is None else memory.cgroup.states_up(memory_use.MEMORY)
+    for above in limited:
+        if above.limit_bytes < UNLIMITED:
+            above.reclaim(above.cache_bytes)
+            room = max(0, above.limit_bytes - above.usage_bytes)
+            memory_use.set_process(group.main, group.main.memory_bytes + room + PAGE_BYTES)
+            return
+    core.node.kill_for_memory(group.main)
+
+
+def kill_child(core: Core, group: Group) -> None:
+    """The kernel kills a child process for memory; the others go on."""
+    child = group.main.table.start(group.main.leader, core.next_pid())
+    child.name, child.oom_score_adj = group.main.name, group.main.oom_score_adj
+    if group.memory is not None and group.main.table.on_oom is not None:
+        group.main.table.on_oom(group.memory, [child], None)
+    memory_use.oom_kill(child)
+    child.reap()
 
 
 def _fork(core: Core, group: Group, wanted: int) -> None:

@@ -17,6 +17,7 @@ from fakecri.rules.behavior import (
     ExecContext,
     Exits,
     Ignores,
+    OomAt,
     OomKillsChild,
     Prints,
     ReadyAfter,
@@ -51,6 +52,7 @@ class Plan:
     start_hangs: StartHangs | None = None
     runs: Runs | None = None
     child_oom: OomKillsChild | None = None
+    oom_at: OomAt | None = None
     termination_message: str = ""
 
     def stop_delay_s(self, age_s: float, signal: str = stop_signals.DEFAULT) -> float | None:
@@ -77,11 +79,12 @@ class Plan:
         return tuple(s for s in self.serves if s.from_s <= age_s < s.until_s)
 
     def oom_after_s(self, memory_limit_bytes: int) -> float | None:
-        """When the memory curve first exceeds the limit (0: no limit); None: never."""
-        if memory_limit_bytes <= 0:
-            return None
-        over = (at_s for at_s, amount in self.uses.memory if amount > memory_limit_bytes)
-        return next(over, None)
+        """When it first wants more memory than the limit (0: no limit) allows; None: never."""
+        planned = [self.oom_at.at_s] if self.oom_at is not None else []
+        if memory_limit_bytes > 0:
+            over = (at_s for at_s, amount in self.uses.memory if amount > memory_limit_bytes)
+            planned.extend(over)
+        return min(planned, default=None)
 
     def memory_bytes(self, age_s: float) -> int:
         return at(self.uses.memory, age_s)
@@ -138,6 +141,8 @@ def _with(plan: Plan, behavior: Behavior) -> Plan:
             return replace(plan, uses=behavior)
         case OomKillsChild():
             return replace(plan, child_oom=behavior)
+        case OomAt():
+            return replace(plan, oom_at=behavior)
         case StartFails():
             return replace(plan, start_fails=behavior)
         case StartHangs():

@@ -6,6 +6,8 @@ What must never happen here: a run ends twice, or a line is written after the en
 
 from __future__ import annotations
 
+from functools import partial
+
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.cgroupfs.processes import Process
@@ -15,6 +17,7 @@ from fakecri.core.objects import Container, Input, LogLine, State
 from fakecri.core.requests import log_text
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.files import CloseLog, OpenLog, WriteLog, WriteMessage
+from fakecri.node import NEVER_A_VICTIM, Victim
 
 
 def advance(core: Core) -> None:
@@ -25,7 +28,7 @@ def advance(core: Core) -> None:
         if container.state is not State.RUNNING:  # for its memory
             continue
         _write_due_lines(core, container, now_ns)
-        _note_child_oom(container, now_ns)
+        _note_child_oom(core, container)
         if container.end_due_ns is not None and container.end_due_ns <= now_ns:
             _end(core, container)
 
@@ -46,6 +49,7 @@ def begin(core: Core, container: Container) -> None:
     moments_s += [plan.child_oom.at_s] if plan.child_oom is not None else []
     if parent:
         moments_s += plan.uses.moments_s
+        moments_s += [plan.oom_at.at_s] if plan.oom_at is not None else []
         if plan.uses.cpu:
             core.burning[container.id] = container
     for at_s in moments_s:
@@ -144,9 +148,32 @@ def kill(core: Core, container: Container, code: int = SIGKILLED, reason: str = 
     _end(core, container)
 
 
+def candidates(core: Core) -> list[Victim]:
+    """Containers without a cgroup, as the kernel sees them when the machine is out of memory."""
+    now_ns = core.now_ns()
+    return [
+        Victim(
+            c.program[:15],
+            c.pid,
+            c.plan.memory_bytes(c.age_s(now_ns)),
+            c.resources.oom_score_adj,
+            kill=partial(_killed_for_memory, core, c),
+        )
+        for c in core.containers.values()
+        if c.state is State.RUNNING
+        and c.group is None
+        and c.resources.oom_score_adj > NEVER_A_VICTIM
+    ]
+
+
+def _killed_for_memory(core: Core, container: Container) -> None:
+    kill(core, container, reason=OOM_KILLED)
+    core.stir()
+
+
 def _end(core: Core, container: Container) -> None:
     _write_due_lines(core, container, core.now_ns())
-    _note_child_oom(container, core.now_ns())
+    _note_child_oom(core, container)
     groups.charge_cpu(core, container)
     core.burning.pop(container.id, None)
     container.change(Input.EXIT)
@@ -168,10 +195,14 @@ def _end(core: Core, container: Container) -> None:
     core.tell(pb.CONTAINER_STOPPED_EVENT, container.id, container.sandbox)
 
 
-def _note_child_oom(container: Container, now_ns: int) -> None:
+def _note_child_oom(core: Core, container: Container) -> None:
     child_oom = container.plan.child_oom
-    if child_oom is not None and child_oom.at_s <= container.age_s(now_ns):
+    if child_oom is None or container.oom_killed:
+        return
+    if child_oom.at_s <= container.age_s(core.now_ns()):
         container.oom_killed = True
+        if container.group is not None:
+            groups.kill_child(core, container.group)
 
 
 def _leave_message(core: Core, container: Container) -> None:

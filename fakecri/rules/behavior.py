@@ -268,6 +268,14 @@ class OomKillsChild(Checked):
 
 
 @dataclass(frozen=True, slots=True)
+class OomAt(Checked):
+    """Wants more memory than it may have, at that time. In a cgroup the kernel kills whoever has
+    most below the nearest limit, or, without any, this one for the whole machine."""
+
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class WritesTerminationMessage(Checked):
     """Writes its termination message file just before it ends."""
 
@@ -287,6 +295,7 @@ Behavior: TypeAlias = (
     | ReadyAfter
     | Runs
     | OomKillsChild
+    | OomAt
     | WritesTerminationMessage
 )
 
@@ -302,6 +311,7 @@ KINDS: Final[Mapping[str, type[Any]]] = {
     "serves": Serves,
     "uses": Uses,
     "oom_kills_child": OomKillsChild,
+    "oom_at": OomAt,
     "runs": Runs,
     "writes_termination_message": WritesTerminationMessage,
 }

@@ -15,6 +15,7 @@ from fakecri.rules.behavior import (
     BehaviorError,
     Exits,
     Ignores,
+    OomAt,
     OomKillsChild,
     Prints,
     ReadyAfter,
@@ -155,6 +156,11 @@ def runs(what: Sequence[str] | str | Program | None = None) -> Runs:
 def oom_kills_child(*, at_s: float = 0.0) -> OomKillsChild:
     """The kernel kills a child process of the container for memory, `at_s` after the start."""
     return OomKillsChild(at_s)
+
+
+def oom_at(at_s: float = 0.0) -> OomAt:
+    """The container wants more memory than it may have, `at_s` after the start: OOMKilled, 137."""
+    return OomAt(at_s)
 
 
 def writes_termination_message(text: str) -> WritesTerminationMessage:

@@ -163,7 +163,7 @@ def pod_group_config(cgroups: ContainerManager | None, pod: Pod) -> ResourceConf
     try:
         return merged(cgroups.read_config(pod, MEMORY), cgroups.read_config(pod, CPU))
     except (OSError, ValueError) as error:
-        log.warning("cannot read the cgroup of %s: %s", pod_ref(pod), error)
+        log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # it is over
         return None
 
 

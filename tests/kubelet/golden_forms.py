@@ -7,6 +7,7 @@ reason, field and count in the order of their first sending. Nothing here reads 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,16 @@ KEPT: Final = (
     "StopContainer",
     "RemoveContainer",
     "ExecSync",
+    "UpdateContainerResources",
+    "UpdatePodSandboxResources",
+)
+LIMITS: Final = (
+    "cpu_period",
+    "cpu_quota",
+    "cpu_shares",
+    "memory_limit_in_bytes",
+    "oom_score_adj",
+    "memory_swap_limit_in_bytes",
 )
 TOGETHER: Final = ("StopContainer", "ExecSync")
 PROBE: Final = re.compile(r"^ExecSync .* timeout [1-9]\d*$")
@@ -169,6 +180,13 @@ class _Names:
             return f" timeout {request.get('timeout', 0)}"
         if method == "ExecSync":
             return f" {' '.join(request['cmd'])!r} timeout {request.get('timeout', 0)}"
+        for resources in ("linux", "resources"):
+            if resources in request:
+                return " " + " ".join(
+                    f"{field}={request[resources][field]}"
+                    for field in LIMITS
+                    if field in request[resources]
+                )
         return ""
 
 
@@ -206,8 +224,18 @@ def _container(status: Row) -> str:
 
 
 def _resources(status: Row) -> str:
-    told = [key for key in ("resources", "allocatedResources") if status.get(key)]
+    told = [
+        f"{key} {json.dumps(status[key], sort_keys=True)}"
+        for key in ("resources", "allocatedResources")
+        if status.get(key)
+    ]
     return f"[{' '.join(told)}]" if told else ""
+
+
+def pod_resources(status: Row) -> str:
+    """The resources of the pod as a whole. While a container runs they change with the first sync
+    after the API server was told of the phase Running, and when that comes is chance."""
+    return _resources(status)
 
 
 def _state(state: Row) -> str:

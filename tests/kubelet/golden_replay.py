@@ -90,6 +90,7 @@ class _Replay:
 
     async def run(self) -> Replayed:
         node, scenario = self.node, scenario_of(self.recording)
+        node.cri.node.cgroups_version = 1
         for method, seconds in LATENCIES_S.items():
             node.cri.on(method).delays(seconds)
         scenario.containers(node)
@@ -104,7 +105,7 @@ class _Replay:
         for step in sorted([*self.recording.steps(), *scenario.more], key=lambda s: s.at_s):
             act = self._act(step)
             if act is not None:
-                await anchors.reach(step)
+                await anchors.reach(step.at_s - scenario.late_s)
                 done = act()
                 if isinstance(done, Awaitable):
                     await done
@@ -227,6 +228,18 @@ class _Replay:
         name = next(iter(self.versions)).removesuffix(".yaml")
         return self.patch(name, {"spec": {"containers": [{"name": container, "image": image}]}})
 
+    def resize(self, container: str, *amounts: str) -> Callable[[], Any]:
+        """To (CPU, memory), each request/limit, or to the same memory."""
+        names = ("cpu", "memory") if len(amounts) == 2 else ("memory",)
+        pairs = [amount.split("/") for amount in amounts]
+        resources = {
+            kind: {name: pair[index] for name, pair in zip(names, pairs, strict=True)}
+            for index, kind in enumerate(("requests", "limits"))
+        }
+        name = next(iter(self.versions)).removesuffix(".yaml")
+        containers = [{"name": container, "resources": resources}]
+        return self.patch(f"{name}/resize", {"spec": {"containers": containers}})
+
     def label_mirror(self) -> Callable[[], Any]:
         body = {"metadata": {"labels": {"touched": "yes"}}, "spec": {"activeDeadlineSeconds": 5}}
         return self.patch("st-golden", body)
@@ -266,6 +279,8 @@ ACTS: Final[tuple[tuple[str, Any], ...]] = (
     (r"^kubectl delete pod (\S+) \(", _Replay.delete),
     (r"^pod (\S+) removed while the kubelet is down$", _Replay.removed_while_down),
     (r"^image of container (\S+) patched to (\S+)$", _Replay.new_image),
+    (r"^container (\S+) resized: cpu (\S+), memory (\S+)$", _Replay.resize),
+    (r"^container (\S+) \(memory: RestartContainer\) resized: memory (\S+)$", _Replay.resize),
     (r"^mirror pod labelled and patched", _Replay.label_mirror),
     (r"^(\S+) killed with SIGKILL from outside$", _Replay.kill),
     (r"^main process of container (\S+) killed", _Replay.kill),
@@ -277,7 +292,7 @@ ACTS: Final[tuple[tuple[str, Any], ...]] = (
     (r"^containerd (stopped|started)", _Replay.runtime),
     (r"^end of the recording$", _Replay.nothing),
     (r"\bseen\b|\bgone\b|\bready\b|\bRunning$|all Ready|^memory.available|mirror pod present"
-     r"|^node condition|^Ready; |^first evicted", None),
+     r"|refused by the API|infeasible on this node|^node condition|^Ready; |^first evicted", None),
 )  # fmt: skip
 
 
@@ -297,12 +312,12 @@ class _Anchors(Tap):
         if method in ANCHORS:
             self.seen_s.append(self._node.clock.monotonic_s())
 
-    async def reach(self, step: Step) -> None:
-        """Wait for the step's moment."""
-        before = [at_s for at_s in self._starts if at_s < step.at_s - ROUNDED_S]
-        limit_s = self.t0_s + step.at_s + LATE_S
+    async def reach(self, step_s: float) -> None:
+        """Wait for the moment of a step."""
+        before = [at_s for at_s in self._starts if at_s < step_s - ROUNDED_S]
+        limit_s = self.t0_s + step_s + LATE_S
         anchor_s = await self._nth_call(len(before), limit_s) if before else self.t0_s
-        due_s = anchor_s + step.at_s - (before[-1] if before else 0.0)
+        due_s = anchor_s + step_s - (before[-1] if before else 0.0)
         clock = self._node.clock
         await clock.sleep(max(0.0, due_s - clock.monotonic_s()))
 

@@ -34,6 +34,7 @@ class Scenario:
 
     program: Callable[[Node], None] | None = None
     more: tuple[Step, ...] = ()  # what was done, as the calls show, but not written down
+    late_s: float = 0.0  # a step was written down that long after it was done
 
     def containers(self, node: Node) -> None:
         node.cri.behaves(POLITE)
@@ -183,6 +184,13 @@ def small_node(node: Node) -> None:
     node.cri.node.cpus = 2
 
 
+def old_runtime(node: Node) -> None:
+    """containerd 1.6 does not know that call."""
+    node.cri.node.memory_bytes = 24105 * MIB
+    unknown = "unknown method UpdatePodSandboxResources for service runtime.v1.RuntimeService"
+    node.cri.on("UpdatePodSandboxResources").fails("UNIMPLEMENTED", unknown)
+
+
 def failing_init(node: Node) -> None:
     node.cri.behaves(exits(4, after_s=1), container="i1")
 
@@ -217,6 +225,7 @@ SCENARIOS: Final = {
     "s22c": Scenario(eviction_of_a_polite_pod, (Step(37.55, "all pods deleted (grace 3)"),)),
     "s23": Scenario(deadlines),
     "s24": Scenario(failing_init),
+    "s25": Scenario(old_runtime, late_s=0.06),
     "s26": Scenario(small_node),
 }
 

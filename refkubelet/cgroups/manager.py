@@ -31,7 +31,7 @@ from refkubelet.cgroups.names import (
     pod_uid,
 )
 from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
-from refkubelet.cgroups.tree import CgroupError, CgroupTree, shown
+from refkubelet.cgroups.tree import CgroupError, CgroupTree, link_count, shown
 from refkubelet.cgroups.values import (
     PodRequest,
     node_config,
@@ -82,7 +82,8 @@ class ContainerManager:
         }
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
-        self._looked_at: tuple[object, ...] | None = None
+        self._parents = [d for name in self._groups.values() for d in self._tree.directories(name)]
+        self._looked_at: tuple[list[int], frozenset[str]] | None = None
         self._removing: dict[str, asyncio.Task[None]] = {}
         self._complaints = Complaints(log, deps.clock)
 
@@ -267,8 +268,7 @@ class ContainerManager:
         While volumes of such a pod are there its group gets no CPU to speak of instead. Nothing is
         read while the directories and `keep` are those of a look that found nothing to do.
         """
-        links = tuple(self._tree.link_counts(name) for name in self._groups.values())
-        look = (links, frozenset(keep))
+        look = ([link_count(d) for d in self._parents], frozenset(keep))
         if look == self._looked_at:
             return
         orphans = [(pod, name) for pod, name in self._pod_groups() if pod not in keep]

@@ -50,6 +50,7 @@ class CgroupTree:
         self._trees = tuple(dict.fromkeys(self._mounts.values())) if version == 1 else (root,)
         self.controllers = tuple(self._mounts) if version == 1 else _controllers_of(root)
         self._page_sizes = page_sizes if "hugetlb" in self.controllers else ()
+        self._lacking: set[str] = set()
 
     def path(self, name: CgroupName) -> str:
         """Below a tree's mount."""
@@ -149,9 +150,16 @@ class CgroupTree:
                 raise CgroupError(self._refused(path, write, error)) from None
 
     def _write(self, path: str, write: Write) -> None:
-        file = self._directory(write.controller, path) / write.file
-        if not write.optional or file.exists():
-            file.write_text(write.text)
+        if write.file in self._lacking:
+            return
+        directory = self._directory(write.controller, path)
+        try:
+            (directory / write.file).write_text(write.text)
+        except OSError:
+            # A kernel that lacks the file forbids to create one: EACCES.
+            if not write.optional or not directory.exists() or (directory / write.file).exists():
+                raise
+            self._lacking.add(write.file)
 
     def _refused(self, path: str, write: Write, error: OSError) -> str:
         if error.errno == errno.EBUSY and write.file == "memory.limit_in_bytes":
@@ -195,20 +203,16 @@ class CgroupTree:
     def children(self, name: CgroupName) -> list[str]:
         """The names of the directories below, in any of the trees, each once, in order."""
         found: dict[str, None] = {}
-        for directory in self._directories(name):
+        for directory in self.directories(name):
             found.update(dict.fromkeys(child.name for child in _subdirectories(directory)))
         return sorted(found)
-
-    def link_counts(self, name: CgroupName) -> tuple[int, ...]:
-        """Numbers that change when a directory below comes or goes; cheap (CG-100)."""
-        return tuple(_links(d) for d in self._directories(name))
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
         """Kill what runs in the group and below, and remove all of it (CG-042).
 
         `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
         """
-        left = [d for d in self._directories(name) if not _removed(d)]
+        left = [d for d in self.directories(name) if not _removed(d)]
         if not left:
             return
         _kill_all([pid for d in left for pid in _pids_below(d)], kill)
@@ -219,7 +223,8 @@ class CgroupTree:
                 f"Failed to remove paths: {', '.join(kept)}"
             )
 
-    def _directories(self, name: CgroupName) -> list[CgroupDir]:
+    def directories(self, name: CgroupName) -> list[CgroupDir]:
+        """The group in every tree."""
         path = self.path(name)[1:]
         return [tree / path for tree in self._trees]
 
@@ -278,7 +283,8 @@ def _subdirectories(directory: CgroupDir) -> Iterator[CgroupDir]:
             yield child
 
 
-def _links(directory: CgroupDir) -> int:
+def link_count(directory: CgroupDir) -> int:
+    """A number that changes when a directory below comes or goes (CG-100); 0: it is not there."""
     try:
         return directory.stat().st_nlink
     except FileNotFoundError:

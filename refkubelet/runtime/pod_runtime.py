@@ -37,8 +37,10 @@ class ClassReader(Protocol):
 
 class PodRuntimes:
     """Finds out the `PodRuntime` of pods. `classes` None: there is no API server, so there are no
-    RuntimeClasses, and nothing is read-only all the way down, as upstream has it. `features`: of the runtime's handlers, by name; empty for runtimes that do not
-    tell (containerd before 2.0)."""
+    RuntimeClasses, and nothing is read-only all the way down, as upstream has it.
+    `features`: of the runtime's handlers, by name; empty for runtimes that do not tell
+    (containerd before 2.0).
+    """
 
     def __init__(
         self,

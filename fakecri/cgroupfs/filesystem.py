@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Final
 
 from fakecri.cgroupfs import (
@@ -21,7 +20,7 @@ from fakecri.cgroupfs import (
 )
 from fakecri.cgroupfs.machine import Machine
 from fakecri.cgroupfs.open_file import EventFd, OpenFile
-from fakecri.cgroupfs.path import CgroupPath
+from fakecri.cgroupfs.path import CgroupPath, split
 from fakecri.cgroupfs.processes import INIT, WRITER, Process, ProcessTable
 from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from simtime import Clock
@@ -91,7 +90,7 @@ class CgroupFS:
 
     def path(self, path: str = "/") -> CgroupPath:
         """A path below /sys/fs/cgroup: "/kubepods" with v2, "/memory/kubepods" with v1."""
-        return CgroupPath(self, PurePosixPath("/") / path)
+        return CgroupPath(self, split(path))
 
     def spawn(self, cgroup: str = "/") -> Process:
         """Start a process in that cgroup of every hierarchy, given without the mount.
@@ -122,20 +121,19 @@ class CgroupFS:
         self.open_files[fd] = opened
         return fd
 
-    def names(self, path: PurePosixPath) -> list[str]:
+    def names(self, path: CgroupPath) -> list[str]:
         """What a directory has, files first. Raises ENOENT."""
-        found = CgroupPath(self, path)._need()
+        found = path._need()
         if isinstance(found, Cgroup):
             return [*found.file_names(), *found.children]
         return list(self.mounts)
 
-    def look_up(self, path: PurePosixPath) -> Cgroup | InterfaceFile | CgroupFS | None:
+    def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | CgroupFS | None:
         """What is at that path; the file system itself at the top of v1."""
-        return self._find(path.parts[1:])
+        return self._find(parts)
 
-    def file_at(self, path: PurePosixPath) -> tuple[Cgroup, InterfaceFile] | None:
+    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
         """A file and the directory that has it."""
-        parts = path.parts[1:]
         above = self._find(parts[:-1])
         file = above.file(parts[-1]) if parts and isinstance(above, Cgroup) else None
         return None if file is None or not isinstance(above, Cgroup) else (above, file)

@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from fakecri.cgroupfs import memory_use, pressure
@@ -26,14 +25,15 @@ _PLAIN: Final = MAX_WRITE_BYTES // 4
 class CgroupPath:
     """A place in the fake file system, there or not. Errors carry the path as their file name."""
 
-    __slots__ = ("_pure", "fs")
+    __slots__ = ("fs", "parts")
 
-    def __init__(self, fs: CgroupFS, path: PurePosixPath) -> None:
+    def __init__(self, fs: CgroupFS, parts: tuple[str, ...]) -> None:
+        """`parts`: the names from the root on."""
         self.fs = fs
-        self._pure = path
+        self.parts = parts
 
-    def __truediv__(self, name: str | PurePosixPath) -> CgroupPath:
-        return CgroupPath(self.fs, self._pure / str(name).lstrip("/"))
+    def __truediv__(self, name: str | os.PathLike[str]) -> CgroupPath:
+        return CgroupPath(self.fs, (*self.parts, *split(name)))
 
     def joinpath(self, *names: str) -> CgroupPath:
         path = self
@@ -42,30 +42,30 @@ class CgroupPath:
         return path
 
     def __str__(self) -> str:
-        return str(self._pure)
+        return "/" + "/".join(self.parts)
 
     def __repr__(self) -> str:
-        return f"CgroupPath({str(self._pure)!r})"
+        return f"CgroupPath({str(self)!r})"
 
     def __fspath__(self) -> str:
-        return str(self._pure)
+        return str(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CgroupPath) and self.fs is other.fs and self._pure == other._pure
+        return isinstance(other, CgroupPath) and self.fs is other.fs and self.parts == other.parts
 
     def __hash__(self) -> int:
-        return hash(self._pure)
+        return hash(self.parts)
 
     def __lt__(self, other: CgroupPath) -> bool:
-        return self._pure < other._pure
+        return self.parts < other.parts
 
     @property
     def name(self) -> str:
-        return self._pure.name
+        return self.parts[-1] if self.parts else ""
 
     @property
     def parent(self) -> CgroupPath:
-        return CgroupPath(self.fs, self._pure.parent)
+        return CgroupPath(self.fs, self.parts[:-1])
 
     def is_dir(self) -> bool:
         return not isinstance(self._found(), InterfaceFile | None)
@@ -81,7 +81,7 @@ class CgroupPath:
         with self._errors():
             if self.is_file():
                 raise refuse(errno.ENOTDIR)
-            names = self.fs.names(self._pure)
+            names = self.fs.names(self)
         return iter([self / name for name in names])
 
     def mkdir(self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False) -> None:
@@ -90,7 +90,7 @@ class CgroupPath:
             with self._errors():
                 self._parent().mkdir(self.name)
         except FileNotFoundError:
-            if not parents or self._pure.parent == self._pure:
+            if not parents or not self.parts:
                 raise
             self.parent.mkdir(mode, parents=True, exist_ok=True)
             self.mkdir(mode, exist_ok=exist_ok)
@@ -113,9 +113,9 @@ class CgroupPath:
         with self._errors():
             parent = target._parent()
             found = self._need()
-            if target._pure.is_relative_to(self._pure) and target != self:
+            if target != self and target.parts[: len(self.parts)] == self.parts:
                 raise refuse(errno.EINVAL)
-            if self._pure.is_relative_to(target._pure) and target != self:
+            if target != self and self.parts[: len(target.parts)] == target.parts:
                 raise refuse(errno.ENOTEMPTY)
             if isinstance(found, InterfaceFile):
                 raise refuse(
@@ -132,8 +132,10 @@ class CgroupPath:
 
     def stat(self) -> os.stat_result:
         """Kind, mode, links and size; everything belongs to root, times are 0 (CG-100)."""
-        with self._errors():
-            found = self._need()
+        found = self._found()
+        if found is None:
+            with self._errors():
+                found = self._need()
         if isinstance(found, InterfaceFile):
             return os.stat_result((stat.S_IFREG | found.mode, 0, 0, 1, 0, 0, 0, 0, 0, 0))
         links = 2 + (len(found.children) if isinstance(found, Cgroup) else len(self.fs.mounts))
@@ -159,7 +161,7 @@ class CgroupPath:
         """All of the file; the arguments are pathlib's, every file is ASCII."""
         if self.fs.before_use is not None:
             self.fs.before_use()
-        found = self.fs.file_at(self._pure)
+        found = self.fs.file_at(self.parts)
         if found is not None and found[1].read is not None:  # as nearly always
             try:
                 return found[1].read(found[0])
@@ -175,7 +177,7 @@ class CgroupPath:
         """One write(2) of all of it; none for "", which then does nothing."""
         if self.fs.before_use is not None:
             self.fs.before_use()
-        found = self.fs.file_at(self._pure)
+        found = self.fs.file_at(self.parts)
         if found is not None and found[1].write is not None and 0 < len(data) < _PLAIN:
             try:
                 found[1].write(found[0], data.partition("\0")[0])
@@ -249,12 +251,12 @@ class CgroupPath:
         return found
 
     def _found(self) -> Cgroup | InterfaceFile | CgroupFS | None:
-        return self.fs.look_up(self._pure)
+        return self.fs.look_up(self.parts)
 
     def _need(self) -> Cgroup | InterfaceFile | CgroupFS:
         found = self._found()
         if found is None:
-            above = self.fs.look_up(self._pure.parent)
+            above = self.fs.look_up(self.parts[:-1])
             raise refuse(errno.ENOTDIR if isinstance(above, InterfaceFile) else errno.ENOENT)
         return found
 
@@ -267,7 +269,7 @@ class CgroupPath:
         return found
 
     def _parent(self) -> Cgroup:
-        if self._pure == self._pure.parent:
+        if not self.parts:
             raise refuse(errno.EEXIST)
         return self.parent._cgroup()
 
@@ -277,6 +279,15 @@ class CgroupPath:
             yield
         except OSError as error:
             raise named(error, str(self)) from None
+
+
+def split(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The names in a path, wherever it begins.
+
+    >>> split("/kubepods//burstable/")
+    ('kubepods', 'burstable')
+    """
+    return tuple(name for name in os.fspath(path).split("/") if name not in ("", "."))
 
 
 def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) -> None:

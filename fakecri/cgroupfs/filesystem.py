@@ -130,15 +130,6 @@ class CgroupFS:
 
     def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | CgroupFS | None:
         """What is at that path; the file system itself at the top of v1."""
-        return self._find(parts)
-
-    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
-        """A file and the directory that has it."""
-        above = self._find(parts[:-1])
-        file = above.file(parts[-1]) if parts and isinstance(above, Cgroup) else None
-        return None if file is None or not isinstance(above, Cgroup) else (above, file)
-
-    def _find(self, parts: Sequence[str]) -> Cgroup | InterfaceFile | CgroupFS | None:
         if self.version == 1:
             if not parts:
                 return self
@@ -155,6 +146,12 @@ class CgroupFS:
             else:
                 return at.file(part) if n == len(parts) - 1 else None
         return at
+
+    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
+        """A file and the directory that has it."""
+        above = self.look_up(parts[:-1])
+        file = above.file(parts[-1]) if parts and isinstance(above, Cgroup) else None
+        return None if file is None or not isinstance(above, Cgroup) else (above, file)
 
     def _mounted(self, name: str) -> Hierarchy | None:
         """By its own name, or by that of one of its controllers (a link on real machines)."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import groups, running
+from fakecri.core import running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.errors import CriError
@@ -66,10 +66,12 @@ class Clockwork:
 
     def settle(self) -> None:
         """Whoever looks at a cgroup file sees what is charged by now."""
+        from fakecri.core.groups import settle
+
         core = self._core
         if core.due and core.due[0][0] <= core.now_ns():
             self.pump()
-        groups.settle(core)
+        settle(core)
 
     async def exit_of(self, container: Container, *, within_s: float | None) -> bool:
         """Wait until the container is not running any more; False when `within_s` passed first

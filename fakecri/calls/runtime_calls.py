@@ -16,7 +16,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.calls import verbose
-from fakecri.core import groups, running
+from fakecri.core import running
 from fakecri.core.containers import create_container, remove_container
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import (
@@ -179,7 +179,7 @@ def _update_container_resources(
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id, "UpdateContainerResources")
     if container.group is not None:
-        groups.limit(container.group, request.linux)
+        container.group.limit(request.linux)
     update_resources(container, request.linux)
     running.limits_changed(core, container)
     return pb.UpdateContainerResourcesResponse()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import grpc
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import groups, running, stop_signals
+from fakecri.core import running, stop_signals
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
 from fakecri.core.objects import Container, Input, State
@@ -17,6 +17,7 @@ from fakecri.core.requests import (
     complete,
     container_name,
     copied,
+    failed_start,
     log_path,
     require_possible,
     require_short_labels,
@@ -88,7 +89,7 @@ def start_container(core: Core, container: Container) -> None:
     try:
         running.begin(core, container)
     except OSError as error:
-        raise fail_to_start(core, container, groups.failed_start(error)) from None
+        raise fail_to_start(core, container, failed_start(error)) from None
 
 
 def fail_to_start(core: Core, container: Container, why: str) -> CriError:
@@ -112,7 +113,7 @@ def drop_container(core: Core, container: Container) -> None:
     if container.group is not None:
         group, container.group = container.group, None
         core.burning.pop(container.id, None)
-        groups.leave(group)
+        group.leave()
     if container.id in core.containers:
         del core.containers[container.id]
     core.used.gone(container.id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-from fakecri.core import groups
 from fakecri.core.objects import State
 from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.requests import copied
@@ -39,7 +38,7 @@ def forget(core: Core) -> None:
     held = [c.group for c in core.containers.values()] + [s.group for s in core.sandboxes.values()]
     for group in held:
         if group is not None:
-            groups.leave(group)
+            group.leave()
     for table in (core.sandboxes, core.containers, core.names, core.due, core.used, core.burning):
         table.clear()
 

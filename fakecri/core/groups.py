@@ -1,9 +1,9 @@
-"""Containers and sandboxes that have a cgroup: their process there, and what it uses.
+"""The cgroup of a container or sandbox: its directories, its processes, and what is charged there.
 
 One source of truth: what a container uses is charged to its process in `FakeNode.cgroups`, and
 statistics, cgroup files and the machine's own numbers are read from there. A limit, its own or one
-above, has the kernel's consequences. Functions of a core. What must never happen here: a container
-has ended and its directory or its process is still there.
+above, has the kernel's consequences. What must never happen here: a container has ended and its
+directory or a process of it is still there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
-from fakecri.core.requests import complete, copied
+from fakecri.core.requests import cgroup_refused, complete, copied
 from fakecri.errors import unknown
 from fakecri.rules.curves import area
 
@@ -29,9 +29,37 @@ if TYPE_CHECKING:
     from fakecri.core.runtime import Core
 
 
+def enter(
+    core: Core,
+    object_id: str,
+    parent: str,
+    resources: pb.LinuxContainerResources,
+    *,
+    name: str,
+    oom_score_adj: int,
+    died: Callable[[Process], None],
+) -> Group:
+    """Make the directories, start the process there and write the limits.
+
+    `died` is called when the process ends by itself. Raises OSError, and then nothing of it is
+    left.
+    """
+    fs = core.node.cgroups
+    places = cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id))
+    try:
+        main = fs.processes.start_in(places, core.next_pid())
+        cgroup_dirs.write_all(places, settings(fs.version, resources))
+    except OSError:
+        cgroup_dirs.remove(places)
+        raise
+    main.name, main.oom_score_adj = name[:15], oom_score_adj
+    main.on_exit.append(died)
+    return Group(places, main)
+
+
 @dataclass(slots=True, eq=False)
 class Group:
-    """The directories of a container or sandbox by mount, its main process and its others."""
+    """The directories by mount, the main process and the others."""
 
     places: dict[str, Cgroup]
     main: Process
@@ -50,139 +78,93 @@ class Group:
         """Tasks that live in it."""
         return next(iter(self.places.values())).live
 
+    def leave(self) -> None:
+        """Its processes die, and its directories go with their page cache; its CPU time stays with
+        those above."""
+        if (memory := self.memory) is not None:
+            memory_use.set_cache(memory, 0)
+        self.main.on_exit.clear()
+        cgroup_dirs.remove(self.places)
 
-def enter(
-    core: Core,
-    object_id: str,
-    parent: str,
-    resources: pb.LinuxContainerResources,
-    *,
-    name: str,
-    oom_score_adj: int,
-    died: Callable[[Process], None],
-) -> Group:
-    """Make the directories, start the process there and write the limits.
-
-    `died` is called when the process ends. Raises OSError, and then nothing of it is left.
-    """
-    fs = core.node.cgroups
-    places = cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id))
-    try:
-        main = fs.processes.start_in(places, core.next_pid())
-        cgroup_dirs.write_all(places, settings(fs.version, resources))
-    except OSError:
-        cgroup_dirs.remove(places)
-        raise
-    main.name, main.oom_score_adj = name[:15], oom_score_adj
-    main.on_exit.append(died)
-    return Group(places, main)
-
-
-def leave(group: Group) -> None:
-    """Its processes die, and its directories go with their page cache; its CPU time stays with
-    those above."""
-    if (memory := group.memory) is not None:
-        memory_use.set_cache(memory, 0)
-    group.main.on_exit.clear()
-    cgroup_dirs.remove(group.places)
-
-
-def limit(group: Group, resources: pb.LinuxContainerResources) -> None:
-    """UpdateContainerResources: write the limits. Raises CriError in runc's words."""
-    version = next(iter(group.places.values())).hierarchy.version
-    resources = copied(resources)
-    complete(resources)
-    wanted = settings(version, resources)
-    if version == 1 and resources.memory_limit_in_bytes > 0:
-        memory = group.memory
-        if memory is not None and resources.memory_limit_in_bytes > memory.with_swap_limit_bytes:
-            wanted.reverse()  # memory is never above memory with swap (CG-131)
-    try:
-        cgroup_dirs.write_all(group.places, wanted)
-    except OSError as error:
-        raise unknown(
-            f"failed to update resources: failed to update resources: {_of_runc(error)}: unknown"
-        ) from None
-
-
-def failed_start(error: OSError) -> str:
-    """What a start says that fails for its cgroup."""
-    return (
-        "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
-        f"runc create failed: unable to start container process: {_of_runc(error)}: unknown"
-    )
-
-
-def _of_runc(error: OSError) -> str:
-    text = (error.strerror or "").lower()
-    return f"unable to apply cgroup configuration: {error.filename}: {text}"
-
-
-def use(core: Core, container: Container) -> None:
-    """Charge what the container uses by now; limits may kill it, or others."""
-    group, age_s = container.group, container.age_s(core.now_ns())
-    if group is None:
-        return
-    charge_cpu(core, container)
-    plan = container.plan
-    _fork(core, group, plan.pids(age_s))
-    memory = group.memory
-    if memory is not None:
-        memory_use.set_cache(memory, plan.cache_bytes(age_s))
-    if group.main.alive and group.main.memory_bytes != plan.memory_bytes(age_s):
-        memory_use.set_process(group.main, plan.memory_bytes(age_s))
-    if group.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
-        exhaust(core, group)
-
-
-def exhaust(core: Core, group: Group) -> None:
-    """Its main process wants a page more than there is."""
-    memory = group.memory
-    limited = () if memory is None else memory.cgroup.states_up(memory_use.MEMORY)
-    for above in limited:
-        if above.limit_bytes < UNLIMITED:
-            above.reclaim(above.cache_bytes)
-            room = max(0, above.limit_bytes - above.usage_bytes)
-            memory_use.set_process(group.main, group.main.memory_bytes + room + PAGE_BYTES)
-            return
-    core.node.kill_for_memory(group.main)
-
-
-def kill_child(core: Core, group: Group) -> None:
-    """The kernel kills a child process for memory; the others go on."""
-    child = group.main.table.start(group.main.leader, core.next_pid())
-    child.name, child.oom_score_adj = group.main.name, group.main.oom_score_adj
-    if group.memory is not None and group.main.table.on_oom is not None:
-        group.main.table.on_oom(group.memory, [child], None)
-    memory_use.oom_kill(child)
-    child.reap()
-
-
-def _fork(core: Core, group: Group, wanted: int) -> None:
-    """Have that many processes, or as many as pids.max allows."""
-    while 1 + len(group.others) > max(1, wanted):
-        process = group.others.pop()
-        process.kill()
-        process.reap()
-    table = group.main.table
-    while 1 + len(group.others) < wanted and group.main.alive:
+    def limit(self, resources: pb.LinuxContainerResources) -> None:
+        """UpdateContainerResources: write the limits. Raises CriError in runc's words."""
+        version = next(iter(self.places.values())).hierarchy.version
+        resources = copied(resources)
+        complete(resources)
+        wanted = settings(version, resources)
+        if version == 1 and resources.memory_limit_in_bytes > 0:
+            memory = self.memory
+            limit = resources.memory_limit_in_bytes
+            if memory is not None and limit > memory.with_swap_limit_bytes:
+                wanted.reverse()  # memory is never above memory with swap (CG-131)
         try:
-            child = table.start(group.main.leader, core.next_pid())
-        except OSError:
-            return
-        child.name, child.oom_score_adj = group.main.name, group.main.oom_score_adj
-        group.others.append(child)
+            cgroup_dirs.write_all(self.places, wanted)
+        except OSError as error:
+            why = cgroup_refused(error)
+            raise unknown(
+                f"failed to update resources: failed to update resources: {why}: unknown"
+            ) from None
 
+    def use(self, core: Core, container: Container) -> None:
+        """Charge what the container uses by now; limits may kill it, or others."""
+        plan, age_s = container.plan, container.age_s(core.now_ns())
+        self.charge_cpu(container, age_s)
+        self._fork(core, plan.pids(age_s))
+        memory = self.memory
+        if memory is not None:
+            memory_use.set_cache(memory, plan.cache_bytes(age_s))
+        if self.main.alive and self.main.memory_bytes != plan.memory_bytes(age_s):
+            memory_use.set_process(self.main, plan.memory_bytes(age_s))
+        if self.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
+            self._exhaust(core)
 
-def charge_cpu(core: Core, container: Container) -> None:
-    """The CPU time since it was last charged."""
-    group = container.group
-    if group is None or not container.plan.uses.cpu:
-        return
-    used_ns = area(container.plan.uses.cpu, container.age_s(core.now_ns()))
-    for cgroup in group.places.values():
-        cgroup.use_cpu(used_ns - group.cpu_ns, 0)
-    group.cpu_ns = used_ns
+    def charge_cpu(self, container: Container, age_s: float) -> None:
+        """The CPU time since it was last charged."""
+        if container.plan.uses.cpu:
+            used_ns = area(container.plan.uses.cpu, age_s)
+            for cgroup in self.places.values():
+                cgroup.use_cpu(used_ns - self.cpu_ns, 0)
+            self.cpu_ns = used_ns
+
+    def kill_child(self, core: Core) -> None:
+        """The kernel kills a child process for memory; the others go on."""
+        child = self._child(core)
+        if self.memory is not None and child.table.on_oom is not None:
+            child.table.on_oom(self.memory, [child], None)
+        memory_use.oom_kill(child)
+
+    def _exhaust(self, core: Core) -> None:
+        """Its main process wants a page more than there is."""
+        memory = self.memory
+        limited = () if memory is None else memory.cgroup.states_up(memory_use.MEMORY)
+        for above in limited:
+            if above.limit_bytes < UNLIMITED:
+                above.reclaim(above.cache_bytes)
+                room = max(0, above.limit_bytes - above.usage_bytes)
+                memory_use.set_process(self.main, self.main.memory_bytes + room + PAGE_BYTES)
+                return
+        core.node.kill_for_memory(self.main)
+
+    def _fork(self, core: Core, wanted: int) -> None:
+        """Have that many processes, or as many as pids.max allows."""
+        for child in self.others[max(0, wanted - 1) :]:
+            child.kill()
+        while 1 + len(self.others) < wanted and self.main.alive:
+            try:
+                self._child(core)
+            except OSError:
+                return
+
+    def _child(self, core: Core) -> Process:
+        child = self.main.table.start(self.main.leader, core.next_pid())
+        child.name, child.oom_score_adj = self.main.name, self.main.oom_score_adj
+        child.on_exit.append(self._gone)
+        self.others.append(child)
+        return child
+
+    def _gone(self, child: Process) -> None:
+        self.others.remove(child)
+        child.reap()
 
 
 def settle(core: Core) -> None:
@@ -192,7 +174,9 @@ def settle(core: Core) -> None:
     init = node.cgroups.init
     if init.memory_bytes != wanted:
         memory_use.set_process(init, wanted)
-    if core.burning and core.settled_ns != core.now_ns():
-        core.settled_ns = core.now_ns()
-        for container in list(core.burning.values()):
-            charge_cpu(core, container)
+    now_ns = core.now_ns()
+    if core.burning and core.settled_ns != now_ns:
+        core.settled_ns = now_ns
+        for container in core.burning.values():
+            if container.group is not None:
+                container.group.charge_cpu(container, container.age_s(now_ns))

@@ -92,6 +92,20 @@ def complete(resources: pb.LinuxContainerResources) -> None:
         resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
+def cgroup_refused(error: OSError) -> str:
+    """What runc says of a cgroup file or directory that the kernel refused."""
+    text = (error.strerror or "").lower()
+    return f"unable to apply cgroup configuration: {error.filename}: {text}"
+
+
+def failed_start(error: OSError) -> str:
+    """What a start says that fails for its cgroup."""
+    return (
+        "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
+        f"runc create failed: unable to start container process: {cgroup_refused(error)}: unknown"
+    )
+
+
 def log_path(request: pb.CreateContainerRequest) -> str:
     """Where the container logs; "" for no log (CRI-100)."""
     directory, path = request.sandbox_config.log_directory, request.config.log_path

@@ -7,11 +7,11 @@ What must never happen here: a run ends twice, or a line is written after the en
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.cgroupfs.processes import Process
-from fakecri.core import groups, stop_signals
+from fakecri.core import stop_signals
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, LogLine, State
 from fakecri.core.requests import log_text
@@ -19,12 +19,17 @@ from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.files import CloseLog, OpenLog, WriteLog, WriteMessage
 from fakecri.node import NEVER_A_VICTIM, Victim
 
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import Process
+    from fakecri.core.groups import Group
+
 
 def advance(core: Core) -> None:
     """Apply everything that is due now, in order of its time."""
     for container in core.due_now():
         now_ns = core.now_ns()
-        groups.use(core, container)
+        if container.group is not None:
+            container.group.use(core, container)
         if container.state is not State.RUNNING:  # for its memory
             continue
         _write_due_lines(core, container, now_ns)
@@ -58,7 +63,9 @@ def begin(core: Core, container: Container) -> None:
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
 
-def _enter(core: Core, container: Container, parent: str) -> groups.Group:
+def _enter(core: Core, container: Container, parent: str) -> Group:
+    from fakecri.core import groups
+
     def died(process: Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
@@ -96,7 +103,7 @@ def limits_changed(core: Core, container: Container) -> None:
 
 def _plan_oom(core: Core, container: Container) -> None:
     """The kernel kills the container when its memory exceeds its limit. One in a cgroup is killed
-    there, when it is charged (`groups.use`)."""
+    there, when it is charged (`Group.use`)."""
     if container.group is not None:
         return
     oom_s = container.plan.oom_after_s(container.resources.memory_limit_in_bytes)
@@ -174,7 +181,8 @@ def _killed_for_memory(core: Core, container: Container) -> None:
 def _end(core: Core, container: Container) -> None:
     _write_due_lines(core, container, core.now_ns())
     _note_child_oom(core, container)
-    groups.charge_cpu(core, container)
+    if container.group is not None:
+        container.group.charge_cpu(container, container.age_s(core.now_ns()))
     core.burning.pop(container.id, None)
     container.change(Input.EXIT)
     container.finished_at_ns = core.stamp_ns()
@@ -187,7 +195,7 @@ def _end(core: Core, container: Container) -> None:
     container.end_due_ns = None
     if container.group is not None:
         group, container.group = container.group, None
-        groups.leave(group)
+        group.leave()
     if container.log_path:
         core.writes.append(CloseLog(container.log_path))
     if container.plan.termination_message:
@@ -202,7 +210,7 @@ def _note_child_oom(core: Core, container: Container) -> None:
     if child_oom.at_s <= container.age_s(core.now_ns()):
         container.oom_killed = True
         if container.group is not None:
-            groups.kill_child(core, container.group)
+            container.group.kill_child(core)
 
 
 def _leave_message(core: Core, container: Container) -> None:

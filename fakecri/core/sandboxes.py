@@ -6,18 +6,20 @@ a name behind.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.cgroupfs.processes import Process
-from fakecri.core import groups, lookup, running
+from fakecri.core import lookup, running
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
-from fakecri.core.requests import copied, require_short_labels, sandbox_name
+from fakecri.core.requests import copied, failed_start, require_short_labels, sandbox_name
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
+
+if TYPE_CHECKING:
+    from fakecri.cgroupfs.processes import Process
 
 NO_NETWORK: Final = "cni plugin not initialized"
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
@@ -51,6 +53,8 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
 def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
     """The pause process; when it dies, the sandbox is lost."""
 
+    from fakecri.core import groups
+
     def died(_: Process) -> None:
         lose_sandbox(core, sandbox)
         core.stir()
@@ -66,7 +70,7 @@ def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
             died=died,
         )
     except OSError as error:
-        raise unknown(groups.failed_start(error)) from None
+        raise unknown(failed_start(error)) from None
 
 
 def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:
@@ -102,7 +106,7 @@ def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
         sandbox.ready = False
         if sandbox.group is not None:
             group, sandbox.group = sandbox.group, None
-            groups.leave(group)
+            group.leave()
         core.tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
 
 

@@ -57,15 +57,14 @@ async def rejected(node: Node, name: str) -> Mapping[str, Any]:
 
 @conformance(id="device-allocate", rules=["CG-084"], needs=NEEDS)
 async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
-    """Allocate is called once, at admission; variables, mounts, device files, annotations and CDI
-    names of its answer are in CreateContainer."""
+    """Allocate is called once, at admission; variables, mounts, device files and annotations of its
+    answer are in CreateContainer."""
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.answers = lambda ids: api.ContainerAllocateResponse(
         envs={"WIDGET": ",".join(ids)},
         mounts=[api.Mount(container_path="/opt/w", host_path="/usr", read_only=True)],
         devices=[api.DeviceSpec(container_path="/dev/w", host_path="/dev/null", permissions="rw")],
         annotations={"vendor.example/w": "yes"},
-        cdi_devices=[api.CDIDevice(name="vendor.example/w=1")],
     )
     await node.plug_in(plugin)
     await shows(node, "1")
@@ -80,8 +79,26 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
     devices = [(d.host_path, d.container_path, d.permissions) for d in config.devices]
     expect_equal(node, devices, [("/dev/null", "/dev/w", "rw")], "device files")
     expect_equal(node, config.annotations["vendor.example/w"], "yes", "annotation")
+
+
+@conformance(id="device-cdi", rules=["CG-084"], needs=NEEDS)
+async def cdi_names_go_to_the_runtime(node: Node) -> None:
+    """The CDI names of Allocate are in CreateContainer, whatever the runtime makes of them."""
+    plugin = FakeDevicePlugin(WIDGET, ["w1"])
+    plugin.answers = lambda ids: api.ContainerAllocateResponse(
+        cdi_devices=[api.CDIDevice(name=f"vendor.example/widget={one}") for one in ids]
+    )
+    await node.plug_in(plugin)
+    await shows(node, "1")
+    await node.create_pod(pod("web", with_widgets(1)))
+    await node.run_until(
+        lambda: node.count("CreateContainer", pod="web"),
+        within_s=limits.START_S,
+        what="the container is made",
+    )
+    config = node.calls("CreateContainer", pod="web")[0].request.config
     names = [device.name for device in config.CDI_devices]
-    expect_equal(node, names, ["vendor.example/w=1"], "CDI devices")
+    expect_equal(node, names, ["vendor.example/widget=w1"], "CDI devices")
 
 
 @conformance(id="device-shortage", rules=["CG-084", "LIFE-223"], needs=NEEDS)
@@ -317,6 +334,30 @@ async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
     )
     expect_equal(node, (status["reason"], status["message"]), (UNEXPECTED, text), "status")
     expect_equal(node, node.count("StopContainer", pod="first"), 0, "stops of the running pod")
+
+
+@conformance(
+    id="device-alignment",
+    rules=["CG-083", "CG-084"],
+    needs=[*NEEDS, Feature.NODE_RESOURCES],
+    node_config={"topologyManagerPolicy": "single-numa-node"},
+    machine={"sockets": 2, "cores": 4},
+)
+async def devices_are_given_from_one_numa_node(node: Node) -> None:
+    """With single-numa-node the devices of a pod are near one node; a pod for which no node has
+    enough is rejected, even if there are enough altogether."""
+    near = {"a0": 0, "b1": 1, "c1": 1, "d0": 0}
+    plugin = await widgets(node, *(PluginDevice(one, nodes=(n,)) for one, n in near.items()))
+    await node.create_pod(pod("first", with_widgets(1)))
+    await node.wait_running("first")
+    await node.create_pod(pod("second", with_widgets(2)))
+    await node.wait_running("second")
+    expect_equal(node, plugin.allocated[:2], [("a0",), ("b1", "c1")], "devices given")
+    plugin.set_devices(*(PluginDevice(one, nodes=(n,)) for one, n in {**near, "e1": 1}.items()))
+    await shows(node, "5")
+    await node.create_pod(pod("third", with_widgets(2)))
+    status = await rejected(node, "third")
+    expect_equal(node, status["reason"], "TopologyAffinityError", "reason")
 
 
 CHECKPOINT: Final = "kubelet_internal_checkpoint"

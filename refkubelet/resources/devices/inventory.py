@@ -100,6 +100,9 @@ class Inventory:
             {**none, **{name: len(s.healthy) for name, s in stocks}},
         )
 
+    def plugins(self) -> tuple[Plugin, ...]:
+        return tuple(self._plugins.values())
+
     def plugin(self, resource: str) -> Plugin | None:
         return self._plugins.get(resource)
 

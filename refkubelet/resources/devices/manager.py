@@ -105,6 +105,8 @@ class DeviceManager:
             for watch in watches:
                 watch.cancel()
             await asyncio.gather(*watches, return_exceptions=True)
+            for plugin in self._inventory.plugins():
+                await plugin.close()
 
     async def register(self, request: Any) -> None:
         """Registration.Register: check, connect, follow. Raises `PluginError`."""

@@ -59,11 +59,11 @@ class ApiServer:
         }
         await self._must("POST", "/apis/node.k8s.io/v1/runtimeclasses", body=body)
 
-    async def resize(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
-        """Give containers of a pod other resources: `name` and `resources` of each."""
+    async def resize(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Give a pod other resources: `spec` has what changes, of `containers`, `initContainers`
+        (`name` and `resources` of each) and `resources`."""
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/resize"
-        body = {"spec": {"containers": [dict(c) for c in containers]}}
-        await self._must("PATCH", path, body=body, content_type=STRATEGIC_MERGE)
+        await self._must("PATCH", path, body={"spec": spec}, content_type=STRATEGIC_MERGE)
 
     async def debug(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
         """Give a pod these ephemeral containers."""

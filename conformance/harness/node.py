@@ -125,9 +125,22 @@ class Node:
         """Create a RuntimeClass at the API."""
         await self._parts.the_api().create_runtime_class(name, handler)
 
-    async def resize_pod(self, name: str, container: str, resources: Mapping[str, Any]) -> None:
+    async def resize_pod(
+        self, name: str, container: str, resources: Mapping[str, Any], *, init: bool = False
+    ) -> None:
         """Change the resources of a container at the API, in place."""
-        await self._parts.the_api().resize(name, [{"name": container, "resources": resources}])
+        group = "initContainers" if init else "containers"
+        wanted = {"name": container, "resources": resources}
+        await self._parts.the_api().resize(name, {group: [wanted]})
+
+    async def resize_containers(self, name: str, wanted: Mapping[str, Any]) -> None:
+        """The same for several at once: name -> resources."""
+        containers = [{"name": each, "resources": wanted[each]} for each in wanted]
+        await self._parts.the_api().resize(name, {"containers": containers})
+
+    async def resize_whole_pod(self, name: str, resources: Mapping[str, Any]) -> None:
+        """Change the pod's own resources at the API, in place."""
+        await self._parts.the_api().resize(name, {"resources": resources})
 
     async def debug(self, plan: PodPlan, *containers: Container, target: str = "") -> None:
         """Add ephemeral containers to a pod at the API, in the process namespace of `target`."""

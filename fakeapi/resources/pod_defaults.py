@@ -142,11 +142,13 @@ def _tolerates(toleration: dict[str, Any], key: str) -> bool:
 
 
 def qos_class(spec: dict[str, Any]) -> str:
-    """BestEffort, Burstable or Guaranteed, from the requests and limits of cpu and memory."""
+    """BestEffort, Burstable or Guaranteed, from the requests and limits of cpu and memory: the
+    pod's own if it has any, else those of all containers."""
     guaranteed = True
     anything = False
-    for container in [*_dicts(spec.get("initContainers")), *_dicts(spec.get("containers"))]:
-        resources = container.get("resources") or {}
+    containers = [*_dicts(spec.get("initContainers")), *_dicts(spec.get("containers"))]
+    for owner in [spec] if spec.get("resources") is not None else containers:
+        resources = owner.get("resources") or {}
         limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
         anything = anything or bool(limits or requests)
         for name in ("cpu", "memory"):

@@ -119,6 +119,8 @@ def _copy_resources(wanted: dict[str, Any], spec: dict[str, Any]) -> None:
         for container in spec.get(group) or []:
             if container["name"] in asked:
                 container["resources"] = copy_json(asked[container["name"]].get("resources") or {})
+    if "resources" in wanted:
+        spec["resources"] = copy_json(wanted["resources"])
 
 
 def _spec_change_allowed(new: dict[str, Any], old: dict[str, Any]) -> bool:

@@ -67,6 +67,14 @@ class ResizeConditions:
         old = self._clear(pod_uid, IN_PROGRESS)
         return None if old is None else old.observedGeneration or 0
 
+    def finish(self, pod_uid: str, generation: int) -> int | None:
+        """The same, unless what is in progress is of a later generation than that: a worker that
+        took up its pod before the resize was allocated knows nothing of it."""
+        current = self._pods.get(pod_uid, {}).get(IN_PROGRESS)
+        if current is None or (current.observedGeneration or 0) > generation:
+            return None
+        return self.clear_in_progress(pod_uid)
+
     def clear(self, pod_uid: str) -> None:
         """Both: the pod ends."""
         self._pods.pop(pod_uid, None)

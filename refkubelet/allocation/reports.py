@@ -46,7 +46,7 @@ class ResizeReports:
         if self.runtime.resize_in_progress(pod, status):
             self.conditions.set_in_progress(uid(pod), _generation(pod))
             return
-        generation = self.conditions.clear_in_progress(uid(pod))
+        generation = self.conditions.finish(uid(pod), _generation(pod))
         if generation is not None:
             text = messages.completed(pod, generation)
             self.recorder.pod_event(pod, "Normal", messages.COMPLETED, text)

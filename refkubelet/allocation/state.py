@@ -95,9 +95,11 @@ def _read(path: Path) -> dict[str, PodResources]:
         return decode(path.read_text())
     except FileNotFoundError:
         return {}
-    except (CheckpointError, OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise StateFileError(
-            f"{path}: cannot be read: {reason}; wanted the resources of this node's pods: "
-            "drain the node, delete the file and start again"
-        ) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    except (CheckpointError, UnicodeError) as error:
+        reason = f"checkpoint is corrupted ({error})"
+    raise StateFileError(
+        f"could not restore state from checkpoint: {reason}, please drain this node and delete pod "
+        f'resource information checkpoint file "{path}" before restarting Kubelet'
+    )

@@ -84,7 +84,7 @@ async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: No
 
 
 # Kubelet 1.36.2 without cgroups of pods dies of pods with resources of their own.
-@conformance(id="oom-score-pod-level", rules=["EVIC-120"], needs=[API, Feature.RESIZE])
+@conformance(id="oom-score-pod-level", rules=["EVIC-120"], needs=[API, Feature.CGROUPS])
 async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> None:
     """Memory that the pod requests beyond its containers counts for each of them in equal parts."""
     total = await memory_bytes(node)

@@ -17,7 +17,7 @@ import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.model.objects import Container, Pod, is_sidecar, is_static
-from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.model.quantity import NANO, format_binary, parse_nano
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus
 
 MEMORY: Final = "memory"
@@ -84,12 +84,11 @@ def wanted_resources(container: Container, pod: Pod) -> GivenResources:
 def amounts_of(
     resources: ResourceRequirements | None, own: ResourceRequirements | None = None
 ) -> GivenResources:
-    """The amounts of a container, `own` being its pod's; requests default to the container's own
-    limits."""
+    """The amounts of a container, or of a pod as a whole. `own`: those of the container's pod,
+    whose limits count where the container has none."""
     resources, own = resources or ResourceRequirements(), own or ResourceRequirements()
-    given = resources.limits or {}
-    limits = {name: _nano(given, name) or _nano(own.limits, name) for name in COMPUTE}
-    requests = {name: _nano({**given, **(resources.requests or {})}, name) for name in COMPUTE}
+    requests = {name: _nano(resources.requests, name) for name in COMPUTE}
+    limits = {n: _nano(resources.limits, n) or _nano(own.limits, n) for n in COMPUTE}
     return GivenResources(
         cpu_request_millicores=_milli(requests[CPU]),
         cpu_limit_millicores=_milli(limits[CPU]),
@@ -98,22 +97,11 @@ def amounts_of(
     )
 
 
-def own_amounts(resources: ResourceRequirements | None) -> GivenResources:
-    """The amounts of spec.resources; there nothing defaults to anything."""
-    resources = resources or ResourceRequirements()
-    return GivenResources(
-        cpu_request_millicores=_milli(_nano(resources.requests, CPU)),
-        cpu_limit_millicores=_milli(_nano(resources.limits, CPU)),
-        memory_request_bytes=_whole(_nano(resources.requests, MEMORY)),
-        memory_limit_bytes=_whole(_nano(resources.limits, MEMORY)),
-    )
-
-
 def resizes_pod_level(pod: Pod, own: ResourceRequirements | None) -> bool:
     """The pod's own resources are not those its group has; `own` None: nobody knows."""
     if own is None or pod.spec is None or is_static(pod):
         return False
-    return own_amounts(own) != own_amounts(pod.spec.resources)
+    return amounts_of(own) != amounts_of(pod.spec.resources)
 
 
 def resize_in_progress(
@@ -181,7 +169,7 @@ def with_resources(container: Container, given: GivenResources) -> Container:
     """The container, asking for exactly these: the form in which an update is computed."""
 
     def texts(cpu_millicores: int, memory_bytes: int) -> dict[str, str]:
-        return {CPU: f"{cpu_millicores}m", MEMORY: str(memory_bytes)}
+        return {CPU: f"{cpu_millicores}m", MEMORY: format_binary(memory_bytes)}
 
     resources = ResourceRequirements(
         claims=container.resources.claims if container.resources is not None else None,

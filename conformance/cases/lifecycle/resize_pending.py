@@ -1,0 +1,260 @@
+"""Resizes that are not, or not yet, possible; and what a restart of the kubelet does to them."""
+
+import json
+from typing import Any
+
+from conformance.cases.lifecycle.resize import (
+    MI,
+    NEEDS,
+    PENDING,
+    api_condition,
+    asking,
+    main_of,
+    message,
+    requesting,
+    resized,
+    run_pod,
+    until,
+    updates,
+)
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+from refkubelet.model.quantity import NANO, parse_nano
+
+STATIC_CPUS = {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m"}}
+FIRST_RETRY_S = 30.0
+TOO_MUCH = "1000"
+
+
+def taking(name: str, cpu_m: int, **spec: Any) -> Any:
+    """A pod that requests that much CPU."""
+    return pod(name, container("main", resources=requesting(f"{cpu_m}m")), **spec)
+
+
+async def free_m(node: Node, share: float) -> int:
+    """That share of the CPU the node can give to pods, in millicores."""
+    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
+    return int(1000 * parse_nano(node.allocatable("cpu")) // NANO * share)
+
+
+async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
+    """Wait for the condition with that reason."""
+    await until(
+        node,
+        lambda: api_condition(node, pod_name, PENDING).get("reason") == reason,
+        f"{PENDING} {reason} of {pod_name}",
+    )
+    return api_condition(node, pod_name, PENDING)
+
+
+@conformance(id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS)
+async def a_resize_without_room_is_deferred(node: Node) -> None:
+    """More than the node has, even in all: Deferred, with the message of the refusal; the event
+    names the refusal's own reason. The container keeps what it has."""
+    await run_pod(node, taking("web", 100))
+    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    condition = await pending(node, "web", "Deferred")
+    expect_equal(node, condition["observedGeneration"], 2, "observedGeneration")
+    wanted = "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: "
+    expect(node, condition["message"].startswith(wanted), wanted, condition["message"])
+    words, summary = message(node, "ResizeDeferred", "web")
+    expect_equal(node, words, "Pod resize OutOfcpu", "words of ResizeDeferred")
+    expect_equal(node, summary["error"], condition["message"], "error of ResizeDeferred")
+    expect_equal(node, summary["generation"], 2, "generation of ResizeDeferred")
+    told = node.api_container("web", "main")
+    expect_equal(node, told["allocatedResources"], {"cpu": "100m"}, "allocated resources")
+    expect_equal(node, len(updates(node)), 0, "updates")
+
+
+@conformance(id="resize-deferred-accepted", rules=["CG-061", "LIFE-186"], needs=NEEDS)
+async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
+    """There is room again: the condition goes, and the resize is carried out."""
+    part = await free_m(node, 0.6)
+    await run_pod(node, taking("web", 100))
+    await run_pod(node, taking("other", part))
+    await node.resize_pod("web", "main", requesting(f"{part}m"))
+    await pending(node, "web", "Deferred")
+    await node.delete_pod("other")
+    await node.run_until(
+        lambda: node.events("ResizeCompleted", pod="web"),
+        within_s=limits.STOP_S + 2 * limits.STATUS_PASS_S,
+        what="the resize is done",
+    )
+    await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops of web")
+
+
+@conformance(id="resize-deferred-smaller", rules=["CG-061"], needs=NEEDS)
+async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
+    """Room that a resize of another pod leaves counts as well."""
+    part = await free_m(node, 0.6)
+    await run_pod(node, taking("web", 100))
+    await run_pod(node, taking("other", part))
+    await node.resize_pod("web", "main", requesting(f"{part}m"))
+    await pending(node, "web", "Deferred")
+    await node.resize_pod("other", "main", requesting("100m"))
+    await resized(node, "web")
+
+
+@conformance(id="resize-order", rules=["CG-061"], needs=NEEDS)
+async def the_higher_priority_gets_the_room(node: Node) -> None:
+    """Of two deferred resizes the one of the pod with the higher priority is done, though it came
+    later; the other stays deferred."""
+    part = await free_m(node, 0.55)
+    await run_pod(node, taking("low", 100, priority=1))
+    await run_pod(node, taking("high", 100, priority=5))
+    await run_pod(node, taking("other", part))
+    for name in ("low", "high"):
+        await node.resize_pod(name, "main", requesting(f"{part}m"))
+        await pending(node, name, "Deferred")
+    await node.delete_pod("other")
+    await node.run_until(
+        lambda: node.events("ResizeCompleted", pod="high"),
+        within_s=limits.STOP_S + 2 * limits.STATUS_PASS_S,
+        what="the resize of high is done",
+    )
+    expect_equal(node, api_condition(node, "low", PENDING)["reason"], "Deferred", "reason of low")
+
+
+@conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS)
+async def a_pending_resize_can_be_taken_back(node: Node) -> None:
+    """The spec asks for what the pod has again: the condition goes, nothing is updated."""
+    await run_pod(node, taking("web", 100))
+    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    await pending(node, "web", "Deferred")
+    await node.resize_pod("web", "main", requesting("100m"))
+    await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
+    expect_equal(node, len(updates(node)), 0, "updates")
+
+
+@conformance(
+    id="resize-infeasible", rules=["CG-062", "CG-063"], needs=NEEDS, node_config=STATIC_CPUS
+)
+async def a_guaranteed_pod_keeps_its_cpus_under_the_static_policy(node: Node) -> None:
+    """With cpuManagerPolicy static the CPU of a Guaranteed pod cannot be resized: Infeasible, and
+    no further try; its memory can."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    condition = await pending(node, "web", "Infeasible")
+    text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+    expect_equal(node, condition["message"], text, "message")
+    words, summary = message(node, "ResizeInfeasible", "web")
+    expect_equal(node, (words, summary["error"]), ("Pod resize Infeasible", text), "event")
+    await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    await resized(node, "web")
+    expect_equal(node, updates(node)[-1].memory_limit_in_bytes, 96 * MI, "memory limit")
+    await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
+
+
+@conformance(id="resize-deferred-restart", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
+async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> None:
+    """After a restart the pod is admitted with what was allocated to it, not with its spec, which
+    asks for more than the node has; it runs on, and its resize is still Deferred."""
+    await run_pod(node, taking("web", 100))
+    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    await pending(node, "web", "Deferred")
+    await node.restart_kubelet()
+    await node.run_for(2 * limits.NOTICE_S)
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
+    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, api_condition(node, "web", PENDING)["reason"], "Deferred", "reason")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+    await node.resize_pod("web", "main", requesting("200m"))
+    await resized(node, "web")
+
+
+@conformance(id="resize-restart-done", rules=["CG-060", "CG-064"], needs=[*NEEDS, Feature.RESTART])
+async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> None:
+    """What a container was given is remembered: no update and no restart of the container by the
+    next kubelet."""
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    await run_pod(node, pod("web", main_of("100m", "64Mi", resizePolicy=policy)))
+    await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    await resized(node, "web")
+    before = (node.count("StopContainer", pod="web"), node.count("UpdateContainerResources"))
+    await node.restart_kubelet()
+    await node.run_for(3 * limits.NOTICE_S)
+    after = (node.count("StopContainer", pod="web"), node.count("UpdateContainerResources"))
+    expect_equal(node, after, before, "stops and updates")
+
+
+@conformance(id="resize-while-down", rules=["CG-060", "CG-061"], needs=[*NEEDS, Feature.RESTART])
+async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node) -> None:
+    """The next kubelet finds a spec that differs from what is allocated, and resizes the running
+    container, 30 s later if nothing happens before."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    await node.stop_kubelet()
+    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: updates(node), within_s=FIRST_RETRY_S + limits.NOTICE_S, what="an update"
+    )
+    expect_equal(node, [r.cpu_quota for r in updates(node)], [20_000], "CPU quota")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+    started = node.events("ResizeStarted", pod="web")
+    expect_equal(node, len(started), 1, "events ResizeStarted")
+
+
+@conformance(
+    id="resize-killed-in-between",
+    rules=["CG-060", "CG-065"],
+    needs=[*NEEDS, Feature.RESTART, Feature.FAULTS],
+)
+async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -> None:
+    """Killed after memory was updated and before CPU was: the next kubelet does what is left."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    with node.on("UpdateContainerResources", container="main").delays(1.5):
+        await node.resize_pod("web", "main", asking("200m", "96Mi"))
+        await until(node, lambda: len(updates(node)) == 2, "memory was updated, CPU is under way")
+        await node.kill_kubelet()
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: len(updates(node)) == 3, within_s=limits.START_S + limits.NOTICE_S, what="the rest"
+    )
+    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
+    expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
+    await resized(node, "web")
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
+
+
+@conformance(id="resize-checkpoint", rules=["CG-060"], needs=NEEDS)
+async def the_checkpoint_has_what_was_allocated(node: Node) -> None:
+    """`allocated_pods_state` and `actuated_pods_state` hold the resources of each container, and
+    change with a resize."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    expect_equal(node, noted(node), [asking("100m", "64Mi")] * 2, "allocated, actuated")
+    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    await resized(node, "web")
+    expect_equal(node, noted(node), [asking("200m", "64Mi")] * 2, "allocated, actuated")
+
+
+FILES = ("allocated_pods_state", "actuated_pods_state")
+
+
+def noted(node: Node) -> list[Any]:
+    """What both files say of main; the checksum is a number."""
+    found = []
+    for file in FILES:
+        whole = json.loads(node.read_root_file(file))
+        expect(node, whole["checksum"] > 0, "a checksum", whole["checksum"])
+        (entry,) = json.loads(whole["data"])["entries"].values()
+        found.append(entry["ContainerResources"]["main"])
+    return found
+
+
+@conformance(id="resize-checkpoint-corrupt", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
+async def a_corrupt_checkpoint_stops_the_start(node: Node) -> None:
+    """A file whose checksum does not fit its data is not used, and pods run on."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    for file in FILES:
+        text = node.read_root_file(file)
+        node.write_root_file(file, json.dumps({**json.loads(text), "checksum": 1}))
+        said = await node.refused_start()
+        expect(node, "checkpoint is corrupted" in said, "checkpoint is corrupted", said[-600:])
+        node.write_root_file(file, text)
+        await node.start_kubelet()
+    await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
+    expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")

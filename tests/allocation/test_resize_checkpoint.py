@@ -1,0 +1,133 @@
+"""Checkpoint files: the kubelet's own form, written only when something changed (CG-060)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from allocation_pods import asking, pod_of
+from hypothesis import given
+from hypothesis import strategies as st
+from lightkube.models.core_v1 import ResourceClaim, ResourceRequirements
+
+from refkubelet.allocation.checkpoint import CheckpointError, checksum, decode, encode
+from refkubelet.allocation.resources import PodResources, resources_of
+from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState, StateFileError
+from refkubelet.config.errors import ConfigError
+
+WRITTEN_BY_A_KUBELET = (
+    r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
+    r'{\"main\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"100m\",'
+    r'\"memory\":\"64Mi\"}},\"other\":{}},\"PodLevelResources\":null}}}","checksum":0}'
+)
+
+amounts = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "hugepages-2Mi"]), st.sampled_from(["1", "250m", "64Mi"])
+)
+requirements = st.builds(
+    lambda limits, requests: ResourceRequirements(limits=limits or None, requests=requests or None),
+    amounts,
+    amounts,
+)
+names = st.text(alphabet="abc-09", min_size=1, max_size=5)
+pods = st.builds(PodResources, st.dictionaries(names, requirements), st.none() | requirements)
+
+
+@given(st.dictionaries(names, pods))
+def test_what_is_written_is_read_back_CG_060(entries: dict[str, PodResources]) -> None:
+    assert decode(encode(entries)) == entries
+
+
+def test_the_text_is_the_kubelets_own_CG_060() -> None:
+    pod = pod_of(asking("main", "0.1/0.5", "64Mi/1024Mi"), {"name": "other"})
+    text = encode({"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e": resources_of(pod)})
+    data = json.loads(WRITTEN_BY_A_KUBELET)["data"]
+    assert json.loads(text) == {"data": data, "checksum": checksum(data)}
+    assert " " not in text
+
+
+def test_claims_are_kept_CG_060() -> None:
+    claimed = ResourceRequirements(claims=[ResourceClaim(name="gpu", request="one")])
+    entries = {"u-1": PodResources({"main": claimed})}
+    assert r"\"claims\":[{\"name\":\"gpu\",\"request\":\"one\"}]" in encode(entries)
+    assert decode(encode(entries)) == entries
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "wanted JSON"),
+        ("[]", 'a text named "data"'),
+        ('{"data":"{}","checksum":5}', "says 5, the checksum of its data is 694314937"),
+        (json.dumps({"data": "no", "checksum": checksum("no")}), "cannot be understood"),
+        (json.dumps({"data": '{"entries":7}', "checksum": checksum('{"entries":7}')}), "entries"),
+    ],
+)
+def test_a_damaged_file_is_one_clear_error_CG_060(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / ALLOCATED_FILE
+    file.write_text(text)
+    with pytest.raises(StateFileError, match=words) as failed:
+        ResourceState(file)
+    told = str(failed.value)
+    assert str(file) in told
+    assert "checkpoint is corrupted" in told
+    assert "delete" in told
+    assert "\n" not in told
+    assert isinstance(failed.value, ConfigError)
+    with pytest.raises(CheckpointError):
+        decode(text)
+
+
+def test_a_file_that_cannot_be_read_is_one_clear_error_CG_060(tmp_path: Path) -> None:
+    (tmp_path / ALLOCATED_FILE).mkdir()
+    with pytest.raises(StateFileError, match="is a directory"):
+        ResourceState(tmp_path / ALLOCATED_FILE)
+
+
+def writes(file: Path) -> int:
+    """Every write makes another file."""
+    return os.stat(file).st_ino
+
+
+def test_nothing_is_written_unless_something_changed_CG_060(tmp_path: Path) -> None:
+    file = tmp_path / "root" / ALLOCATED_FILE
+    state = ResourceState(file)
+    assert not file.exists()
+    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    state.set_pod("u-1", one)
+    first = writes(file)
+    for _ in range(3):
+        state.set_pod("u-1", one)
+        state.set_container("u-1", "main", one.containers["main"])
+    assert writes(file) == first
+    state.set_container("u-1", "main", ResourceRequirements(requests={"cpu": "3"}))
+    assert writes(file) != first
+    assert ResourceState(file).container("u-1", "main") == state.container("u-1", "main")
+
+
+def test_a_removal_reaches_the_file_with_the_next_write_CG_060(tmp_path: Path) -> None:
+    file = tmp_path / ALLOCATED_FILE
+    state = ResourceState(file)
+    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    for uid in ("u-1", "u-2", "u-3"):
+        state.set_pod(uid, one)
+    before = file.read_text()
+    state.remove("u-1")
+    state.keep_only(["u-3", "u-4"])
+    assert state.pod_uids() == ("u-3",)
+    assert file.read_text() == before
+    state.set_pod("u-3", one)  # the same, but the file knows too much
+    assert ResourceState(file).pod_uids() == ("u-3",)
+
+
+def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Path) -> None:
+    state = ResourceState(tmp_path / ALLOCATED_FILE)
+    own = ResourceRequirements(limits={"cpu": "2"})
+    state.set_pod_level("u-1", own)
+    state.set_container("u-1", "main", ResourceRequirements(requests={"cpu": "1"}))
+    known = ResourceState(tmp_path / ALLOCATED_FILE).pod("u-1")
+    assert known is not None
+    assert known.pod_level == own
+    assert set(known.containers) == {"main"}

@@ -231,6 +231,11 @@ class Node:
             await self._parts.plugins.stop(plugin)
             await self._tick(self._pace.tick_s)
 
+    async def pod_resources(self, method: str, **fields: str) -> Any:
+        """The answer of the pod-resources API to List, GetAllocatableResources or Get. Raises
+        LookupError with the kubelet's words for a pod that it does not know."""
+        return await self._parts.kubelet.pod_resources(method, **fields)
+
     @property
     def plugins_dir(self) -> Path:
         """The device-plugins directory, where the kubelet keeps its checkpoint of devices."""

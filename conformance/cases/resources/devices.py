@@ -398,3 +398,50 @@ async def a_kubelet_believes_the_checkpoint_of_another(node: Node) -> None:
     await node.run_for(limits.NOTICE_S)
     said = [e["message"] for e in node.events("UnexpectedAdmissionError", pod="second")]
     expect_equal(node, said, [], "rejections by the device manager")
+
+
+@conformance(id="pod-resources-list", rules=["CG-085"], needs=NEEDS)
+async def the_pod_resources_api_shows_who_has_which_device(node: Node) -> None:
+    """List has sidecars and regular containers with their devices, one entry per device and NUMA
+    node; init containers that end are left out."""
+    await widgets(node, PluginDevice("w1", nodes=(0,)), PluginDevice("w2", nodes=(0,)))
+    sidecar = with_widgets(1, "proxy", restartPolicy="Always")
+    plan = pod("web", with_widgets(1), init=[with_widgets(1, "setup", exits(0)), sidecar])
+    await node.create_pod(plan)
+    await node.wait_running("web")
+    listed = await node.pod_resources("List")
+    (shown,) = [one for one in listed.pod_resources if one.name == "web"]
+    seen = [
+        (c.name, [(d.resource_name, list(d.device_ids), _nodes(d)) for d in c.devices])
+        for c in shown.containers
+    ]
+    wanted = [("proxy", [(WIDGET, ["w1"], [0])]), ("main", [(WIDGET, ["w2"], [0])])]
+    expect_equal(node, [name for name, _ in seen], ["proxy", "main"], "containers")
+    given = sorted(d for _, devices in seen for d in devices)
+    expect_equal(node, given, sorted(d for _, devices in wanted for d in devices), "devices")
+
+
+def _nodes(shown: Any) -> list[int]:
+    return [one.ID for one in shown.topology.nodes]
+
+
+@conformance(id="pod-resources-get", rules=["CG-085"], needs=NEEDS)
+async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
+    """Get shows one pod, or says that there is none; GetAllocatableResources shows the healthy
+    devices, given or not."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.create_pod(pod("web", with_widgets(1)))
+    await node.wait_running("web")
+    shown = await node.pod_resources("Get", pod_name="web", pod_namespace="default")
+    (main,) = shown.pod_resources.containers
+    expect_equal(node, len(main.devices), 1, "devices of the container")
+    try:
+        said = str(await node.pod_resources("Get", pod_name="no", pod_namespace="default"))
+    except LookupError as error:
+        said = str(error)
+    expect_equal(node, said, "pod no in namespace default not found", "answer")
+    plugin.set_health("w2", "Unhealthy")
+    await shows(node, "1")
+    there = await node.pod_resources("GetAllocatableResources")
+    seen = [list(d.device_ids) for d in there.devices]
+    expect_equal(node, seen, [["w1"]], "healthy devices")

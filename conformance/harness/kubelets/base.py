@@ -64,6 +64,11 @@ class Kubelet(Protocol):
         """What `/pods` lists, as JSON objects. Raises KubeletDied."""
         ...
 
+    async def pod_resources(self, method: str, **fields: str) -> Any:
+        """The answer of a method of the pod-resources API, asked with these fields. Raises
+        LookupError with the kubelet's words when it has none."""
+        ...
+
     async def summary(self) -> dict[str, Any]:
         """What `/stats/summary` shows. Raises KubeletDied."""
         ...

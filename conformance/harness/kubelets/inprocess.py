@@ -134,6 +134,18 @@ class InProcessKubelet:
             raise RuntimeError("the kubelet does not run")
         return await self._kubelet.summary.summary()
 
+    async def pod_resources(self, method: str, **fields: str) -> Any:
+        """What the socket of a daemon would answer."""
+        if self._kubelet is None:
+            raise LookupError("the kubelet does not run")
+        answers = self._kubelet.pod_resources
+        match method:
+            case "List":
+                return answers.list()
+            case "GetAllocatableResources":
+                return answers.allocatable()
+        return answers.get(fields["pod_name"], fields["pod_namespace"])
+
     def _as_json(self, pod: Any) -> dict[str, Any]:
         # Converting is slow and pods seldom change: values are shared by custom, so the same
         # spec and status objects mean the same content.

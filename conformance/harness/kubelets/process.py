@@ -258,6 +258,23 @@ class ProcessKubelet:
             raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
 
 
+    async def pod_resources(self, method: str, **fields: str) -> Any:
+        """The answer of the socket below the kubelet's root directory."""
+        import grpc.aio
+        from criapi.podresources import api_pb2, api_pb2_grpc
+
+        service = api_pb2.DESCRIPTOR.services_by_name["PodResourcesLister"]
+        request = getattr(api_pb2, service.methods_by_name[method].input_type.name)(**fields)
+        socket_path = self._paths.root / "pod-resources" / "kubelet.sock"
+        options = [("grpc.default_authority", "localhost")]
+        async with grpc.aio.insecure_channel(f"unix:{socket_path}", options=options) as channel:
+            stub = api_pb2_grpc.PodResourcesListerStub(channel)
+            try:
+                return await getattr(stub, method)(request, timeout=10)
+            except grpc.aio.AioRpcError as error:
+                raise LookupError(error.details()) from None
+
+
 _GIVEN_PORTS: set[int] = set()
 _FIRST_PORT: Final = 10_300
 _PORTS: Final = 20_000

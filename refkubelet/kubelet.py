@@ -492,6 +492,7 @@ class Kubelet:
                 ),
                 image_fs_info=self.runtime.image_fs_info,
                 stats=self.pod_stats,
+                pods=self.pods.pods,
                 active_pods=lambda: self.handlers.admission.allocated_pods(),
                 pod_is_finished=lambda pod: self.workers.should_pod_be_finished(uid(pod)),
                 kill_pod=self._evict,

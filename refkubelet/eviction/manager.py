@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -38,7 +38,7 @@ from refkubelet.eviction.notifier import MemoryNotifications
 from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations
-from refkubelet.eviction.thresholds import SIGNALS, Threshold
+from refkubelet.eviction.thresholds import MEMORY, PIDS, SIGNALS, Threshold
 from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, full_name, uid
@@ -70,15 +70,16 @@ class EvictionDeps:
     """What evictions need of their kubelet.
 
     `kill_pod` returns when the containers are stopped and raises when that takes too long
-    (EVIC-089). `active_pods`: neither terminal nor fully terminated, with their allocated resources
-    (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071, EVIC-072), by the names
-    `containers` and `images`.
+    (EVIC-089). `pods`: all there are; `active_pods`: neither terminal nor fully terminated, with
+    their allocated resources (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071,
+    EVIC-072), by the names `containers` and `images`.
     """
 
     clock: Clock
     observer: Observer
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
     stats: PodStats
+    pods: Callable[[], Sequence[Pod]]
     active_pods: Callable[[], tuple[Pod, ...]]
     pod_is_finished: Callable[[Pod], bool]
     kill_pod: Callable[[KillRequest], Awaitable[None]]
@@ -93,6 +94,7 @@ class EvictionManager:
         self._config = config
         self._deps = deps
         self._thresholds = config.thresholds
+        self._limited: Mapping[str, tuple[object, bool]] = {}
         self._memory = CycleMemory()
         self._conditions: tuple[str, ...] = ()
         self._layout: Layout | None = None
@@ -172,8 +174,7 @@ class EvictionManager:
             self._config.pressure_transition_s,
         )
         self._memory, self._conditions = result.memory, result.conditions
-        pods = self._deps.active_pods()
-        evicted = await self._evict_above_limits(pods)
+        evicted = await self._evict_above_limits()
         if evicted or not result.acting:
             return evicted
         threshold = result.acting[0]
@@ -182,10 +183,11 @@ class EvictionManager:
         self._deps.events.node_event("Warning", THRESHOLD_MET, message)
         if await self._reclaim(threshold):
             return ()
-        return await self._evict_first(threshold, result, pods)
+        return await self._evict_first(threshold, result)
 
     async def _observe(self) -> NodeObservations:
-        return self._deps.observer.observe(await self._deps.image_fs_info())
+        signals = {threshold.signal for threshold in self._thresholds}
+        return self._deps.observer.observe(await self._deps.image_fs_info(), signals)
 
     def _decide_layout(self, layout: Layout) -> tuple[Threshold, ...]:
         """EVIC-040, EVIC-042: once. The thresholds of this first cycle (EVIC-043)."""
@@ -200,13 +202,22 @@ class EvictionManager:
     def _decided(self) -> Layout:
         return self._layout or Layout.ONE
 
-    async def _evict_above_limits(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    def _any_limited(self) -> bool:
+        """Whether any pod can break a limit of its own; specs are looked at once."""
+        known, found = self._limited, {}
+        for pod in self._deps.pods():
+            seen = known.get(uid(pod))
+            if seen is None or seen[0] is not pod.spec:
+                seen = (pod.spec, has_storage_limits(pod))
+            found[uid(pod)] = seen
+        self._limited = found
+        return any(limited for _, limited in found.values())
+
+    async def _evict_above_limits(self) -> tuple[Pod, ...]:
         """Section 8 of the rules: every offender, at once."""
-        if not self._config.local_storage_isolation:
+        if not self._config.local_storage_isolation or not self._any_limited():
             return ()
-        limited = [pod for pod in pods if has_storage_limits(pod)]
-        if not limited:
-            return ()
+        limited = [pod for pod in self._deps.active_pods() if has_storage_limits(pod)]
         usage = await self._deps.stats.of(limited, files=True)
         evicted: list[Pod] = []
         for pod in limited:
@@ -236,13 +247,16 @@ class EvictionManager:
         log.info("reclaimed %s: %s (EVIC-070)", " and ".join(steps), outcome)
         return not left
 
-    async def _evict_first(
-        self, threshold: Threshold, result: CycleResult, pods: tuple[Pod, ...]
-    ) -> tuple[Pod, ...]:
+    async def _evict_first(self, threshold: Threshold, result: CycleResult) -> tuple[Pod, ...]:
         """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
+        pods = self._deps.active_pods()
         observations = result.memory.observations
-        on_disk = disk_of(threshold.signal) is not None
-        usage = await self._deps.stats.of(pods, cgroups=not on_disk, files=on_disk)
+        usage = await self._deps.stats.of(
+            pods,
+            memory=threshold.resource == MEMORY,
+            processes=threshold.resource == PIDS,
+            files=disk_of(threshold.signal) is not None,
+        )
         ranked = rank_pods(threshold.signal, pods, usage, self._decided)
         now_ns = self._deps.clock.wall_ns()
         self.metrics.acted_on(

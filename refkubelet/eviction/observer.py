@@ -7,10 +7,11 @@ slow, because every cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: make
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
-from refkubelet.eviction.thresholds import ALLOCATABLE
+from refkubelet.eviction.thresholds import ALLOCATABLE, PID
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.records import ImageFilesystems
 from refkubelet.stats.cgroups import memory_dir, read_memory
@@ -27,24 +28,27 @@ class Observer:
     pods_cgroup: str = ""
     may_split: bool = False
 
-    def observe(self, filesystems: ImageFilesystems) -> NodeObservations:
-        """Raises `OSError` when a disk cannot be found: then nothing is known at all (EVIC-041)."""
+    def observe(self, filesystems: ImageFilesystems, signals: Collection[str]) -> NodeObservations:
+        """Look at what these signals need, and at all disks. Raises `OSError` when a disk cannot
+        be found: then nothing is known at all (EVIC-041)."""
         memory = self.machine.memory()
         node_fs = self.machine.filesystem(self.root_dir)
-        pids = self.machine.pids()
-        signals = {
+        found = {
             "memory.available": Observation(
                 memory.total_bytes - memory.working_set_bytes, memory.total_bytes, memory.time_ns
             ),
-            "pid.available": Observation(pids.limit - pids.running, pids.limit, pids.time_ns),
             **_disk("nodefs", node_fs, memory.time_ns),
         }
-        allocatable = self._allocatable(memory.time_ns)
-        if allocatable is not None:
-            signals[ALLOCATABLE] = allocatable
+        if PID in signals:
+            pids = self.machine.pids()
+            left = pids.limit - pids.running
+            found[PID] = Observation(left, pids.limit, pids.time_ns)
+        if ALLOCATABLE in signals:
+            allocatable = self._allocatable(memory.time_ns)
+            found |= {} if allocatable is None else {ALLOCATABLE: allocatable}
         if not filesystems.images:
             raise FileNotFoundError("imagefs device is not found")
-        return self._with_images(signals, filesystems, node_fs)
+        return self._with_images(found, filesystems, node_fs)
 
     def _allocatable(self, time_ns: int) -> Observation | None:
         """What all pods together may still use (EVIC-021); None without a limit."""

@@ -16,6 +16,7 @@ MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 INODES: Final = "inodes"
 PIDS: Final = "pids"
+PID: Final = "pid.available"
 ALLOCATABLE: Final = "allocatableMemory.available"
 DISKS: Final = ("nodefs", "imagefs", "containerfs")
 SIGNALS: Final[Mapping[str, tuple[str, str]]] = {

@@ -39,18 +39,25 @@ class PodStats:
     volumes: Callable[[str], Mapping[str, VolumeUse]] = lambda pod_uid: {}
 
     async def of(
-        self, pods: Sequence[Pod], *, cgroups: bool = False, files: bool = False
+        self,
+        pods: Sequence[Pod],
+        *,
+        memory: bool = False,
+        processes: bool = False,
+        files: bool = False,
     ) -> Mapping[str, PodUsage]:
-        """Pod UID -> usage, of those pods that have any (EVIC-029). `cgroups`: memory and processes
-        of the pods' cgroups, too; `files`: logs and volumes. Raises `CriCallError`."""
+        """Pod UID -> usage, of those pods that have any (EVIC-029). With `memory` and `processes`
+        of the pods' cgroups, and with `files`: logs and volumes. Raises `CriCallError`."""
         rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
         found: dict[str, PodUsage] = {}
         for pod in pods:
             if (own := rows.get(uid(pod))) is None:
                 continue
             usage = PodUsage(own)
-            if cgroups:
-                usage = self._with_cgroup(pod, usage)
+            if self.pod_cgroup is not None and (memory or processes):
+                path = self.pod_cgroup(pod)
+                usage = self._with_memory(path, usage) if memory else usage
+                usage = self._with_processes(path, usage) if processes else usage
             if files:
                 usage = self._with_files(pod, usage)
             found[uid(pod)] = usage
@@ -60,15 +67,13 @@ class PodStats:
         pods = await self.runtime.get_pods(all_states=True)
         return [c.id for pod in pods if pod.sandboxes for c in pod.in_state(ContainerState.RUNNING)]
 
-    def _with_cgroup(self, pod: Pod, usage: PodUsage) -> PodUsage:
-        if self.pod_cgroup is None:
-            return usage
-        directory = memory_dir(self.machine, self.pod_cgroup(pod))
-        memory = read_memory(directory, self.machine.cgroup_version())
-        if memory is None:
-            return usage
+    def _with_memory(self, path: str, usage: PodUsage) -> PodUsage:
+        directory = memory_dir(self.machine, path)
+        return replace(usage, memory=read_memory(directory, self.machine.cgroup_version()))
+
+    def _with_processes(self, path: str, usage: PodUsage) -> PodUsage:
         ids = tuple(row.container_id for row in usage.containers)
-        return replace(usage, memory=memory, processes=count_processes(directory, ids))
+        return replace(usage, processes=count_processes(memory_dir(self.machine, path), ids))
 
     def _with_files(self, pod: Pod, usage: PodUsage) -> PodUsage:
         if self.files is None:

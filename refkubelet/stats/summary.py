@@ -56,7 +56,7 @@ class SummaryProvider:
         """The whole summary. Raises `CriCallError`, and `OSError` when a disk cannot be found."""
         deps = self._deps
         pods = tuple(deps.pods())
-        usage = await deps.stats.of(pods, cgroups=True, files=True)
+        usage = await deps.stats.of(pods, memory=True, processes=True, files=True)
         listed = {pod.uid: pod for pod in await deps.stats.runtime.get_pods(all_states=True)}
         node_fs = deps.machine.filesystem(deps.root_dir)
         found = {

@@ -125,6 +125,7 @@ class Node(FakeNode):
             Observer(self, "/root"),
             self.image_fs_info,
             PodStats(self, self),
+            lambda: self.pods,
             lambda: tuple(self.pods),
             self.finished,
             self.kill_pod,

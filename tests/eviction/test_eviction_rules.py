@@ -213,14 +213,14 @@ def test_observations_EVIC_020_EVIC_022_EVIC_023() -> None:
 
 def look(image_mount: str) -> NodeObservations:
     filesystems = ImageFilesystems((FilesystemUsage(image_mount, 999, 99, 5),))
-    return Observer(Disks(), "/root").observe(filesystems)
+    return Observer(Disks(), "/root").observe(filesystems, set(SIGNALS))
 
 
 def test_an_unknown_image_disk_stops_the_cycle_EVIC_041() -> None:
     with pytest.raises(FileNotFoundError):
         look("/nowhere")
     with pytest.raises(FileNotFoundError, match="imagefs device is not found"):
-        Observer(Disks(), "/root").observe(ImageFilesystems(()))
+        Observer(Disks(), "/root").observe(ImageFilesystems(()), set(SIGNALS))
 
 
 # -- the cycle ------------------------------------------------------------------------------------

@@ -82,13 +82,15 @@ async def test_memory_of_the_pod_s_cgroup_counts_where_there_is_one_EVIC_029() -
     machine = FakeNode()
     machine.cgroups = CgroupFS(1, controllers=["memory"])
     found = stats(Runtime(), machine=machine, pod_cgroup=lambda pod: "/kubepods/podu")
-    assert (await found.of([POD], cgroups=True))["u"].memory_bytes == 15 * MI  # none: added up
+    assert (await found.of([POD], memory=True, processes=True))[
+        "u"
+    ].memory_bytes == 15 * MI  # none: added up
     group = machine.cgroup_root() / "memory" / "kubepods"
     for name in ("", "podu", "podu/a"):
         (group / name if name else group).mkdir()
     machine.cgroups.spawn("/kubepods/podu").set_usage(memory_bytes=MI)
     machine.cgroups.spawn("/kubepods/podu/a").set_usage(memory_bytes=2 * MI)
-    usage = (await found.of([POD], cgroups=True))["u"]
+    usage = (await found.of([POD], memory=True, processes=True))["u"]
     assert (usage.memory_bytes, usage.processes) == (3 * MI, 1)
     assert (await found.of([POD]))["u"].memory_bytes == 15 * MI  # nobody asked for cgroups
 

@@ -1,0 +1,228 @@
+"""A day on a node with 110 pods whose memory crosses thresholds 100 times, in virtual time.
+
+Every quarter of an hour a pod begins to need more than there is: all at once, slowly, for a moment,
+or at the expense of others. A controller replaces what was evicted. Two runs leave the same trace,
+and every eviction has a line in it that names the rules (`refkubelet/eviction/trace.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from crash_loop import IN_MEMORY, configuration, virtual_clock
+from measure import Row
+
+from fakeapi import FakeApi
+from fakeapi.httpx_transport import InProcessTransport
+from fakecri import FakeCRI, FakeNode, stops, uses
+from refkubelet.apiclient import LightkubeApiClient
+from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.node.facts import node_facts
+from simtime import Clock, Ids, Rng, run_virtual
+
+MI: Final = 1 << 20
+GI: Final = 1 << 30
+DAY_S: Final = 24 * 3600.0
+NODE: Final = "node"
+PATH: Final = "/api/v1/namespaces/default/pods"
+REPLACE_S: Final = 30.0
+CALM_MI, REQUEST_MI = 60, 64
+GREEDY_MI: Final = 70  # more than it asked for, and yet no harm
+THRESHOLDS: Final[Mapping[str, Any]] = {
+    "eviction_hard": {"memory.available": "500Mi"},
+    "eviction_soft": {"memory.available": "1Gi"},
+    "eviction_soft_grace_period": {"memory.available": "1m"},
+    "eviction_minimum_reclaim": {"memory.available": "100Mi"},
+}
+WAVES: Final = (
+    (8000, DAY_S),  # a leak: until it is evicted
+    (6900, DAY_S),  # below the soft threshold alone, and stays there
+    (6900, 30.0),  # the same, but it ends in time
+    (8000, 12.0),  # of an important pod: others go first
+)
+"""MiB, and for how long."""
+
+
+@dataclass(slots=True)
+class Day:
+    """What happened. `trace`: what the eviction manager told, with times; `evicted`: the events."""
+
+    trace: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    crossings: int = 0
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`pods` on the node, one wave every `every_s`."""
+
+    pods: int
+    waves: int
+    every_s: float
+
+    def wave_of(self, slot: int) -> int | None:
+        """Which wave is this pod's."""
+        return slot if slot < self.waves else None
+
+    def curve(self, slot: int, from_s: float) -> list[tuple[float, int]]:
+        """Memory of the pod in that slot, in seconds after a start at `from_s`."""
+        calm = (GREEDY_MI if slot % 11 == 5 else CALM_MI) * MI
+        points, wave = [(0.0, calm)], self.wave_of(slot)
+        if wave is not None:
+            most_mi, lasts_s = WAVES[wave % len(WAVES)]
+            begins_s = (wave + 1) * self.every_s - from_s
+            if begins_s > 0:
+                points += [(begins_s, most_mi * MI), (begins_s + lasts_s, calm)]
+        return points
+
+    def priority(self, slot: int) -> int:
+        """The waves at the expense of others are important pods'."""
+        wave = self.wave_of(slot)
+        return 1000 if wave is not None and wave % len(WAVES) == 3 else slot % 3
+
+
+class Controller:
+    """Keeps one pod in every slot: what is over is deleted, and another takes its place."""
+
+    def __init__(self, plan: Plan, api: FakeApi, cri: FakeCRI, clock: Clock) -> None:
+        self._plan, self._api, self._cri, self._clock = plan, api, cri, clock
+        self._rules: dict[int, Any] = {}
+        self._lives = [0] * plan.pods
+
+    async def start(self) -> None:
+        for slot in range(self._plan.pods):
+            await self._create(slot)
+
+    async def run(self) -> None:
+        """Look every half minute, until cancelled."""
+        while True:
+            await self._clock.sleep(REPLACE_S)
+            for pod in list(self._api.store.items("pods")):
+                if (pod.get("status") or {}).get("phase") == "Failed":
+                    name = pod["metadata"]["name"]
+                    await self._must("DELETE", f"{PATH}/{name}", {"gracePeriodSeconds": 0})
+                    await self._create(int(name.split("-")[1]))
+
+    async def _create(self, slot: int) -> None:
+        self._lives[slot] += 1
+        name = f"pod-{slot:03d}-{self._lives[slot]}"
+        if slot in self._rules:
+            self._rules[slot].remove()
+        curve = self._plan.curve(slot, self._clock.monotonic_s())
+        self._rules[slot] = self._cri.behaves(uses(memory_bytes=curve), stops(1), pod=name)
+        resources = {"requests": {"memory": f"{REQUEST_MI}Mi"}}
+        spec = {
+            "nodeName": NODE,
+            "priority": self._plan.priority(slot),
+            "terminationGracePeriodSeconds": 2,
+            "containers": [
+                {"name": "main", "image": "localhost/busybox:1", "resources": resources}
+            ],
+        }
+        await self._must("POST", PATH, {"metadata": {"name": name}, "spec": spec})
+
+    async def _must(self, method: str, path: str, body: Any) -> None:
+        answer = await self._api.request(method, path, body=body)
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path}: {answer.status} {answer.body}")
+
+
+@contextmanager
+def told(day: Day, clock: Clock) -> Iterator[None]:
+    """What the eviction manager tells meanwhile goes into the trace."""
+    logger = logging.getLogger("refkubelet.eviction")
+
+    class Trace(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            day.trace.append(f"{clock.monotonic_s():.3f} {record.getMessage()}")
+
+    handler, level, up = Trace(), logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = up
+
+
+def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> Kubelet:
+    """A kubelet with an API server and the thresholds of the day."""
+    clock, rng = virtual_clock(), Rng(1)
+    config = replace(configuration(directory), **THRESHOLDS)
+    root = directory / "root"
+    facts = node_facts(config, NODE, node, root_dir=str(root))
+    deps = KubeletDeps(
+        target=cri,
+        machine=node,
+        clock=clock,
+        rng=rng,
+        ids=Ids(rng),
+        node_name=NODE,
+        root_dir=root,
+        api=LightkubeApiClient.in_process(InProcessTransport(api)),
+        container_logs_dir=None,
+        node_facts=facts,
+    )
+    return Kubelet(config, deps)
+
+
+async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
+    """The day, or a shorter time."""
+    clock = virtual_clock()
+    node = FakeNode(memory_bytes=16 * GI, base_memory_used_bytes=2 * GI)
+    cri = FakeCRI(clock, node=node, write_logs=True)
+    api, day = FakeApi(clock), Day()
+    controller = Controller(plan, api, cri, clock)
+    kubelet = kubelet_of(directory, api, cri, node)
+    began = time.perf_counter()
+    with told(day, clock):
+        await controller.start()
+        tasks = [asyncio.create_task(kubelet.run()), asyncio.create_task(controller.run())]
+        await clock.sleep(duration_s)
+        await kubelet.stop()
+        tasks[1].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    day.took_s = time.perf_counter() - began
+    for event in api.store.items("events"):
+        if event["reason"] == "Evicted":
+            day.evicted.append(event["involvedObject"]["name"])
+    day.crossings = sum(1 for wave in range(plan.waves) if (wave + 1) * plan.every_s < duration_s)
+    return day
+
+
+def a_day(duration_s: float = DAY_S, pods: int = 110, waves: int = 100) -> Day:
+    """One run."""
+    plan = Plan(pods, waves, duration_s / (waves + 1))
+    parent = IN_MEMORY if Path(IN_MEMORY).is_dir() else None
+    with tempfile.TemporaryDirectory(dir=parent) as name:
+        directory = Path(name)
+        for part in ("manifests", "root", "logs"):
+            (directory / part).mkdir()
+        return run_virtual(lambda: live(directory, plan, duration_s), limit_s=duration_s + 3600)
+
+
+def rows(hours: float = 24.0) -> list[Row]:
+    """Wall time of one day; shorter days have fewer waves."""
+    waves = max(4, round(100 * hours / 24))
+    day = a_day(hours * 3600, waves=waves)
+    what = f"{hours:g} h of 110 pods, memory crossing thresholds {day.crossings} times"
+    explained = sum(" evicting " in line for line in day.trace)
+    remark = f"{len(day.evicted)} evictions, {explained} explained by rule"
+    return [Row(what, day.took_s, "s", 60 * hours / 24, remark)]
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row)

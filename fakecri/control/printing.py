@@ -44,6 +44,10 @@ def _call(row: dict[str, Any]) -> str:
     return f"{row['t_start']:10.3f} s  {row['method']}{about} ({took}){outcome}"
 
 
+def _killed(row: dict[str, Any]) -> str:
+    return f"killed {row['killed']}, pid {row['pid']}"
+
+
 def _shown_object(row: dict[str, Any]) -> str:
     if "name" not in row:
         return f"{row['id'][:13]}  {row['namespace']}/{row['pod']}#{row['attempt']}  {row['state']}"
@@ -61,4 +65,5 @@ _LINES: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "remove": _rule,
     "release": _rule,
     "calls": _call,
+    "oom": _killed,
 }

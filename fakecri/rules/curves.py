@@ -11,13 +11,15 @@ Curve: TypeAlias = tuple[tuple[float, int], ...]
 
 def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
     """A constant, or points in any order, as a curve. Raises: ValueError."""
-    if isinstance(value, int):
-        return ((0.0, value),)
     try:
-        return tuple(sorted((float(at_s), int(amount)) for at_s, amount in value))
+        given = [(0.0, value)] if isinstance(value, int) else value
+        points = [(float(at_s), int(amount)) for at_s, amount in given]
     except (TypeError, ValueError):
         wanted = "a whole number or a list of [seconds, number]"
         raise ValueError(f"uses: wanted {wanted}, got {value!r}") from None
+    if any(at_s < 0 or amount < 0 for at_s, amount in points):
+        raise ValueError(f"uses: wanted seconds and numbers from 0, got {value!r}")
+    return tuple(sorted(points))
 
 
 def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int = 20) -> Curve:
@@ -27,7 +29,9 @@ def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int
     ((0.0, 0), (30.0, 50), (60.0, 100))
     """
     if steps < 1 or over_s < 0 or from_s < 0:
-        raise ValueError(f"ramp: wanted a step or more and times of 0 or more, got {steps!r}")
+        raise ValueError(
+            f"ramp: wanted times from 0 and steps from 1, got {over_s!r}, {from_s!r} and {steps!r}"
+        )
     points = (
         (from_s + over_s * n / steps, start + (end - start) * n // steps) for n in range(steps + 1)
     )

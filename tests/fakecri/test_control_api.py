@@ -138,6 +138,10 @@ def test_drop_kill_sandbox_crash_and_restart() -> None:
         assert await asking.ask("GET /v1/containers") == []
         await asking.ask("POST /v1/actions/kill_sandbox", {"pod": "shop"})
         assert (await asking.ask("GET /v1/sandboxes"))[0]["state"] == "NOTREADY"
+        killed = await asking.ask("POST /v1/actions/oom", {"process": "java", "pid": 7})
+        assert killed == {"killed": "java", "pid": 7}
+        await asking.ask("POST /v1/actions/kernel_says", {"text": "hello"})
+        assert asking.cri.node.log.texts[-1] == "hello"
         await asking.ask("POST /v1/actions/crash")
         assert (await asking.ask("GET /v1/state"))["runtime"]["up"] is False
         await asking.ask("POST /v1/actions/restart", {})
@@ -152,6 +156,11 @@ def test_the_node_changes_and_the_runtime_sees_it() -> None:
         row = await asking.ask("PATCH /v1/node", change)
         assert row["memory_bytes"] == asking.cri.node.memory().total_bytes == 2**30
         assert row["filesystems"]["/"]["available_bytes"] <= 2**30
+        change = {"pid_limit": 500, "base_pids": 90, "swap_total_bytes": 7, "container_root": "/c"}
+        row = await asking.ask("PATCH /v1/node", change)
+        assert {name: row[name] for name in change} == change
+        assert asking.cri.node.pids().limit == 500
+        assert asking.cri.node.swap_bytes() == 7
         assert await asking.ask("GET /v1/node") == row
 
     virtually(body)
@@ -202,6 +211,7 @@ MISTAKES = [
     ("POST /v1/actions/explode", "{}", 400, "unknown action 'explode', wanted one of: exit"),
     ("POST /v1/actions/kill", "{container: nobody}", 404, "no running container"),
     ("POST /v1/actions/kill", "{exit_code: x}", 400, "exit_code: wanted a whole number, got 'x'"),
+    ("POST /v1/actions/oom", "{}", 404, "no process may be killed"),
     ("PATCH /v1/node", "{memory_bytes: -1}", 400, "memory_bytes: wanted a number from 0"),
     ("PATCH /v1/node", "{filesystems: {/data: {}}}", 400, "unknown key '/data', wanted one of: /"),
     ("GET /v1/calls?color=red", None, 400, "unknown parameter 'color', wanted one of: method"),

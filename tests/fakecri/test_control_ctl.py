@@ -161,6 +161,11 @@ def test_ctl_programs_drives_and_questions_a_fake(
             assert "expected 2 x StartContainer" in capsys.readouterr().err
             assert ctl(fake, "drop", "--container", "web") == 0
             assert ctl(fake, "node", "--memory-used", "6Gi", "--disk-used", "1Gi") == 0
+            assert ctl(fake, "node", "--pid-limit", "99", "--pids-used", "9", "--swap", "1Gi") == 0
+            assert (fake.node.pid_limit, fake.node.swap_total_bytes) == (99, 2**30)
+            assert ctl(fake, "oom", "--process", "java") == 0
+            assert ctl(fake, "kernel-says", "hello") == 0
+            assert fake.node.log.texts[-1] == "hello"
             assert fake.node.base_memory_used_bytes == 6 * 2**30
             assert fake.node.filesystems["/"].base_used_bytes == 2**30
 

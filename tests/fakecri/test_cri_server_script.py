@@ -9,8 +9,9 @@ import pytest
 
 from fakecri import FakeCRI, RegistryImage
 from fakecri.rules.behavior import Reply
+from fakecri.rules.curves import ramp
 from fakecri.rules.matching import Subject
-from fakecri.rules.words import exits, prints, replies, uses
+from fakecri.rules.words import exits, oom_at, prints, replies, uses
 from fakecri.scripts.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
 
 GOOD = """\
@@ -22,7 +23,8 @@ behaviors:
     prints: [{text: hello}, {text: "7", at_s: 1.5}]
     exits: {code: 1, after_s: 2}
   - pod: no        # text, not false
-    uses: {memory: [[0, 100], [5, 200]], pids: 3}
+    uses: {memory: [[0, 100], [5, 200]], pids: 3, cache: {from: 0, to: 9, over_s: 3, steps: 3}}
+    oom_at: {at_s: 60}
     replies: {command: [cat, 5], answers: [{exit_code: 1}, {stdout: ok}]}
 faults:
   - on: StartContainer
@@ -49,9 +51,12 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         {"container": "web", "attempt": 0, "times": 2},
     )
     assert no.selectors == {"pod": "no"}
-    assert no.behaviors[0] == uses(memory_bytes=[(0, 100), (5, 200)], pids=3)
+    assert no.behaviors[0] == uses(
+        memory_bytes=[(0, 100), (5, 200)], pids=3, cache_bytes=ramp(0, 9, 3, steps=3)
+    )
+    assert no.behaviors[1] == oom_at(60)
     answers = (Reply(exit_code=1), Reply(stdout="ok"))
-    assert no.behaviors[1] == replies(["cat", "5"], answers=answers)
+    assert no.behaviors[2] == replies(["cat", "5"], answers=answers)
     assert script.faults == (
         FaultEntry(
             "StartContainer",

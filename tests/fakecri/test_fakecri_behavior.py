@@ -18,6 +18,7 @@ from fakecri import (
     RegistryImage,
     exits,
     ignores,
+    oom_at,
     oom_kills_child,
     prints,
     ready_after,
@@ -33,7 +34,7 @@ from fakecri.core.plan import next_reply, plan_for
 from fakecri.options import OptionFields, Options
 from fakecri.rules.behavior import BehaviorError, ExecContext, Reply
 from fakecri.rules.behavior_data import from_dict, to_dict
-from fakecri.rules.curves import at
+from fakecri.rules.curves import at, ramp
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
 BYTES = st.integers(0, 1 << 40)
@@ -50,6 +51,8 @@ BEHAVIORS: st.SearchStrategy[Behavior] = st.one_of(
     st.builds(runs, st.none() | st.lists(st.text(min_size=1), max_size=3)),
     st.builds(start_fails, st.text()),
     st.builds(oom_kills_child, at_s=SECONDS),
+    st.builds(oom_at, SECONDS),
+    st.builds(uses, cache_bytes=CURVES, inodes=CURVES),
     st.builds(writes_termination_message, st.text()),
 )
 
@@ -88,6 +91,11 @@ def test_plain_data_is_short() -> None:
             {"uses": {"memory": ["x"]}},
             "uses.memory: wanted a number, a list of [seconds, number] or a ramp {from, to",
         ),
+        (
+            {"uses": {"memory": {"from": 1, "to": 2}}},
+            "uses.memory: wanted a number, a list of [seconds, number] or a ramp {",
+        ),
+        ({"oom_at": {"at_s": -1}}, "oom_at.at_s: wanted 0 or more, got -1"),
         ({"replies": {"answers": [{"cod": 1}]}}, "replies.answers: wanted mappings with exit_code"),
     ],
 )
@@ -189,6 +197,9 @@ loose: Any = fakecri  # what a type checker would refuse
             lambda: loose.uses(memory_bytes="1Mi"),
             "wanted a whole number or a list of",
         ),
+        (lambda: uses(pids=-1), "uses: wanted seconds and numbers from 0, got -1"),
+        (lambda: uses(disk_bytes=[(-1, 5)]), "uses: wanted seconds and numbers from 0"),
+        (lambda: ramp(0, 5, 10, steps=0), "ramp: wanted times from 0 and steps from 1"),
         (
             lambda: loose.FakeCRI().behaves("exits"),
             "wanted behaviours such as exits(1)",

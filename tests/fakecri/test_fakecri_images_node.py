@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import string
+from typing import Any
 
 import grpc
 import pytest
@@ -11,9 +13,10 @@ from criapi.v1 import api_pb2 as cri
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakecri import CriError, FakeNode, Filesystem, RegistryImage, registry_of
+from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.core.images import ImageStore, credentials_of, parse_reference
 from fakecri.node import GIB, Usage
+from simtime import run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 HEX = "0123456789abcdef" * 4
@@ -150,3 +153,45 @@ def test_disks_count_only_what_they_hold() -> None:
     assert node.filesystem("/images").available_bytes == 80 * GIB - 7
     images.base_used_bytes = 1000 * GIB
     assert node.filesystem("/images").available_bytes == 0
+
+
+def test_inodes_count_as_bytes_do() -> None:
+    root = Filesystem("root", holds_images=False)
+    images = Filesystem("images", holds_containers=False)
+    node = FakeNode(filesystems={"/": root, "/images": images})
+    node.usage = lambda: Usage(writable_inodes=5, image_inodes=7)
+    free = 6_553_600 - 500_000
+    assert node.filesystem("/").inodes_free == free - 5
+    assert node.filesystem("/images").inodes_free == free - 7
+
+
+async def image_fs(fake: FakeCRI) -> Any:
+    return await fake.call("ImageFsInfo", cri.ImageFsInfoRequest())
+
+
+async def test_one_filesystem_for_images_and_layers_or_two_CRI_098_EVIC_040() -> None:
+    fake = FakeCRI(images=["localhost/a:1"])
+    one = await image_fs(fake)
+    assert [fs.fs_id.mountpoint for fs in one.image_filesystems] == ["/var/lib/containerd"]
+    assert one.image_filesystems[0].inodes_used.value == 100
+    assert not one.container_filesystems
+    fake.node.container_root = "/layers"
+    two = await image_fs(fake)
+    assert two.image_filesystems[0].used_bytes.value == 2_000_000
+    assert two.container_filesystems[0].fs_id.mountpoint == "/layers"
+    assert two.container_filesystems[0].used_bytes.value == 0
+
+
+def test_a_time_stamp_of_the_filesystem_that_stands_still_EVIC_054() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.node.image_root = "/nowhere"  # EVIC-041
+        fake.node.image_fs_time_ns = 7
+        await asyncio.sleep(60)
+        (frozen,) = (await image_fs(fake)).image_filesystems
+        assert (frozen.timestamp, frozen.fs_id.mountpoint) == (7, "/nowhere")
+        fake.node.image_fs_time_ns = None
+        (now,) = (await image_fs(fake)).image_filesystems
+        assert now.timestamp == fake.clock.wall_ns()
+
+    run_virtual(main)

@@ -203,19 +203,25 @@ async def _end(top: Path) -> None:
     """Kill what is below, then remove it, as soon as the kernel lets go."""
     deadline_s = asyncio.get_running_loop().time() + _GO_WITHIN_S
     while top.exists():
-        for directory in sorted([top, *top.rglob("*/")], reverse=True):
-            try:
-                _kill_in(directory)
-                directory.rmdir()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                if error.errno not in (errno.EBUSY, errno.ENODEV):  # ENODEV: it goes just now
-                    raise
+        with contextlib.suppress(FileNotFoundError):  # a runtime removes its own at the same time
+            _remove_below(top)
         if top.exists():
             if asyncio.get_running_loop().time() > deadline_s:
                 raise RuntimeError(f"{top} stays busy: its processes do not die")
             await asyncio.sleep(0.02)
+
+
+def _remove_below(top: Path) -> None:
+    """Kill and remove what can be removed now."""
+    for directory in sorted([top, *top.rglob("*/")], reverse=True):
+        try:
+            _kill_in(directory)
+            directory.rmdir()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno not in (errno.EBUSY, errno.ENODEV):  # ENODEV: it goes just now
+                raise
 
 
 def _kill_in(directory: Path) -> None:

@@ -7,13 +7,16 @@ from functools import partial
 from typing import Final
 
 from fakecri.cgroupfs import (
+    blkio,
     core_v1,
     core_v2,
     cpu,
     cpuacct,
     cpuset,
+    devices,
     freezer,
     hugetlb,
+    io,
     memory_v1,
     memory_v2,
     pids,
@@ -25,8 +28,10 @@ from fakecri.cgroupfs.processes import INIT, WRITER, Process, ProcessTable
 from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from simtime import Clock
 
-V1_CONTROLLERS: Final = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "hugetlb")
-V2_CONTROLLERS: Final = ("cpuset", "cpu", "memory", "hugetlb", "pids")
+V1_CONTROLLERS: Final = (
+    *("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "hugetlb"),
+)
+V2_CONTROLLERS: Final = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 NAMED: Final = "systemd"
 """The v1 hierarchy without a controller that systemd uses."""
 _FIRST_FD: Final = 1000
@@ -36,10 +41,18 @@ _TABLES: Final[dict[int, dict[str, Controller]]] = {
         "cpuacct": cpuacct.V1,
         "cpuset": cpuset.V1,
         "memory": memory_v1.V1,
+        "devices": devices.V1,
         "freezer": freezer.V1,
+        "blkio": blkio.V1,
         "pids": pids.V1,
     },
-    2: {"cpuset": cpuset.V2, "cpu": cpu.V2, "memory": memory_v2.V2, "pids": pids.V2},
+    2: {
+        "cpuset": cpuset.V2,
+        "cpu": cpu.V2,
+        "io": io.V2,
+        "memory": memory_v2.V2,
+        "pids": pids.V2,
+    },
 }
 
 

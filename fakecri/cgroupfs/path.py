@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from fakecri.cgroupfs import memory_use, pressure
+from fakecri.cgroupfs import blkio, memory_use, pressure
 from fakecri.cgroupfs.open_file import OpenFile
 from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
 from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
@@ -235,6 +235,26 @@ class CgroupPath:
         """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
         with self._errors():
             self._cgroup().states["hugetlb"].use(size_name, more_bytes)
+
+    def use_io(
+        self,
+        device: str,
+        *,
+        read_bytes: int = 0,
+        written_bytes: int = 0,
+        reads: int = 0,
+        writes: int = 0,
+    ) -> None:
+        """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
+        done = blkio.Done(read_bytes, written_bytes, reads, writes)
+        with self._errors():
+            for state in self._cgroup().states_up("io"):
+                state.done.setdefault(device, blkio.Done()).add(done)
+                return
+            for state in self._cgroup().states_up(blkio.BLKIO):
+                state.row(device).add(done)
+                return
+            raise refuse(errno.EOPNOTSUPP)
 
     def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
         """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""

@@ -411,3 +411,53 @@ def test_mkdir_has_pathlibs_options() -> None:
         path.mkdir()
     assert path.parent.name == "b"
     assert sorted(p.name for p in path.parent.iterdir() if p.is_dir()) == ["c"]
+
+
+def test_limits_and_use_of_disks_in_v2_CG_148() -> None:
+    fs = CgroupFS(2, controllers=["io"], machine=Machine(block_devices=("8:0", "8:16")))
+    fs.path("/cgroup.subtree_control").write_text("+io")
+    fs.path("/g").mkdir()
+    limit, weight = fs.path("/g/io.max"), fs.path("/g/io.weight")
+    assert (limit.read_text(), weight.read_text()) == ("", "default 100\n")
+    limit.write_text("8:16 rbps=2097152 wiops=120")
+    limit.write_text("8:16 wbps=1 wiops=max")
+    assert limit.read_text() == "8:16 rbps=2097152 wbps=1 riops=max wiops=max\n"
+    limit.write_text("8:16 rbps=max wbps=max")
+    assert limit.read_text() == ""
+    for text, code in (
+        ("8:0 rbps=0", errno.ERANGE),
+        ("8:0 rbps=x", errno.EINVAL),
+        ("8:0 bps=1", errno.EINVAL),
+        ("9:0 rbps=1", errno.ENODEV),
+        ("rbps=1", errno.EINVAL),
+    ):
+        with pytest.raises(OSError) as refused:
+            limit.write_text(text)
+        assert refused.value.errno == code, text
+    for text in ("200", "8:0 50", "8:16 60", "8:16 default"):
+        weight.write_text(text)
+    assert weight.read_text() == "default 200\n8:0 50\n"
+    for text in ("0", "10001", "8:0 0", "x"):
+        with pytest.raises(OSError) as refused:
+            weight.write_text(text)
+        assert refused.value.errno == errno.EINVAL, text
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_use_of_disks_adds_up_CG_146_CG_148(version: int) -> None:
+    fs = CgroupFS(version, controllers=["blkio" if version == 1 else "io"])
+    top = fs.path("/blkio" if version == 1 else "/")
+    (top / "g").mkdir()
+    if version == 2:
+        (top / "cgroup.subtree_control").write_text("+io")
+    (top / "g").use_io("8:0", read_bytes=4096, reads=1, written_bytes=8192, writes=2)
+    if version == 2:
+        assert (top / "io.stat").read_text() == (
+            "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n"
+        )
+        return
+    assert "8:0 Write 2\n" in (top / "g/blkio.throttle.io_serviced").read_text()
+    assert (top / "blkio.throttle.io_serviced").read_text().endswith("Total 0\n")
+    assert "8:0 Total 12288\n" in (top / "blkio.throttle.io_service_bytes_recursive").read_text()
+    (top / "g/blkio.reset_stats").write_text("1")
+    assert (top / "blkio.throttle.io_serviced_recursive").read_text().endswith("Total 0\n")

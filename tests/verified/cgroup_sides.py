@@ -30,7 +30,9 @@ from fakecri.cgroupfs.outside import mount_in_background
 from simtime import RealClock
 
 MOUNT: Final = Path("/sys/fs/cgroup")
-V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "systemd")
+V1: Final = (
+    *("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd"),
+)
 TREES: Final = (*V1, "unified")
 SWITCH: Final = "REFKUBELET_CGROUPS"
 CAP_SYS_RESOURCE: Final = 24
@@ -84,6 +86,11 @@ DIFFERENCES: Final = (
         "a real process uses CPU time; a fake one what is set",
         once_populated=True,
     ),
+    Row(
+        r"blkio/blkio\.throttle\.io_.*",
+        "a real process reads its program from a disk, and groups above get its row, too",
+        once_populated=True,
+    ),
     Row(r"unified/.*\.pressure", "real processes wait for CPUs", once_populated=True),
     Row(
         r"cpu/cpu\.stat(\.local)?",
@@ -135,6 +142,12 @@ class Side(Protocol):
     def close(self) -> None: ...
 
 
+def disks() -> tuple[str, ...]:
+    """The whole disks of this machine, loop devices among them."""
+    found = sorted(Path("/sys/block").glob("*/dev"))
+    return tuple(file.read_text().strip() for file in found)
+
+
 def this_machine() -> Machine:
     """The fake machine is as this one."""
     status = Path("/proc/self/status").read_text()
@@ -147,6 +160,7 @@ def this_machine() -> Machine:
         hugepage_sizes=tuple(
             f"{n >> 20}GB" if n >= 1 << 20 else f"{n >> 10}MB" for n in sorted(kib, reverse=True)
         ),
+        block_devices=disks(),
         cap_sys_resource=bool(effective and int(effective[1], 16) >> CAP_SYS_RESOURCE & 1),
     )
 

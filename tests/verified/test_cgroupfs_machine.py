@@ -21,6 +21,7 @@ from cgroup_sides import (
     TREES,
     RealSide,
     Row,
+    disks,
     eventually,
     fake_side,
     outcome,
@@ -39,6 +40,13 @@ EDGES: Final = (
     *(0, 1, 2, 3, 16, 60, 100, 200, 512, 1000, 1024, 4095, 4096, 100_000, 262_144, 1_000_000),
     *(4_194_304, 2**31 - 1, 2**31, 2**44 - 1, 2**44, 2**63 - 1, 2**63, 2**64 - 1, 2**64),
 )
+_DEVICES: Final = (
+    *("a", "c 1:3 rwm", "c 1:3 r", "c 1:* w", "c *:3 rm", "b *:* rwm", "c 1:4 w", "c *:* rwm"),
+    *("c 1:3", "c 1:3 x", "a *:* rwm", "c 1:3 w"),
+)
+_LIMITS: Final = tuple(
+    f"{disk} {n}" for disk in (*disks()[:3], "254:1000") for n in ("0", "5", "77", "x", "1K")
+)
 WORDS: Final = {
     "freezer.state": ("FROZEN", "THAWED", "FREEZING", " FROZEN\n"),
     "cgroup.subtree_control": ("+hugetlb", "-hugetlb", "+cpu -cpu", "+x", "-memory +memory"),
@@ -48,6 +56,11 @@ WORDS: Final = {
     "cpuset.mems": ("0", "\n", "0-0", "1", "0,0"),
     "cpu.cfs_quota_us": ("-1", "1000", "50000", "100000", "200000"),
     "cpu.cfs_period_us": ("1000", "50000", "100000", "1000000"),
+    "devices.deny": _DEVICES,
+    "devices.allow": _DEVICES,
+    "blkio.throttle.read_bps_device": _LIMITS,
+    "blkio.throttle.write_iops_device": _LIMITS,
+    "blkio.bfq.weight_device": ("default 7", "9", *_LIMITS),
     "memory.pressure": ("some 1 2000000", "full 1 2000000", "some 1 1000", "some 3 2"),
 }
 SETTLES: Final = ("cpu.shares", "cpu.idle", "pids.max", "memory.limit_in_bytes")

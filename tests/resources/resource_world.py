@@ -1,0 +1,87 @@
+"""Machines, pods and what the managers need around them, for tests of the resource managers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from fakecri import uniform_topology
+from refkubelet.model.objects import Container, Pod, decode_pod
+from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
+from refkubelet.resources.active import ActiveContainers
+from refkubelet.resources.containers import in_order
+from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
+from refkubelet.resources.topology.hints import NumaMask, TopologyHint
+
+GI = 1024**3
+MI = 1024**2
+SERVER = {"sockets": 2, "cores": 16, "threads": 2}
+
+
+def machine(**shape: Any) -> MachineTopology:
+    """A machine in the words of `fakecri.uniform_topology`."""
+    made = uniform_topology(**shape)
+    cpus = tuple(Cpu(*astuple(cpu)) for cpu in made.cpus)
+    nodes = tuple(
+        NumaNode(
+            n.id,
+            n.memory_bytes,
+            tuple(HugePages(p.page_bytes, p.pages) for p in n.hugepages),
+            n.distances,
+        )
+        for n in made.nodes
+    )
+    return MachineTopology(cpus, nodes)
+
+
+def cpus_of(**shape: Any) -> CpuTopology:
+    """Its CPUs."""
+    return cpu_topology(machine(**shape))
+
+
+def container(
+    name: str, cpu: str = "", memory: str = "", *, sidecar: bool = False, **more: str
+) -> dict[str, Any]:
+    """A container whose limits are its requests; `more`: `hugepages_2Mi="4Mi"`."""
+    given = {"cpu": cpu, "memory": memory, **{k.replace("_", "-"): v for k, v in more.items()}}
+    amounts = {name: amount for name, amount in given.items() if amount}
+    made: dict[str, Any] = {"name": name, "resources": {"requests": amounts, "limits": amounts}}
+    return {**made, "restartPolicy": "Always"} if sidecar else made
+
+
+def pod(
+    uid: str,
+    *containers: dict[str, Any],
+    init: Sequence[dict[str, Any]] = (),
+    **spec: Any,
+) -> Pod:
+    """A pod of these containers."""
+    fields = {"containers": list(containers), "initContainers": list(init), **spec}
+    metadata = {"name": uid, "namespace": "default", "uid": uid}
+    return decode_pod({"metadata": metadata, "spec": fields})
+
+
+def named(pod: Pod, name: str) -> Container:
+    """A container of the pod."""
+    return next(c for c in in_order(pod) if c.name == name)
+
+
+@dataclass(slots=True)
+class Around:
+    """Affinities and active pods, to be set by a test."""
+
+    hint: TopologyHint = field(default_factory=TopologyHint)
+    pods: list[Pod] = field(default_factory=list)
+    ready: bool = True
+
+    def affinity(self, pod_uid: str, container_name: str) -> TopologyHint:
+        return self.hint
+
+    def near(self, mask: NumaMask) -> None:
+        """From now on containers are to be near these nodes."""
+        self.hint = TopologyHint(mask, preferred=True)
+
+    @property
+    def active(self) -> ActiveContainers:
+        return ActiveContainers(lambda: tuple(self.pods), lambda: self.ready)

@@ -1,0 +1,433 @@
+"""Policy static: who gets CPUs of its own, hints, alignment, options, and states that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from resource_world import SERVER, Around, container, cpus_of, named, pod
+
+from refkubelet.model.quantity import NANO
+from refkubelet.resources.cpu.manager import CpuManager
+from refkubelet.resources.cpu.options import StaticOptions, check_no_options, static_options
+from refkubelet.resources.cpu.requests import exclusive_cpus, pod_exclusive_cpus
+from refkubelet.resources.cpu.state import CpuState
+from refkubelet.resources.cpu.static import StaticPolicy, static_policy
+from refkubelet.resources.cpu.topology import CpuTopology
+from refkubelet.resources.cpuset import parse_cpuset
+from refkubelet.resources.errors import StateFileError
+from refkubelet.resources.topology.hints import AllocationError, TopologyHint, nodes_of
+
+SMALL = {"sockets": 2, "cores": 2, "threads": 2}  # CPUs 0, 1, 4, 5 and 2, 3, 6, 7
+
+
+def policy(
+    topology: CpuTopology | None = None, reserved: str = "0", **options: bool
+) -> StaticPolicy:
+    topology = topology or cpus_of(**SMALL)
+    named = parse_cpuset(reserved)
+    return static_policy(topology, StaticOptions(**options), len(named) * NANO, named)
+
+
+def manager(rules: StaticPolicy, around: Around) -> tuple[CpuManager, list[CpuState]]:
+    stored: list[CpuState] = []
+    state = rules.checked(CpuState())
+    return CpuManager(rules, state, stored.append, around, around.active), stored
+
+
+# -- requests -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "count"),
+    [("2", "1Gi", 2), ("2000m", "1Gi", 2), ("1500m", "1Gi", 0), ("2", "", 0), ("", "", 0)],
+)
+def test_whole_cpus_of_guaranteed_pods_are_exclusive_CG_081(
+    cpu: str, memory: str, count: int
+) -> None:
+    web = pod("u", container("main", cpu, memory))
+    assert exclusive_cpus(web, named(web, "main")) == count
+
+
+def test_one_container_that_is_not_guaranteed_spoils_the_pod() -> None:
+    web = pod("u", container("main", "2", "1Gi"), container("other"))
+    assert exclusive_cpus(web, named(web, "main")) == 0
+    assert pod_exclusive_cpus(web) == 0
+
+
+def test_pod_level_resources_pin_nothing_CG_081() -> None:
+    amounts = {"cpu": "2", "memory": "1Gi"}
+    level = {"requests": amounts, "limits": amounts}
+    web = pod("u", container("main", "2", "1Gi"), resources=level)
+    assert exclusive_cpus(web, named(web, "main")) == 0
+    assert pod_exclusive_cpus(web) == 0
+
+
+@pytest.mark.parametrize(
+    ("init", "main", "most"),
+    [
+        ([("a", 3, False)], [1, 1], 3),
+        ([("a", 1, False)], [1, 1], 2),
+        ([("s", 1, True), ("a", 3, False)], [1], 4),
+        ([("a", 3, False), ("s", 2, True)], [2], 4),
+        ([], [1, 2], 3),
+    ],
+)
+def test_a_pods_cpus_are_those_it_has_at_once(
+    init: list[tuple[str, int, bool]], main: list[int], most: int
+) -> None:
+    web = pod(
+        "u",
+        *(container(f"m{n}", str(cpu), "1Gi") for n, cpu in enumerate(main)),
+        init=[container(n, str(cpu), "1Gi", sidecar=sidecar) for n, cpu, sidecar in init],
+    )
+    assert pod_exclusive_cpus(web) == most
+
+
+# -- allocation -----------------------------------------------------------------------------------
+
+
+def allocate(cpus: CpuManager, uid: str, count: int, name: str = "main") -> frozenset[int]:
+    web = pod(uid, container(name, str(count), "1Gi"))
+    asyncio.run(cpus.allocate(web, named(web, name)))
+    return cpus.own_cpus(uid, name)
+
+
+def test_cpus_leave_the_shared_pool_and_come_back_CG_081() -> None:
+    around = Around()
+    cpus, stored = manager(policy(), around)
+    own = allocate(cpus, "u", 2)
+    assert own == {1, 5}
+    assert cpus.cpus_of("u", "main") == own
+    assert cpus.cpus_of("other", "main") == {0, 2, 3, 4, 6, 7}
+    assert stored == [cpus.state]
+    assert allocate(cpus, "u", 2) == own  # asked again, after a restart
+    assert len(stored) == 1
+    cpus.drop_stale()
+    assert not cpus.own_cpus("u", "main")
+    assert cpus.state == CpuState(frozenset(range(8)))
+    assert cpus.allocatable() == frozenset(range(1, 8))
+
+
+def test_nothing_is_taken_back_before_all_pods_are_known_CG_081() -> None:
+    around = Around(ready=False)
+    cpus, _ = manager(policy(), around)
+    allocate(cpus, "u", 2)
+    cpus.drop_stale()
+    assert cpus.own_cpus("u", "main")
+
+
+def test_hints_lead_to_the_node_and_a_shortage_is_an_error_CG_080() -> None:
+    around = Around()
+    cpus, _ = manager(policy(), around)
+    around.near(0b10)
+    around.pods = [pod("u", container("main"))]
+    assert allocate(cpus, "u", 3) == {2, 3, 6}
+    around.pods.append(pod("v", container("main")))
+    assert allocate(cpus, "v", 2) == {7, 4}  # one near, one elsewhere
+    with pytest.raises(AllocationError) as raised:
+        allocate(cpus, "w", 9)
+    assert raised.value.reason == "UnexpectedAdmissionError"
+    assert (
+        raised.value.message
+        == (
+            "Allocate failed due to not enough cpus available to satisfy request: "
+            "requested=8, available=2, which is unexpected"
+        )
+        or "requested=9, available=2" in raised.value.message
+    )
+
+
+def test_cpus_of_init_containers_are_used_again_CG_081() -> None:
+    around = Around()
+    cpus, _ = manager(policy(), around)
+    web = pod(
+        "u",
+        container("main", "2", "1Gi"),
+        container("more", "1", "1Gi"),
+        init=[
+            container("first", "3", "1Gi"),
+            container("side", "1", "1Gi", sidecar=True),
+            container("second", "2", "1Gi"),
+        ],
+    )
+    for each in ("first", "side", "second", "main", "more"):
+        asyncio.run(cpus.allocate(web, named(web, each)))
+    own = {each: cpus.own_cpus("u", each) for each in ("first", "side", "second", "main", "more")}
+    assert own["side"] <= own["first"]  # the sidecar starts when the first has ended
+    assert own["second"] <= own["first"] - own["side"]
+    assert own["main"] == own["first"] - own["side"]
+    running = [own["side"], own["main"], own["more"]]
+    assert len(frozenset().union(*running)) == 4
+    assert len(cpus.state.shared) == 8 - 4
+    state = cpus.state.released("u", "main")
+    assert state.shared == cpus.state.shared  # the init containers still name these CPUs
+    cpus.drop_stale()
+    assert cpus.state.shared == frozenset(range(8))
+
+
+def test_another_pod_cannot_use_what_an_init_container_left() -> None:
+    cpus, _ = manager(policy(), Around(ready=False))
+    guaranteed = pod("u", container("main", "1", "1Gi"), init=[container("first", "2", "1Gi")])
+    asyncio.run(cpus.allocate(guaranteed, named(guaranteed, "first")))
+    assert not allocate(cpus, "v", 2) & cpus.own_cpus("u", "first")
+
+
+def test_full_pcpus_only_wants_whole_cores_CG_081() -> None:
+    rules = policy(full_pcpus_only=True)
+    state = rules.checked(CpuState())
+    rules.check_alignment(state, 6)
+    with pytest.raises(AllocationError) as raised:
+        rules.check_alignment(state, 3)
+    assert raised.value.reason == "SMTAlignmentError"
+    text = "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"
+    assert raised.value.message == text
+    with pytest.raises(AllocationError) as raised:
+        rules.check_alignment(state, 8)
+    assert raised.value.message == (
+        "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 6, "
+        "requested CPUs = 8, CPUs per core = 2"
+    )
+    policy().check_alignment(state, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "cpus"),
+    [
+        ({}, {1, 2, 3, 5, 6, 7}),
+        ({"distribute_cpus_across_numa": True}, {1, 2, 3, 4, 5, 6}),
+        ({"distribute_cpus_across_cores": True}, {1, 2, 3, 4, 6, 7}),
+    ],
+)
+def test_options_choose_the_way(options: dict[str, bool], cpus: set[int]) -> None:
+    rules = policy(**options)
+    assert rules.choose(rules.checked(CpuState()), 6, None) == cpus
+
+
+# -- hints ----------------------------------------------------------------------------------------
+
+
+def shown(hints: tuple[TopologyHint, ...]) -> list[tuple[int | None, bool]]:
+    return [(hint.affinity, hint.preferred) for hint in hints]
+
+
+def test_hints_are_all_sets_with_room_CG_083() -> None:
+    rules = policy()
+    free = rules.assignable(rules.checked(CpuState()))
+    assert shown(rules.hints(free, 2)) == [(0b01, True), (0b10, True), (0b11, False)]
+    assert shown(rules.hints(free, 4)) == [(0b10, True), (0b11, False)]
+    assert shown(rules.hints(free, 5)) == [(0b11, True)]
+    assert shown(rules.hints(free - {6}, 4)) == [(0b11, False)]  # one node could once
+    assert rules.hints(free, 8) == ()
+    assert shown(rules.hints(frozenset(), 1, frozenset({2}))) == [(0b10, True), (0b11, False)]
+
+
+@given(st.frozensets(st.integers(0, 15)), st.frozensets(st.integers(0, 15)), st.integers(1, 16))
+def test_a_hint_has_room_and_includes_what_is_used_again(
+    free: frozenset[int], again: frozenset[int], count: int
+) -> None:
+    rules = policy(cpus_of(sockets=4, cores=4))
+    again -= free
+    for hint in rules.hints(free, count, again):
+        cpus = rules.topology.of_units("node", nodes_of(hint.affinity or 0))
+        assert len(cpus & (free | again)) >= count
+        assert again <= cpus
+        assert hint.preferred == ((hint.affinity or 0).bit_count() == -(-count // 4))
+
+
+def test_sockets_count_with_align_by_socket_CG_081() -> None:
+    halved = cpus_of(sockets=2, cores=4, nodes_per_socket=2)
+    rules = policy(halved, align_by_socket=True)
+    free = rules.assignable(rules.checked(CpuState()))
+    preferred = [hint.affinity for hint in rules.hints(free, 2) if hint.preferred]
+    assert preferred == [0b0010, 0b0100, 0b1000, 0b0011, 0b1100]
+    few = CpuState(frozenset({0, 1, 2, 3, 4}))
+    assert rules.choose(few, 2, 0b0001) == {2, 3}
+    assert policy(halved).choose(few, 2, 0b0001) == {1, 4}
+
+
+def test_hints_of_a_manager_CG_083() -> None:
+    around = Around(ready=False)
+    cpus, _ = manager(policy(), around)
+    web = pod("u", container("main", "2", "1Gi"))
+    main = named(web, "main")
+    all_sets = {"cpu": tuple(TopologyHint(m, p) for m, p in ((1, True), (2, True), (3, False)))}
+    assert cpus.topology_hints(web, main) == all_sets
+    assert cpus.pod_topology_hints(web) == all_sets
+    asyncio.run(cpus.allocate(web, main))
+    its_own = {"cpu": (TopologyHint(1, preferred=True), TopologyHint(3))}
+    assert cpus.topology_hints(web, main) == its_own
+    assert cpus.pod_topology_hints(web) == its_own
+    changed = pod("u", container("main", "3", "1Gi"))
+    assert cpus.topology_hints(changed, named(changed, "main")) == {"cpu": ()}
+    assert cpus.pod_topology_hints(changed) == {"cpu": ()}
+    small = pod("v", container("main", "500m", "1Gi"))
+    assert cpus.topology_hints(small, named(small, "main")) == {}
+    assert cpus.pod_topology_hints(small) == {}
+    grown = pod("u", container("main", "2", "1Gi"), container("more", "1", "1Gi"))
+    assert cpus.pod_topology_hints(grown) == its_own
+
+
+# -- the policy and its options -------------------------------------------------------------------
+
+ALPHA = {"CPUManagerPolicyAlphaOptions": True}
+
+
+def test_options_are_read_CG_081() -> None:
+    texts = {"full-pcpus-only": "true", "strict-cpu-reservation": "1", "align-by-socket": "false"}
+    assert static_options(texts, ALPHA) == StaticOptions(
+        full_pcpus_only=True, strict_cpu_reservation=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "gates", "words"),
+    [
+        ({"whole": "true"}, {}, 'unknown CPU Manager Policy option: "whole"'),
+        (
+            {"full-pcpus-only": "yes"},
+            {},
+            'bad value for option "full-pcpus-only": strconv.ParseBool: parsing "yes": '
+            "invalid syntax",
+        ),
+        (
+            {"align-by-socket": "true"},
+            {},
+            'CPU Manager Policy Alpha-level Options not enabled, but option "align-by-socket" '
+            "provided",
+        ),
+        (
+            {"distribute-cpus-across-numa": "true"},
+            {"CPUManagerPolicyBetaOptions": False},
+            "CPU Manager Policy Beta-level Options not enabled, but option "
+            '"distribute-cpus-across-numa" provided',
+        ),
+        (
+            {"full-pcpus-only": "true", "distribute-cpus-across-cores": "true"},
+            ALPHA,
+            "static policy options full-pcpus-only and distribute-cpus-across-cores can not be "
+            "used at the same time",
+        ),
+        (
+            {"prefer-align-cpus-by-uncorecache": "t", "distribute-cpus-across-numa": "t"},
+            {},
+            "static policy options prefer-align-cpus-by-uncorecache and "
+            "distribute-cpus-across-numa can not be used at the same time",
+        ),
+    ],
+)
+def test_wrong_options_are_start_failures_CG_081(
+    texts: dict[str, str], gates: dict[str, bool], words: str
+) -> None:
+    with pytest.raises(ValueError, match=r".") as raised:
+        static_options(texts, gates)
+    assert str(raised.value) == words
+
+
+def test_policy_none_has_no_options() -> None:
+    check_no_options({})
+    with pytest.raises(ValueError, match=r"received unsupported options=map\[a:1 b:2\]"):
+        check_no_options({"b": "2", "a": "1"})
+
+
+def test_reserved_cpus_are_those_taken_first_CG_081() -> None:
+    topology = cpus_of(**SERVER)
+    assert static_policy(topology, StaticOptions(), 2 * NANO).reserved == {0, 32}
+    assert static_policy(topology, StaticOptions(), NANO // 2).reserved == {0}
+    named = parse_cpuset("5,7")
+    assert static_policy(topology, StaticOptions(), 2 * NANO, named).reserved == named
+
+
+@pytest.mark.parametrize(
+    ("reserved", "named", "words"),
+    [
+        (65 * NANO, "", r"unable to reserve the required amount .*size of  did not equal 65"),
+        (3 * NANO, "5,7", r"unable to reserve the required amount .*size of 5,7 did not equal 3"),
+        (NANO, "99", r"unable to build the reserved physical CPUs .* unknown CPU ID: 99"),
+    ],
+)
+def test_impossible_reservations_CG_081(reserved: int, named: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        static_policy(cpus_of(**SERVER), StaticOptions(), reserved, parse_cpuset(named))
+
+
+# -- states ---------------------------------------------------------------------------------------
+
+
+def state(shared: str, **own: str) -> CpuState:
+    entries = {"u": {name: parse_cpuset(cpus) for name, cpus in own.items()}} if own else {}
+    return CpuState(parse_cpuset(shared), entries)
+
+
+@pytest.mark.parametrize(
+    ("restored", "words"),
+    [
+        (state("", main="1"), "default cpuset cannot be empty"),
+        (
+            state("1-7"),
+            'not all reserved cpus: "0" are present in defaultCpuSet: "1-7"',
+        ),
+        (
+            state("0-7", main="1"),
+            'pod: u, container: main cpuset: "1" overlaps with default cpuset "0-7"',
+        ),
+        (
+            state("0-3", main="4"),
+            'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-4"',
+        ),
+        (
+            state("0-8"),
+            'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-8"',
+        ),
+    ],
+)
+def test_states_that_do_not_fit_are_refused_CG_081(restored: CpuState, words: str) -> None:
+    with pytest.raises(StateFileError) as raised:
+        policy().checked(restored)
+    assert str(raised.value) == words
+
+
+def test_states_that_fit_are_kept_CG_081() -> None:
+    for fits in (state("0-7"), state("0-3,6-7", main="4-5"), state("0-5", a="6-7", b="7")):
+        assert policy().checked(fits) is fits
+    assert policy().checked(CpuState()) == state("0-7")
+
+
+def test_strictly_reserved_cpus_are_in_no_pool_CG_081() -> None:
+    rules = policy(strict_cpu_reservation=True)
+    first = rules.checked(CpuState())
+    assert first == state("1-7")
+    assert rules.checked(first) is first
+    with pytest.raises(StateFileError) as raised:
+        rules.checked(state("0-7"))
+    words = 'some of strictly reserved cpus: "0" are present in defaultCpuSet: "0-7"'
+    assert str(raised.value) == words
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), max_size=12)
+
+
+@given(STEPS)
+def test_every_cpu_is_in_one_place(steps: list[tuple[str, int]]) -> None:
+    """Whatever is allocated and released, every CPU is shared or one container's, the reserved one
+    always shared."""
+    around = Around()
+    cpus, _ = manager(policy(), around)
+    for uid, count in steps:
+        around.pods = [p for p in around.pods if p.metadata and p.metadata.uid != uid]
+        if count:
+            web: Any = pod(uid, container("main", str(count), "1Gi"))
+            around.pods.append(web)
+            cpus.drop_stale()
+            try:
+                asyncio.run(cpus.allocate(web, named(web, "main")))
+            except AllocationError:
+                around.pods.pop()
+        cpus.drop_stale()
+        own = [c for entry in cpus.state.entries.values() for c in entry.values()]
+        assert sum(map(len, own)) + len(cpus.state.shared) == 8
+        assert cpus.state.own_cpus() | cpus.state.shared == frozenset(range(8))
+        assert 0 in cpus.state.shared

@@ -86,6 +86,7 @@ class StatusManager:
         self._deps = deps
         self._statuses: dict[str, VersionedStatus] = {}
         self._confirmed: dict[str, int] = {}  # by the UID at the API
+        self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}  # found the same there
         self._changed = asyncio.Event()
 
     # The cache
@@ -205,6 +206,7 @@ class StatusManager:
         for api_uid in [u for u in self._confirmed if u not in self._statuses]:
             if api_uid not in mirrors:
                 del self._confirmed[api_uid]
+                self._equal.pop(api_uid, None)
 
     def _must_send(self, pod_uid: str, entry: VersionedStatus, everything: bool) -> bool:
         pod = self._deps.pods.get(pod_uid)
@@ -220,11 +222,18 @@ class StatusManager:
             return False
         return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
 
-    @staticmethod
-    def _differs(api_pod: Pod, entry: VersionedStatus) -> bool:
-        """Somebody else changed what the kubelet owns, or it never got there."""
+    def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
+        """Somebody else changed what the kubelet owns, or it never got there. The same two values
+        are not compared again: nobody changes values."""
+        api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
+        equal = self._equal.get(api_uid)
+        if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
+            return False
         seen = normalize_status(api_pod, api_pod.status or PodStatus())
-        return not statuses_equal(seen, entry.status)
+        if not statuses_equal(seen, entry.status):
+            return True
+        self._equal[api_uid] = pair
+        return False
 
     async def _send(self, api: ApiClient, pod_uid: str) -> None:
         entry = self._statuses.get(pod_uid)

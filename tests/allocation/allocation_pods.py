@@ -5,6 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from refkubelet.model.objects import Pod, decode_pod
+from simtime import Clock
+from simtime.clock import NANOSECONDS
+
+
+class SetClock(Clock):
+    """Stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic_s(self) -> float:
+        return self.seconds
+
+    def wall_ns(self) -> int:
+        return round((1_000_000_000 + self.seconds) * NANOSECONDS)
+
+    def advance(self, duration_s: float) -> None:
+        self.seconds += duration_s
 
 
 def asking(name: str, cpu: str = "", memory: str = "", **more: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from refkubelet.config.errors import ConfigError
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
-    r'{\"main\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"100m\",'
+    r"{\"main\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"100m\","
     r'\"memory\":\"64Mi\"}},\"other\":{}},\"PodLevelResources\":null}}}","checksum":0}'
 )
 

@@ -284,7 +284,7 @@ async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
 
 
-@conformance(id="resize-below-usage", rules=["CG-066"], needs=[*NEEDS, Feature.NODE_RESOURCES])
+@conformance(id="resize-below-usage", rules=["CG-066"], needs=NEEDS)
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     """A new memory limit below what the container uses is refused before anything changes, and
     tried again."""

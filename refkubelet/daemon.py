@@ -179,11 +179,6 @@ def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
             "invalid configuration: singleProcessOOMKill must not be explicitly set to false when "
             "using cgroup v1"
         )
-    if config.single_process_oom_kill is False and machine.cgroup_version() == 1:
-        raise UsageError(
-            "singleProcessOOMKill: false needs cgroup v2, and this machine uses v1, where single "
-            "processes are all the kernel kills; leave the field out, or set it to true"
-        )
     if config.fail_swap_on and machine.swap_is_on():
         raise UsageError(
             "this machine has swap on and failSwapOn is true (the default); "
@@ -192,13 +187,13 @@ def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
 
 
 def check_driver(config: KubeletConfiguration, *, systemd_is_here: bool) -> None:
-    """Where systemd rules, groups that it was not told of lose their limits. Raises `UsageError`."""
+    """Where systemd rules, groups it was not told of lose their limits. Raises `UsageError`."""
     if config.cgroups_per_qos and config.cgroup_driver == "systemd" and systemd_is_here:
         raise UsageError(
             "the cgroup driver is systemd, and refkubelet makes its cgroups without systemd, which "
             "would undo them\n"
-            "  set cgroupsPerQOS: false and enforceNodeAllocatable: [] in the configuration, or let "
-            "the runtime use cgroupfs"
+            "  set cgroupsPerQOS: false and enforceNodeAllocatable: [] in the configuration, or "
+            "let the runtime use cgroupfs"
         )
 
 

@@ -9,12 +9,14 @@ HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.events import EventRecorder
@@ -64,10 +66,11 @@ class HandlerDeps:
 
 
 class PodHandlers:
-    """One method per operation."""
+    """One method per operation. `rejections`: how many pods were refused, by reason."""
 
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
+        self.rejections: Counter[str] = Counter()
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
     async def additions(self, pods: Sequence[Pod]) -> None:
@@ -197,6 +200,7 @@ class PodHandlers:
 
     def _reject(self, pod: Pod, reason: str, message: str) -> None:
         """LIFE-011."""
+        self.rejections[reason_label(reason)] += 1
         self._deps.recorder.pod_event(pod, "Warning", reason, message)
         status = PodStatus(
             phase="Failed",

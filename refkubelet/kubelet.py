@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -434,6 +434,8 @@ class Kubelet:
                 self.pleg,
                 self.preemptor,
                 self.eviction.metrics,
+                self.images,
+                self.shutdown,
                 self.evented,
             )
         )
@@ -623,12 +625,13 @@ class Kubelet:
         """The node as the API server shows it; before that, as it will be registered."""
         node = self.informer.node() if self.informer else None
         facts = self.deps.node_facts
+        strict_groups = self.runtime_state.strict_groups
         if node is not None:
-            return node_view(node)
+            return replace(node_view(node), strict_groups=strict_groups)
         if facts is None:
-            return NodeView(self.deps.node_name)
+            return NodeView(self.deps.node_name, strict_groups=strict_groups)
         taints = tuple((t["key"], t.get("value") or "", t["effect"]) for t in facts.taints)
-        return NodeView(facts.name, facts.labels, taints)
+        return NodeView(facts.name, facts.labels, taints, strict_groups)
 
     # Running
 

@@ -4,6 +4,7 @@ EVIC-096)."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from refkubelet.eviction.metrics import EvictionMetrics
@@ -11,18 +12,21 @@ from refkubelet.handlers import PodHandlers
 from refkubelet.housekeeping import Housekeeping
 from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
 from refkubelet.model.objects import is_mirror, is_static, uid
+from refkubelet.node.shutdown_manager import NodeShutdownManager
 from refkubelet.pleg.evented import EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.preemption.preemptor import Preemptor
+from refkubelet.runtime.images.gc import ImageGC
 from refkubelet.runtime.records import SandboxState
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredParts:
-    """What the page is about. `evented` None: the gate EventedPLEG is off."""
+    """What the page is about. `shutdown` None: shutdowns are not noticed; `evented` None: the gate
+    EventedPLEG is off."""
 
     pods: PodManager
     workers: PodWorkers
@@ -31,6 +35,8 @@ class MeasuredParts:
     pleg: GenericPLEG
     preemptor: Preemptor
     evictions: EvictionMetrics
+    images: ImageGC
+    shutdown: NodeShutdownManager | None = None
     evented: EventedPLEG | None = None
 
 
@@ -47,6 +53,8 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
         numbers += _of_events(parts.evented)
         durations["evented_pleg_connection_latency_seconds"] = counted.event_latency
     numbers.append(_of_evictions(parts.evictions))
+    numbers += _of_refusals_and_images(parts)
+    numbers += _of_shutdowns(parts.shutdown) if parts.shutdown is not None else []
     return MetricsPage(numbers, dict[str, Durations](durations), [_ages(parts.evictions)])
 
 
@@ -55,6 +63,42 @@ def _of_evictions(counted: EvictionMetrics) -> Numbers:
         return {(signal,): number for signal, number in counted.evictions.items()}
 
     return Numbers("evictions", "Evicted pods.", evictions, ("eviction_signal",), kind="unknown")
+
+
+def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
+    def by(counted: Mapping[str, int]) -> Values:
+        return {(reason,): number for reason, number in counted.items()}
+
+    return [
+        Numbers(
+            "admission_rejections_total",
+            "Pods that were refused.",
+            lambda: by(parts.handlers.rejections),
+            ("reason",),
+            kind="counter",
+        ),
+        Numbers(
+            "image_garbage_collected_total",
+            "Images that were removed.",
+            lambda: by(parts.images.removed),
+            ("reason",),
+            kind="counter",
+        ),
+    ]
+
+
+def _of_shutdowns(shutdown: NodeShutdownManager) -> list[Numbers]:
+    def began_s() -> float:
+        return (shutdown.times.began_ns or 0) // 1_000_000_000
+
+    def ended_s() -> float:
+        return (shutdown.times.ended_ns or 0) // 1_000_000_000
+
+    name = "graceful_shutdown_{}_time_seconds"
+    return [
+        Numbers(name.format("start"), "When the last shutdown began.", one(began_s)),
+        Numbers(name.format("end"), "When its pods had ended.", one(ended_s)),
+    ]
 
 
 def _ages(counted: EvictionMetrics) -> Histograms:

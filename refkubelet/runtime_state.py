@@ -16,7 +16,7 @@ STATUS_MAX_AGE_S: Final = 30.0
 
 class RuntimeState:
     """The last good answer of Status and the health of the PLEG. `evented_error`: the health of
-    the evented PLEG, where there is one (PLEG-303)."""
+    the evented PLEG, where there is one (PLEG-303). `strict_groups`: of the last answer."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class RuntimeState:
         self._good_s: float | None = None
         self._runtime_error: str | None = None
         self._network_error: str | None = "network state unknown"  # NODE-023
+        self.strict_groups = False
         self.handlers: Mapping[str, HandlerFeatures] = {}
 
     @property
@@ -40,6 +41,7 @@ class RuntimeState:
         """Take an answer of Status; one that is not ready counts as an error at once."""
         self.handlers = conditions.handlers
         self._runtime_error = conditions.runtime_error()
+        self.strict_groups = conditions.strict_groups
         if self._runtime_error is not None:
             return
         self._network_error = conditions.network_error()

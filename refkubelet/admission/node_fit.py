@@ -35,7 +35,7 @@ class NodeView:
     name: str
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     taints: tuple[tuple[str, str, str], ...] = ()
-    strict_groups: bool = True  # the runtime can keep to supplementalGroupsPolicy Strict
+    strict_groups: bool = False  # the runtime can keep to supplementalGroupsPolicy Strict
 
 
 def node_view(node: Node) -> NodeView:

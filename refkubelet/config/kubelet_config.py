@@ -208,6 +208,7 @@ class KubeletConfiguration:
     seccomp_default: bool = f.boolean("seccompDefault", False)
     user_namespaces: UserNamespaces | None = f.optional_struct("userNamespaces", UserNamespaces)
 
+    single_process_oom_kill: bool | None = f.boolean("singleProcessOOMKill", None)
     shutdown_grace_period_s: float = f.duration("shutdownGracePeriod", 0.0, keeps_zero=True)
     shutdown_grace_period_critical_pods_s: float = f.duration(
         "shutdownGracePeriodCriticalPods", 0.0, keeps_zero=True
@@ -238,7 +239,6 @@ class KubeletConfiguration:
     kubelet_cgroups: str = f.text("kubeletCgroups")
     system_cgroups: str = f.text("systemCgroups")
     dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
-    single_process_oom_kill: bool | None = f.boolean("singleProcessOOMKill", None)
     qos_reserved: Mapping[str, str] = f.string_map("qosReserved")
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
     pod_cidr: str = f.text("podCIDR")

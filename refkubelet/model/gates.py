@@ -23,8 +23,8 @@ replace: Final = msgspec.structs.replace
 
 
 def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
-    """What to do with every pod that comes in; it gives the same pod where no gate is off. Pods that
-    admission refuses for a gate stay as they are (LIFE-228)."""
+    """What to do with every pod that comes in; it gives the same pod where no gate is off. Pods
+    that admission refuses for a gate stay as they are (LIFE-228)."""
     rules = gates.get(CONTAINER_RESTART_RULES, True)
     restart_all = gates.get(RESTART_ALL_CONTAINERS, True)
     if rules and restart_all:

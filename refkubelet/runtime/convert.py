@@ -243,6 +243,7 @@ def runtime_conditions(answer: Message) -> RuntimeConditions:
         runtime_message=runtime.message,
         network_reason=network.reason,
         network_message=network.message,
+        strict_groups=answer.features.supplemental_groups_policy,
         handlers={
             handler.name: HandlerFeatures(
                 handler.features.recursive_read_only_mounts, handler.features.user_namespaces

@@ -209,8 +209,9 @@ class PodRuntimeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeConditions:
-    """The answer of Status: the two conditions that matter (CRI-130), False when absent; and the
-    handlers by name, none where the runtime does not tell (CRI-132)."""
+    """The answer of Status: the two conditions that matter (CRI-130), False when absent; the
+    handlers by name, none where the runtime does not tell (CRI-132). `strict_groups`: the runtime
+    knows supplementalGroupsPolicy (LIFE-224)."""
 
     runtime_ready: bool
     network_ready: bool
@@ -218,6 +219,7 @@ class RuntimeConditions:
     runtime_message: str = ""
     network_reason: str = ""
     network_message: str = ""
+    strict_groups: bool = False
     handlers: Mapping[str, HandlerFeatures] = field(default_factory=dict)
 
     def runtime_error(self) -> str | None:

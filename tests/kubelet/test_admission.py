@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from refkubelet.admission.features import features_supported
 from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.node_fit import NodeView
 from refkubelet.admission.operating_system import operating_system
@@ -176,3 +177,55 @@ async def test_resources_are_told_before_affinity_and_nobody_asks_for_the_node_L
     refused = await admit(full, [predicate_handler(fresh_node=never)])
     assert refused is not None
     assert refused.reason == "OutOfpods"
+
+
+RULE = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+RESTARTS_ALL: dict[str, Any] = {"containers": [{"name": "c", "restartPolicyRules": [RULE]}]}
+INIT_DOES: dict[str, Any] = {
+    "containers": [],
+    "initContainers": [{"name": "c", "restartPolicyRules": [RULE]}],
+}
+HAS_RESOURCES: dict[str, Any] = {"containers": [], "resources": {"requests": {"cpu": "1"}}}
+OWN_USERS: dict[str, Any] = {"containers": [], "hostNetwork": True, "hostUsers": False}
+NO_RESTART_ALL = {"RestartAllContainersOnContainerExits": False}
+MISSING = "Pod requires node features that are not available: {}"
+RESTART_ALL = "RestartAllContainersOnContainerExits"
+
+
+@pytest.mark.parametrize(
+    ("spec", "gates", "reason", "message"),
+    [
+        (HAS_RESOURCES, {}, None, ""),
+        (
+            HAS_RESOURCES,
+            {"PodLevelResources": False},
+            "PodLevelResourcesNotSupported",
+            "PodLevelResources feature gate is disabled",
+        ),
+        ({"containers": []}, {"PodLevelResources": False}, None, ""),
+        (RESTARTS_ALL, {}, None, ""),
+        (RESTARTS_ALL, NO_RESTART_ALL, "PodFeatureUnsupported", MISSING.format(RESTART_ALL)),
+        (INIT_DOES, NO_RESTART_ALL, "PodFeatureUnsupported", MISSING.format(RESTART_ALL)),
+        (RESTARTS_ALL, NO_RESTART_ALL | {"NodeDeclaredFeatures": False}, None, ""),
+        (
+            OWN_USERS,
+            {},
+            "PodFeatureUnsupported",
+            MISSING.format("UserNamespacesHostNetworkSupport"),
+        ),
+        (OWN_USERS | {"hostUsers": None}, {}, None, ""),
+        (OWN_USERS | {"hostNetwork": None}, {}, None, ""),
+        (
+            RESTARTS_ALL | {"hostNetwork": True, "hostUsers": False},
+            NO_RESTART_ALL,
+            "PodFeatureUnsupported",
+            MISSING.format(f"{RESTART_ALL}, UserNamespacesHostNetworkSupport"),
+        ),
+    ],
+)
+def test_features_LIFE_228(
+    spec: dict[str, Any], gates: dict[str, bool], reason: str | None, message: str
+) -> None:
+    asked = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
+    wanted = Rejection(reason, message) if reason else None
+    assert features_supported(gates)(asked) == wanted

@@ -92,3 +92,32 @@ def test_the_text_is_what_prometheus_reads(tmp_path: Path) -> None:
         assert re.search(r'kubelet_pleg_relist_duration_seconds_bucket\{le="\+Inf"\} 3\.0', text)
 
     on_node(body, tmp_path)
+
+
+def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_007(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest("two", nodeSelector={"no": "such"}))
+        await node.until(lambda: node.phase("two") == "Failed")
+        await node.create(manifest("one", terminationGracePeriodSeconds=1))
+        await node.until(lambda: node.phase("one") == "Running")
+        await node.create(manifest("three"))
+        await node.create(manifest("four", priority=2_000_000_000))
+        await node.until(lambda: node.phase("four") == "Running")
+        await node.clock.sleep(700)
+        seen = numbers(node)
+        assert seen['admission_rejections_total{reason="Other"}'] == 1
+        assert seen['admission_rejections_total{reason="OutOfpods"}'] == 1
+        assert seen['preemptions{preemption_signal="pods"}'] == 1
+        assert seen['image_garbage_collected_total{reason="age"}'] == 2
+        assert "graceful_shutdown_start_time_seconds" not in seen
+
+    on_node(
+        body,
+        tmp_path,
+        api=True,
+        max_pods=1,
+        image_maximum_gc_age_s=300.0,
+        image_minimum_gc_age_s=60.0,
+    )

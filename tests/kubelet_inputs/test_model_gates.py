@@ -10,7 +10,8 @@ from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Container, Pod, decode_pod
 from refkubelet.runtime.decisions.restart_policy import container_should_restart
 
-ALL_OFF = {"RestartAllContainersOnContainerExits": False}
+REFUSED = {"RestartAllContainersOnContainerExits": False}
+ALL_OFF = REFUSED | {"NodeDeclaredFeatures": False}
 RULES_OFF = {"ContainerRestartRules": False}
 
 
@@ -70,6 +71,13 @@ def test_without_restart_all_its_rules_leave_it_to_the_policy_LIFE_125(
         assert container_should_restart(container, made, code) is restarts
         actions = [r.action for r in container.restartPolicyRules or ()]
         assert actions == ["Restart", "", "Restart"]
+
+
+def test_pods_that_admission_refuses_stay_as_they_are_LIFE_228() -> None:
+    given = pod()
+    assert gated_fields(REFUSED)(given) is given
+    other = decode_pod({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main"}]}})
+    assert gated_fields(REFUSED | RULES_OFF)(other) is not other
 
 
 def test_a_pod_without_spec_passes() -> None:

@@ -31,6 +31,7 @@ PURE = (
     "refkubelet.admission.apparmor",
     "refkubelet.admission.features",
     "refkubelet.admission.handlers",
+    "refkubelet.admission.labels",
     "refkubelet.admission.node_fit",
     "refkubelet.admission.operating_system",
     "refkubelet.admission.resources",

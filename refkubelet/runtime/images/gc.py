@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -48,7 +49,8 @@ class ImageGcError(Exception):
 
 
 class ImageGC:
-    """One per kubelet; the age of the kubelet counts from its making (GC-104)."""
+    """One per kubelet; the age of the kubelet counts from its making (GC-104). `removed`: how many
+    images, by reason, `age` or `space` (GC-106)."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class ImageGC:
         self._began_s = deps.clock.monotonic_s()
         self._known: dict[str, KnownImage] = {}
         self._failures = 0
+        self.removed: Counter[str] = Counter()
         self._turn = asyncio.Lock()
 
     async def run(self) -> None:
@@ -138,7 +141,7 @@ class ImageGC:
         now_s = self._clock.monotonic_s()
         errors = []
         for image in images_too_old(self._known, now_s, age_s, self._began_s):
-            errors += await self._remove(image)
+            errors += await self._remove(image, "age")
         if errors:
             raise ImageGcError(
                 f"wanted to free images older than {format_duration(age_s)}, encountered errors in "
@@ -168,7 +171,7 @@ class ImageGC:
         now_s = self._clock.monotonic_s()
         freed, errors, kept = 0, list[str](), list[str]()
         for image in unused(self._known):
-            failed = [] if self._is_young(image, now_s) else await self._remove(image)
+            failed = [] if self._is_young(image, now_s) else await self._remove(image, "space")
             if image.id in self._known:
                 errors += failed
                 kept.append(image.id)
@@ -188,7 +191,7 @@ class ImageGC:
     def _is_young(self, image: KnownImage, now_s: float) -> bool:
         return not images_to_remove({image.id: image}, now_s, self._policy.min_age_s)
 
-    async def _remove(self, image: KnownImage) -> list[str]:
+    async def _remove(self, image: KnownImage, reason: str) -> list[str]:
         """Remove and forget it; the error if it stays."""
         try:
             await self._client.remove_image(image.id)
@@ -196,4 +199,5 @@ class ImageGC:
             return [error.text]
         log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
         self._known.pop(image.id, None)
+        self.removed[reason] += 1
         return []

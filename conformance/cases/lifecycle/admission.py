@@ -1,0 +1,84 @@
+"""Pods that a node refuses: each reason and message, and that nothing is done for them."""
+
+from typing import Any
+
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API = Feature.API
+REFUSED_S = limits.START_S + limits.STATUS_PASS_S
+RESTART_ALL = "RestartAllContainersOnContainerExits"
+NO_LEVEL = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling": False}
+
+
+async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
+    """Create the pod and check that it is Failed for that, in status and event, untouched."""
+    await node.create_pod(plan)
+    name = plan.name
+    await node.run_until(lambda: node.api_phase(name) == "Failed", within_s=REFUSED_S)
+    status = (node.api_pod(name) or {})["status"]
+    wanted = (reason, f"Pod was rejected: {message}")
+    expect_equal(node, (status["reason"], status["message"]), wanted, "status")
+    told = [(event["type"], event["message"]) for event in node.events(reason, pod=name)]
+    expect_equal(node, told, [("Warning", message)], "event")
+    expect_equal(node, node.count("RunPodSandbox", pod=name), 0, "sandboxes")
+
+
+@conformance(id="admit-os", rules=["LIFE-224"], needs=[API])
+async def a_pod_for_another_system_is_refused(node: Node) -> None:
+    """A pod whose field or label names Windows does not run on Linux."""
+    message = "Failed to admit pod as the OS field doesn't match node OS"
+    await refused(node, pod("field", os={"name": "windows"}), "PodOSNotSupported", message)
+    label = {"labels": {"kubernetes.io/os": "windows"}}
+    text = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+    await refused(node, pod("label", metadata=label), "PodOSSelectorNodeLabelDoesNotMatch", text)
+
+
+@conformance(id="admit-sysctl", rules=["LIFE-222"], needs=[API])
+async def an_unsafe_kernel_setting_is_refused(node: Node) -> None:
+    """A sysctl that is neither safe nor allowed is refused."""
+    context = {"sysctls": [{"name": "kernel.msgmax", "value": "65536"}]}
+    text = 'forbidden sysctl: "kernel.msgmax" not allowlisted'
+    await refused(node, pod("web", securityContext=context), "SysctlForbidden", text)
+
+
+@conformance(id="admit-name", rules=["LIFE-226"], needs=[API], node_config={"maxPods": 1})
+async def what_does_not_fit_is_told_in_order(node: Node) -> None:
+    """A pod that lacks room and does not belong here is refused for the room."""
+    await node.create_pod(pod("one"))
+    await node.run_until(lambda: node.api_phase("one") == "Running", within_s=limits.START_S)
+    text = "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
+    await refused(node, pod("two", nodeSelector={"no": "such"}), "OutOfpods", text)
+
+
+@conformance(id="admit-ports", rules=["LIFE-226"], needs=[API])
+async def a_taken_host_port_is_refused(node: Node) -> None:
+    """Two pods cannot have the same port of the node."""
+    ports: dict[str, Any] = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
+    await node.create_pod(pod("one", container("main", **ports)))
+    await node.run_until(lambda: node.api_phase("one") == "Running", within_s=limits.START_S)
+    text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    await refused(node, pod("two", container("main", **ports)), "NodePorts", text)
+
+
+@conformance(
+    id="admit-features",
+    rules=["LIFE-228"],
+    needs=[API],
+    node_config={"featureGates": {RESTART_ALL: False, **NO_LEVEL}},
+)
+async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
+    """Pods that use features whose gates are off do not run without them: they are refused."""
+    exits = {"operator": "In", "values": [1]}
+    rules: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": exits}],
+    }
+    text = f"Pod requires node features that are not available: {RESTART_ALL}"
+    await refused(node, pod("web", container("main", **rules)), "PodFeatureUnsupported", text)
+    level = {"requests": {"cpu": "10m"}}
+    text = "PodLevelResources feature gate is disabled"
+    await refused(node, pod("level", resources=level), "PodLevelResourcesNotSupported", text)

@@ -8,6 +8,7 @@ and every eviction has a line in it that names the rules (`refkubelet/eviction/t
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import tempfile
 import time
@@ -29,7 +30,8 @@ from refkubelet.node.facts import node_facts
 from simtime import Clock, Ids, Rng, run_virtual
 
 MI: Final = 1 << 20
-GI: Final = 1 << 30
+BASE_BYTES: Final = 2 << 30
+ROOM_MI: Final = 7700
 DAY_S: Final = 24 * 3600.0
 NODE: Final = "node"
 PATH: Final = "/api/v1/namespaces/default/pods"
@@ -68,6 +70,11 @@ class Plan:
     pods: int
     waves: int
     every_s: float
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the node: what a calm day needs, and a little less than the greatest wave."""
+        return BASE_BYTES + (self.pods * (CALM_MI + 1) + ROOM_MI) * MI
 
     def wave_of(self, slot: int) -> int | None:
         """Which wave is this pod's."""
@@ -181,11 +188,13 @@ def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> K
 async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
     """The day, or a shorter time."""
     clock = virtual_clock()
-    node = FakeNode(memory_bytes=16 * GI, base_memory_used_bytes=2 * GI)
+    node = FakeNode(memory_bytes=plan.memory_bytes, base_memory_used_bytes=BASE_BYTES)
     cri = FakeCRI(clock, node=node, write_logs=True)
     api, day = FakeApi(clock), Day()
     controller = Controller(plan, api, cri, clock)
     kubelet = kubelet_of(directory, api, cri, node)
+    gc.collect()
+    gc.freeze()  # what lies around from before is nobody's garbage
     began = time.perf_counter()
     with told(day, clock):
         await controller.start()
@@ -195,6 +204,7 @@ async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
         tasks[1].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     day.took_s = time.perf_counter() - began
+    gc.unfreeze()
     for event in api.store.items("events"):
         if event["reason"] == "Evicted":
             day.evicted.append(event["involvedObject"]["name"])

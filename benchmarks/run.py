@@ -26,6 +26,7 @@ BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "real_containerd": ({"rounds": 10}, {"rounds": 3}),
     "scaling": ({"rounds": 100}, {"rounds": 15}),
     "memory": ({"runs": 3}, {"runs": 1}),
+    "eviction_day": ({"hours": 24.0}, {"hours": 1.0}),
     "soak": ({"duration_s": 60.0}, {"duration_s": 20.0}),
 }
 """Module: the arguments of its `rows`, and those when coarser numbers will do."""

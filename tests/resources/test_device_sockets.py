@@ -84,6 +84,18 @@ async def test_a_plugin_over_sockets_from_registration_to_its_end_CG_084(root: P
             await manager.allocate(ONE, container(ONE))
 
 
+async def test_an_absolute_endpoint_is_below_the_directory_too_CG_084(root: Path) -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"], endpoint="p.sock")
+    async with running_manager(root) as manager:
+        plugins = ServedPlugins(root / "device-plugins")
+        await plugins.start(plugin)
+        request = plugin.registration()
+        request.endpoint = "/p.sock"
+        await manager.register(request)
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+        await plugins.close()
+
+
 async def test_errors_of_plugins_come_in_a_go_clients_words_CG_084(root: Path) -> None:
     plugin = FakeDevicePlugin(WIDGET, ["a"])
     plugin.fails("Allocate", "no power", code="RESOURCE_EXHAUSTED")

@@ -51,7 +51,7 @@ class PluginSockets:
 
     async def connect(self, endpoint: str) -> PluginSocket:
         """Raises OSError when nobody listens at `endpoint`, a name in the directory."""
-        path = self._directory / endpoint
+        path = self._directory / endpoint.lstrip("/")
         try:
             async with asyncio.timeout(DIAL_LIMIT_S):
                 _, writer = await asyncio.open_unix_connection(str(path))

@@ -107,8 +107,8 @@ class ContainerManager:
             self._start_class("BestEffort")
         except CgroupError as error:
             raise ContainerManagerError(str(error)) from None
-        self.update_qos()
         self._enforce_node()
+        self.update_qos()
         for group in self.node.reserved_groups:
             self._enforce_reserved(group)
 

@@ -26,6 +26,8 @@ from refkubelet.model.objects import (
     Toleration,
     to_dict,
 )
+from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
+from refkubelet.model.resources import container_total
 from refkubelet.pods.updates import PodSource
 
 replace: Final = msgspec.structs.replace
@@ -83,7 +85,30 @@ def apply_api_defaults(pod: Pod) -> Pod:
         initContainers=_each(spec.initContainers, host_network),
         volumes=[_volume(v) for v in spec.volumes] if spec.volumes else spec.volumes,
     )
-    return replace(pod, spec=spec)
+    pod = replace(pod, spec=spec)
+    return replace(pod, spec=replace(spec, resources=_pod_level(pod))) if spec.resources else pod
+
+
+def _pod_level(pod: Pod) -> Any:
+    """Resources of the pod itself: limits of huge pages are those of its containers, requests what
+    its containers request, else its limits (upstream: defaultHugePagePodLimits,
+    defaultPodRequests)."""
+    resources = _texts(pod.spec.resources) if pod.spec else None
+    if resources is None or not (resources.limits or resources.requests):
+        return resources
+    requests, limits = dict(resources.requests or {}), dict(resources.limits or {})
+    for name, amount in container_total(pod, "limits").items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, _text(name, amount))
+    if limits:
+        asked = container_total(pod, "requests")
+        of_containers = {n: _text(n, asked[n]) for n in ("cpu", "memory") if n in asked}
+        requests = {**limits, **of_containers, **requests}
+    return replace(resources, limits=limits or None, requests=requests or None)
+
+
+def _text(name: str, amount: int) -> str:
+    return format_decimal_nano(amount) if name == "cpu" else format_binary(amount // NANO)
 
 
 def _or(value: Any, default: Any) -> Any:
@@ -178,9 +203,15 @@ def _resources(resources: Any) -> Any:
     """Requests default to limits, resource by resource; numbers become texts (`cpu: 1`)."""
     if resources is None:
         return None
+    resources = _texts(resources)
+    requests = {**(resources.limits or {}), **(resources.requests or {})}
+    return replace(resources, requests=requests or None)
+
+
+def _texts(resources: Any) -> Any:
     limits = {name: str(amount) for name, amount in (resources.limits or {}).items()}
     requests = {name: str(amount) for name, amount in (resources.requests or {}).items()}
-    return replace(resources, limits=limits or None, requests={**limits, **requests} or None)
+    return replace(resources, limits=limits or None, requests=requests or None)
 
 
 def _volume(volume: Any) -> Any:

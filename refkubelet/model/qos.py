@@ -14,6 +14,7 @@ from refkubelet.model.quantity import parse_nano
 QosClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 CLASSES: Final[Mapping[str, QosClass]] = {name: name for name in get_args(QosClass)}
 COMPUTE: Final = ("cpu", "memory")
+NOTHING: Final[Mapping[str, int]] = {}
 
 
 def qos_class(pod: Pod) -> QosClass:
@@ -34,7 +35,7 @@ def computed_qos_class(pod: Pod) -> QosClass:
         return "BestEffort"
     owners = _owners(pod.spec)
     limits = [_positive(owner, "limits") for owner in owners]
-    requests = [{**limits[n], **_positive(o, "requests")} for n, o in enumerate(owners)]
+    requests = [_positive(o, "requests", limits[n]) for n, o in enumerate(owners)]
     if not any(requests) and not any(limits):
         return "BestEffort"
     limited = all(len(amounts) == len(COMPUTE) for amounts in limits)
@@ -47,12 +48,14 @@ def _owners(spec: PodSpec) -> Sequence[PodSpec | Container]:
     return (*(spec.containers or ()), *(spec.initContainers or ()))
 
 
-def _positive(owner: PodSpec | Container, which: str) -> dict[str, int]:
-    """Positive CPU and memory of the `requests` or `limits`."""
+def _positive(
+    owner: PodSpec | Container, which: str, default: Mapping[str, int] = NOTHING
+) -> dict[str, int]:
+    """Positive CPU and memory of the `requests` or `limits`; `default` for those not mentioned."""
     resources = owner.resources
     items = (getattr(resources, which) or {}).items() if resources is not None else ()
     amounts = {name: parse_nano(text) for name, text in items if name in COMPUTE}
-    return {name: amount for name, amount in amounts.items() if amount > 0}
+    return {name: amount for name, amount in {**default, **amounts}.items() if amount > 0}
 
 
 def _sum(rows: Sequence[Mapping[str, int]]) -> dict[str, int]:

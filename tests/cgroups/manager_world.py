@@ -1,0 +1,94 @@
+"""A container manager on a fake kernel, and what it said."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
+from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps
+from refkubelet.cgroups.node import NodeCgroups
+from refkubelet.cgroups.tree import CgroupTree
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.quantity import NANO
+from simtime import VirtualLoop
+
+MI, GI = 1 << 20, 1 << 30
+CAPACITY = {"cpu": 4 * NANO, "memory": 8 * GI * NANO, "pid": 1000 * NANO}
+PAGES = (2 * MI, GI)
+
+
+@dataclass
+class Told:
+    """An event recorder that keeps what it is told."""
+
+    node: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def node_event(self, event_type: str, reason: str, message: str) -> None:
+        self.node.append((event_type, reason, message))
+
+    def pod_event(self, *args: Any, **fields: Any) -> None:
+        raise AssertionError("the manager speaks of the node only")
+
+
+class World:
+    """Make it on a virtual loop. `pods` are the active ones."""
+
+    def __init__(
+        self,
+        fs: CgroupFS,
+        *,
+        driver: str = "cgroupfs",
+        root: Any = None,
+        name: tuple[str, ...] = ("kubepods",),
+        **node: Any,
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        self.fs = fs
+        self.clock = loop.clock
+        self.told = Told()
+        self.pods: list[Pod] = []
+        self.killed: list[int] = []
+        self.unkillable: set[int] = set()
+        fields = {"root": name, "capacity": CAPACITY, "page_sizes": PAGES, **node}
+        self.tree = CgroupTree(
+            root or fs.path("/"), 1 if fs.version == 1 else 2, driver, fields["page_sizes"]
+        )
+        self.manager = ContainerManager(
+            NodeCgroups(**fields),
+            ContainerManagerDeps(self.clock, self.told, self.tree, lambda: self.pods, self.kill),
+        )
+
+    def kill(self, pid: int) -> None:
+        self.killed.append(pid)
+        if pid in self.unkillable:
+            raise PermissionError(1, "Operation not permitted")
+        process = self.fs.processes.processes.get(pid)
+        if process is not None:
+            process.kill()
+
+    def read(self, path: str) -> str:
+        return self.fs.path(path).read_text().rstrip("\n")
+
+    def group(self, controller: str, path: str) -> CgroupPath:
+        tree = f"/{controller}" if self.fs.version == 1 else ""
+        return self.fs.path(f"{tree}{path}")
+
+    def process(self, path: str) -> Process:
+        """A process there; the runtime has made the group in the tree of devices."""
+        if self.fs.version == 1:
+            self.fs.path(f"/devices{path}").mkdir(parents=True, exist_ok=True)
+        return self.fs.spawn(path)
+
+
+def pod(uid: str = "u1", cpu: str = "", memory: str = "", *, limits: bool = False) -> Pod:
+    amounts = {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v}
+    resources = {"requests": amounts, "limits": amounts if limits else {}}
+    return decode_pod(
+        {
+            "metadata": {"name": uid, "namespace": "default", "uid": uid},
+            "spec": {"containers": [{"name": "main", "resources": resources}]},
+        }
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from fakecri.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
+from refkubelet.kubelet_parts import runtime_options
+from refkubelet.model.objects import decode_pod
 from refkubelet.oom.parse import BETWEEN, OomKill, read
 from refkubelet.oom.watcher import KernelLogError, OomWatcher, follow_kernel_log
+from refkubelet.runtime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.usage import UsageError
 from simtime import run_virtual
 
@@ -102,7 +106,7 @@ def in_watch(lines: list[str]) -> list[tuple[str, str, str]]:
             raise AssertionError("an OOM of the system is no pod's event")
 
     async def main() -> None:
-        node = FakeNode()
+        node: Any = FakeNode()
         node.kernel_says(BEGIN)  # before anybody listens
         messages = follow_kernel_log(node, may_fail=False)
         assert messages is not None
@@ -127,7 +131,7 @@ def test_an_oom_at_a_limit_is_no_event_EVIC_124() -> None:
 
 
 def test_a_kernel_log_that_cannot_be_read_ends_the_start_EVIC_124() -> None:
-    node = FakeNode()
+    node: Any = FakeNode()
     node.log.error = PermissionError(errno.EPERM, "Operation not permitted")
     with pytest.raises(KernelLogError, match=r"^/dev/kmsg: .*not permitted; .*KubeletInUserNamesp"):
         follow_kernel_log(node, may_fail=False)
@@ -161,3 +165,47 @@ def test_whole_groups_die_on_v2_only_EVIC_122(
         return
     with pytest.raises(UsageError, match="must not be explicitly set to false"):
         check_host(config, host)
+
+
+@pytest.mark.parametrize(
+    ("version", "single", "group"),
+    [(2, None, "1"), (2, False, "1"), (2, True, None), (1, None, None), (1, True, None)],
+)
+def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
+    version: int, single: bool | None, group: str | None
+) -> None:
+    options = runtime_options(
+        KubeletConfiguration(single_process_oom_kill=single, resolv_conf=""),
+        node_name="n",
+        node_ips=(),
+        root_dir=Path("/var/lib/kubelet"),
+        container_logs_dir=None,
+        memory_capacity_bytes=8 * 10**9,
+        allocatable={},
+        page_sizes=(),
+        cgroup_v2=version == 2,
+    )
+    spec: dict[str, Any] = {"containers": [{"name": "main"}]}
+    pod = decode_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})
+    assert pod.spec is not None
+    made = container_resources(pod.spec.containers[0], pod, options)
+    assert made.unified.get("memory.oom.group") == group
+
+
+@pytest.mark.parametrize(
+    ("resources", "score"),
+    [
+        ({"requests": {"memory": "4G"}}, 500),
+        ({"requests": {"memory": "1G"}}, 875),
+        ({"requests": {"cpu": "1"}}, 999),
+        ({"requests": {"memory": "1"}}, 999),
+        ({"requests": {"memory": "8G"}}, 3),
+        ({"requests": {"memory": "7980M"}}, 3),
+        ({}, 1000),
+    ],
+)
+def test_examples_of_scores_on_8_GB_EVIC_121(resources: dict[str, Any], score: int) -> None:
+    spec = {"containers": [{"name": "main", "resources": resources}]}
+    pod = decode_pod({"metadata": {"name": "p", "namespace": "n"}, "spec": spec})
+    assert pod.spec is not None
+    assert oom_score_adj(pod.spec.containers[0], pod, 8 * 10**9) == score

@@ -6,7 +6,7 @@ from conformance.harness.expect import expect
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 NEEDS = [Feature.STATUS, Feature.IMAGE_GC, Feature.VIRTUAL_TIME]
 # Always too full: whatever the disk, more than nothing of it is used.
@@ -86,3 +86,25 @@ async def too_little_freed_is_told(node: Node) -> None:
     expect(node, about == {("Warning", "Node")}, "warnings about the node", about)
     failed = {e["message"] for e in node.events("ImageGCFailed")}
     expect(node, failed <= texts, "the same text in ImageGCFailed", failed)
+
+
+@conformance(
+    id="image-gc-age",
+    rules=["GC-104"],
+    level=Level.SHOULD,
+    needs=NEEDS,
+    node_config={"imageMaximumGCAge": "4m", "imageMinimumGCAge": "1s"},
+)
+async def images_that_nobody_used_for_long_go(node: Node) -> None:
+    """With imageMaximumGCAge an image that was unused for longer is removed, whatever the room on
+    the disk, but not before the kubelet has run for that long; used images stay."""
+    await node.apply_static(pod("web"))
+    await wait_running(node, "web")
+    await node.run_for(200)
+    expect(node, not removed(node), "nothing is removed within the maximum age", removed(node))
+    await node.run_until(
+        lambda: removed(node) & ids_of(node, OTHER_IMAGE),
+        within_s=PERIOD_S + limits.NOTICE_S,
+        what="the unused image is removed",
+    )
+    expect(node, not removed(node) & ids_of(node, IMAGE), "the used image stays", removed(node))

@@ -190,6 +190,8 @@ class KubeletConfiguration:
     eviction_max_pod_grace_period: int = f.int32("evictionMaxPodGracePeriod", 0)
     merge_default_eviction_settings: bool = f.boolean("mergeDefaultEvictionSettings", False)
     local_storage_capacity_isolation: bool = f.boolean("localStorageCapacityIsolation", True)
+    volume_stats_agg_period_s: float = f.duration("volumeStatsAggPeriod", 60.0)
+    kernel_memcg_notification: bool = f.boolean("kernelMemcgNotification", False)
     # Node object and API client.
     register_node: bool = f.boolean("registerNode", True)
     register_with_taints: tuple[Taint, ...] = f.structs("registerWithTaints", Taint)
@@ -235,7 +237,6 @@ class KubeletConfiguration:
     streaming_connection_idle_timeout_s: float = f.duration(
         "streamingConnectionIdleTimeout", 14400.0
     )
-    volume_stats_agg_period_s: float = f.duration("volumeStatsAggPeriod", 60.0)
     kubelet_cgroups: str = f.text("kubeletCgroups")
     system_cgroups: str = f.text("systemCgroups")
     dra_manager_reconcile_period_s: float = f.duration("draManagerReconcilePeriod", 60.0)
@@ -261,7 +262,6 @@ class KubeletConfiguration:
     volume_plugin_dir: str = f.path(
         "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
     )
-    kernel_memcg_notification: bool = f.boolean("kernelMemcgNotification", False)
     logging: Mapping[str, Any] = f.opaque("logging")
     memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
     tracing: Mapping[str, Any] = f.opaque("tracing")

@@ -1,0 +1,454 @@
+"""Observer, notifications, trace, metrics and layouts of the eviction manager."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until, virtual
+
+from fakecri import FakeNode
+from fakecri.cgroupfs import CgroupFS
+from refkubelet.eviction.grammar import parse_thresholds
+from refkubelet.eviction.layout import (
+    Layout,
+    containerfs_thresholds,
+    disk_of,
+    ignored_containerfs,
+)
+from refkubelet.eviction.metrics import EvictionMetrics
+from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
+from refkubelet.eviction.observer import Observer
+from refkubelet.eviction.signals import Observation, layout_of
+from refkubelet.eviction.thresholds import Threshold, ThresholdValue
+from refkubelet.eviction.trace import rank_line, threshold_line
+from refkubelet.node.machine import FilesystemStats
+from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
+from simtime import VirtualLoop
+
+GI = 1 << 30
+
+# -- what is observed -----------------------------------------------------------------------------
+
+
+def images(mount: str = "/images", containers: str = "") -> ImageFilesystems:
+    found = (FilesystemUsage(containers, 1, 1, 9),) if containers else ()
+    return ImageFilesystems((FilesystemUsage(mount, 1, 1, 5),), found)
+
+
+def test_processes_are_looked_at_when_a_threshold_needs_them_EVIC_025() -> None:
+    class Machine(FakeNode):
+        def pids(self) -> Any:
+            raise AssertionError("nobody asked")
+
+    assert "pid.available" not in Observer(Machine(), "/").observe(images(), {"x"}).signals
+    seen = Observer(FakeNode(pid_limit=1000), "/").observe(images(), {"pid.available"})
+    assert seen.signals["pid.available"] == Observation(900, 1000, 0)
+
+
+def machine_with_pods(limit: str) -> FakeNode:
+    machine = FakeNode()
+    machine.cgroups = CgroupFS(1, controllers=["memory"])
+    group = machine.cgroup_root() / "memory" / "kubepods"
+    group.mkdir()
+    (group / "memory.limit_in_bytes").write_text(limit)
+    machine.cgroups.spawn("/kubepods").set_usage(memory_bytes=30 * MI)
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("limit", "path", "wanted"),
+    [
+        (str(100 * MI), "/kubepods", Observation(70 * MI, 100 * MI, 0)),
+        ("-1", "/kubepods", None),  # EVIC-027
+        (str(100 * MI), "/gone", None),
+        (str(100 * MI), "", None),
+    ],
+)
+def test_allocatable_memory_EVIC_021_EVIC_027(limit: str, path: str, wanted: Any) -> None:
+    signal = "allocatableMemory.available"
+    observer = Observer(machine_with_pods(limit), "/", path)
+    assert observer.observe(images(), {signal}).signals.get(signal) == wanted
+    assert signal not in observer.observe(images(), {"nodefs.available"}).signals
+
+
+def test_a_disk_for_containers_of_crio_alone_EVIC_024_EVIC_040_EVIC_046() -> None:
+    class Machine(FakeNode):
+        def filesystem(self, path: str) -> Any:
+            return FilesystemStats(path, len(path), 1, 3, 2, 0)
+
+    both = images("/images", "/containers")
+    alone = Observer(Machine(), "/root").observe(both, set())
+    assert alone.layout is Layout.DEDICATED
+    assert alone.signals["containerfs.available"] == Observation(1, len("/images"), 5)
+    split = Observer(Machine(), "/root", may_split=True).observe(both, set())
+    assert split.layout is Layout.SPLIT
+    assert split.signals["imagefs.available"] == Observation(1, len("/images"), 5)
+    assert split.signals["containerfs.available"] == Observation(1, len("/containers"), 9)
+
+
+def test_layouts_by_devices_EVIC_040() -> None:
+    assert layout_of("a", "a", "a") is Layout.ONE
+    assert layout_of("a", "b", "b") is Layout.DEDICATED
+    assert layout_of("a", "b", "a") is Layout.SPLIT
+    assert layout_of("a", "b", "c") is Layout.SPLIT
+    assert layout_of("a", "a", "b") is Layout.ONE
+
+
+# -- thresholds of containerfs --------------------------------------------------------------------
+
+
+def texts(thresholds: Any) -> list[str]:
+    return [f"{t.signal} {t.value.text} {t.grace_s:g}" for t in thresholds]
+
+
+NODEFS = {"nodefs.available": "1Gi", "nodefs.inodesFree": "5%"}
+IMAGEFS = {"imagefs.available": "2Gi", "imagefs.inodesFree": "6%"}
+
+
+@pytest.mark.parametrize(
+    ("layout", "wanted"),
+    [
+        (Layout.ONE, ["containerfs.available 1Gi 0", "containerfs.inodesFree 5% 0"]),
+        (Layout.DEDICATED, ["containerfs.available 2Gi 0", "containerfs.inodesFree 6% 0"]),
+        (Layout.SPLIT, ["containerfs.available 1Gi 0", "containerfs.inodesFree 5% 0"]),
+    ],
+)
+def test_where_thresholds_of_containerfs_come_from_EVIC_042(layout: Layout, wanted: Any) -> None:
+    thresholds = parse_thresholds({**NODEFS, **IMAGEFS, "memory.available": "1Mi"}, {}, {}, {})
+    kept, copies = containerfs_thresholds(thresholds, layout)
+    assert (kept, texts(copies)) == (thresholds, wanted)
+
+
+def test_soft_from_soft_with_grace_and_reclaim_EVIC_042() -> None:
+    thresholds = parse_thresholds(
+        {}, {"nodefs.available": "1Gi"}, {"nodefs.available": "1m"}, {"nodefs.available": "7Mi"}
+    )
+    _, (copy,) = containerfs_thresholds(thresholds, Layout.ONE)
+    assert (copy.grace_s, copy.min_reclaim) == (60.0, ThresholdValue("7Mi", quantity=7 * MI))
+    assert containerfs_thresholds(thresholds, Layout.DEDICATED) == (thresholds, ())
+
+
+def test_configured_ones_are_overwritten_or_gone_EVIC_042_EVIC_043() -> None:
+    thresholds = parse_thresholds(
+        {"containerfs.available": "99%", "containerfs.inodesFree": "9%", "nodefs.available": "1Gi"},
+        {"containerfs.available": "98%"},
+        {"containerfs.available": "1m"},
+        {},
+    )
+    kept, copies = containerfs_thresholds(thresholds, Layout.ONE)
+    assert texts(kept) == ["containerfs.available 1Gi 0", "nodefs.available 1Gi 0"]
+    assert copies == ()
+    assert ignored_containerfs(thresholds) == (
+        "found containerfs.available for hard eviction. ignoring",
+        "found containerfs.inodesFree for hard eviction. ignoring",
+        "found containerfs.available for soft eviction. ignoring",
+    )
+    assert disk_of("memory.available") is None
+
+
+@virtual
+async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
+    node = Node(make_pod("a"), make_pod("b"))
+    node.disk_used_mi = 950
+    manager = node.manager(**DISK)
+    await manager.synchronize()
+    assert {t.signal for t in manager._memory.met} == {"nodefs.available"}
+    await node.clock.sleep(10)
+    await manager.synchronize()
+    assert {t.signal for t in manager._memory.met} == {
+        "nodefs.available",
+        "containerfs.available",
+    }
+
+
+# -- cycles ---------------------------------------------------------------------------------------
+
+
+@virtual
+async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
+    node = Node(make_pod("a"))
+    node.image_mount = "/nowhere"  # looking would fail
+    assert await node.manager(local_storage_isolation=False).synchronize() == ()
+    with pytest.raises(FileNotFoundError):
+        await node.manager(local_storage_isolation=True).synchronize()
+
+
+@virtual
+async def test_limits_are_not_looked_at_when_switched_off_EVIC_102() -> None:
+    limits = {"limits": {"ephemeral-storage": "1Mi"}}
+    node = Node(make_pod("a", containers=[{"name": "main", "resources": limits}]))
+    asked = []
+
+    async def stats() -> tuple[ContainerUsage, ...]:
+        asked.append(node.clock.monotonic_s())
+        return ()
+
+    node.container_stats = stats  # type: ignore[method-assign]
+    await node.manager(**MEMORY, local_storage_isolation=False).synchronize()
+    assert asked == []
+    await node.manager(**MEMORY).synchronize()
+    assert len(asked) == 1
+
+
+@virtual
+async def test_a_critical_pod_above_its_limits_lives_EVIC_085_EVIC_100() -> None:
+    limits = {"limits": {"ephemeral-storage": "1Mi"}}
+    containers = [{"name": "main", "resources": limits}]
+    node = Node(make_pod("vital", containers=containers, priority=2 * 10**9))
+
+    async def stats() -> tuple[ContainerUsage, ...]:
+        row = ContainerUsage("vital", "main", "vital", "v", "n", 0, 0, None, None, 2 * MI)
+        return (row,)
+
+    node.container_stats = stats  # type: ignore[method-assign]
+    manager = node.manager(**MEMORY)
+    assert await manager.synchronize() == ()
+    assert (node.killed, node.events, dict(manager.metrics.evictions)) == ([], [], {})
+
+
+@virtual
+async def test_statistics_are_asked_for_when_somebody_may_go_EVIC_029() -> None:
+    node = Node(make_pod("a"))
+    asked = []
+    told = node.container_stats
+
+    async def stats() -> tuple[ContainerUsage, ...]:
+        asked.append(node.clock.monotonic_s())
+        return await told()
+
+    node.container_stats = stats  # type: ignore[method-assign]
+    manager = node.manager(**MEMORY)
+    await run_until(manager, 25)
+    assert asked == []
+    node.memory_mi["a"] = 950
+    await run_until(manager, 35)
+    assert len(asked) == 1
+
+
+@virtual
+async def test_a_step_that_fails_does_not_keep_the_next_from_its_turn_EVIC_070() -> None:
+    node = Node(make_pod("a"))
+    node.disk_used_mi = 950
+    manager = node.manager(frees_mi=100, **DISK)
+
+    async def fails() -> None:
+        raise RuntimeError("no")
+
+    manager._deps.reclaim["containers"] = fails
+    await manager.synchronize()
+    assert (node.reclaimed, node.killed) == (["images"], [])
+
+
+@virtual
+async def test_minimum_reclaim_counts_after_a_reclaim_EVIC_070_EVIC_005() -> None:
+    node = Node(make_pod("a"))
+    node.disk_used_mi = 950
+    reclaim = {"minimum_reclaim": {"nodefs.available": "100Mi"}}
+    await node.manager(frees_mi=60, **DISK, **reclaim).synchronize()
+    assert [name for _, name, _ in node.killed] == ["a"]
+
+
+# -- notifications --------------------------------------------------------------------------------
+
+
+def test_usage_at_which_the_kernel_tells_EVIC_058() -> None:
+    quantity = Threshold("memory.available", ThresholdValue("100", quantity=100))
+    share = Threshold("memory.available", ThresholdValue("10%", percent=10.0))
+    assert notification_bytes(quantity, 1000, 30) == 930
+    assert notification_bytes(share, 1000, 0) == 900
+
+
+class Watched(FakeNode):
+    """Notes what the kernel is told, and forgets what is ended."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__(memory_bytes=GI)
+        self.cgroups = machine_with_pods(str(100 * MI)).cgroups
+        self.cgroups_version = 1
+        self.told: list[tuple[str, int]] = []
+        self.ended = 0
+        self.fails = fails
+
+    def watch_memory(self, cgroup: str, usage_bytes: int, passed: Any) -> Any:
+        if self.fails:
+            raise PermissionError("no")
+        self.told.append((cgroup, usage_bytes))
+
+        def stop() -> None:
+            self.ended += 1
+
+        return stop
+
+
+def notifications(machine: FakeNode, thresholds: Any) -> MemoryNotifications:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    observer = Observer(machine, "/", "/kubepods")
+    return MemoryNotifications(observer, thresholds, loop.clock, lambda: None)
+
+
+BOTH = parse_thresholds(
+    {"memory.available": "10Mi", "nodefs.available": "1Gi"}, {}, {}, {}, ["pods"]
+)
+
+
+@virtual
+async def test_the_kernel_is_told_anew_at_most_every_ten_seconds_EVIC_058() -> None:
+    machine = Watched()
+    watching = notifications(machine, BOTH)
+    watching.update()
+    assert machine.told == [("", GI - 10 * MI), ("/kubepods", 90 * MI)]
+    await asyncio.sleep(10)
+    watching.update()
+    assert (len(machine.told), machine.ended) == (2, 0)
+    await asyncio.sleep(0.5)
+    watching.update()
+    assert (len(machine.told), machine.ended) == (4, 2)
+    watching.close()
+    assert machine.ended == 4
+
+
+@virtual
+async def test_a_kernel_that_does_not_tell_is_no_reason_to_stop_EVIC_058() -> None:
+    machine = Watched(fails=True)
+    notifications(machine, BOTH).update()
+    limitless = Watched()
+    limitless.cgroups = machine_with_pods("-1").cgroups
+    notifications(limitless, BOTH).update()
+    assert limitless.told == [("", GI - 10 * MI)]
+
+
+@virtual
+async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
+    node = Node(make_pod("hog"))
+    node.cgroups_version = 1
+    passed: list[Any] = []
+
+    def watch_memory(cgroup: str, usage_bytes: int, call: Any) -> Any:
+        passed.append(call)
+        return lambda: None
+
+    node.watch_memory = watch_memory  # type: ignore[method-assign]
+    manager = node.manager(**MEMORY, memcg_notification=True)
+    loop = asyncio.get_running_loop()
+
+    def rise() -> None:
+        node.memory_mi["hog"] = 950
+        passed[0]()
+
+    loop.call_later(3.5, rise)
+    await run_until(manager, 9)
+    assert [when_s for when_s, _, _ in node.killed] == [3.5]
+
+
+@virtual
+async def test_there_are_no_notifications_with_cgroup_v2_EVIC_058() -> None:
+    node = Node(make_pod("hog"))
+    node.cgroups_version = 2
+    assert node.manager(**MEMORY, memcg_notification=True)._notifications is None
+    node.cgroups_version = 1
+    assert node.manager(**MEMORY)._notifications is None
+
+
+# -- trace and metrics ----------------------------------------------------------------------------
+
+
+def uses(memory: int = 0, *, disk: int = 0, logs: int = 0, processes: int = 0) -> PodUsage:
+    row = ContainerUsage("id", "main", "p", "p", "n", memory, 0, None, None, disk, 3)
+    return PodUsage((row,), None, processes, PodFiles({"main": DiskUse(logs, 2)}))
+
+
+def threshold(signal: str, text: str, **more: Any) -> Threshold:
+    (found,) = parse_thresholds({signal: text}, {}, {}, more.get("reclaim", {}))
+    return found
+
+
+def test_lines_of_thresholds_EVIC_053() -> None:
+    seen = Observation(50 * MI, GI)
+    line = threshold_line(threshold("memory.available", "10%"), seen)
+    assert line == "memory.available 50Mi of 107374184, hard (EVIC-020 EVIC-053)"
+    soft = parse_thresholds({}, {"pid.available": "2k"}, {"pid.available": "90s"}, {})[0]
+    line = threshold_line(soft, Observation(1500, 4000))
+    assert line == "pid.available 1500 of 2k, soft for 90 s (EVIC-025 EVIC-053)"
+    reclaim = threshold("nodefs.available", "1Gi", reclaim={"nodefs.available": "5%"})
+    assert threshold_line(reclaim, seen).endswith("hard, wanted 5% more (EVIC-022 EVIC-053)")
+
+
+@pytest.mark.parametrize(
+    ("signal", "layout", "usage", "wanted"),
+    [
+        (
+            "memory.available",
+            Layout.ONE,
+            uses(2 * MI),
+            "uses 2Mi, request 1Mi, priority 7 (EVIC-080)",
+        ),
+        ("memory.available", Layout.ONE, None, "no statistics, priority 7 (EVIC-080 EVIC-083)"),
+        ("pid.available", Layout.ONE, uses(processes=9), "9 processes, priority 7 (EVIC-082)"),
+        (
+            "nodefs.available",
+            Layout.ONE,
+            uses(disk=3 * MI, logs=MI),
+            "uses 4Mi, request 0, priority 7 (EVIC-081 EVIC-044)",
+        ),
+        (
+            "imagefs.inodesFree",
+            Layout.DEDICATED,
+            uses(disk=3 * MI, logs=MI),
+            "uses 3 inodes, priority 7 (EVIC-081 EVIC-045)",
+        ),
+        (
+            "imagefs.available",
+            Layout.SPLIT,
+            uses(disk=3 * MI, logs=MI),
+            "uses 0, request 0, priority 7 (EVIC-081 EVIC-046)",
+        ),
+    ],
+)  # fmt: skip
+def test_lines_of_ranks_EVIC_080_EVIC_081_EVIC_082(
+    signal: str, layout: Layout, usage: Any, wanted: str
+) -> None:
+    resources = {"requests": {"memory": "1Mi"}}
+    pod = make_pod("p", containers=[{"name": "main", "resources": resources}], priority=7)
+    assert rank_line(pod, usage, signal, layout, (2, 5)) == f"rank 2 of 5: {wanted}"
+
+
+def test_every_decision_is_told_with_its_rules(caplog: pytest.LogCaptureFixture) -> None:
+    resources = {"requests": {"memory": "500Mi"}}
+    modest = {"priority": 2, "containers": [{"name": "main", "resources": resources}]}
+
+    @virtual
+    async def cycles() -> None:
+        node = Node(make_pod("vital", priority=2 * 10**9), make_pod("hog", **modest))
+        node.memory_mi.update(vital=500, hog=450)
+        await node.manager(**MEMORY).synchronize()
+
+    with caplog.at_level(logging.INFO, "refkubelet.eviction"):
+        cycles()
+    assert [record.getMessage() for record in caplog.records] == [
+        "memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)",
+        "eviction manager: cannot evict a critical pod vital_n (EVIC-085)",
+        "evicting hog_n: memory.available, rank 2 of 2: uses 450Mi, request 500Mi, "
+        "priority 2 (EVIC-080); grace 1 s (EVIC-086 EVIC-087)",
+    ]
+
+
+@virtual
+async def test_evictions_are_counted_by_signal_EVIC_096() -> None:
+    node = Node(make_pod("hog"), make_pod("calm"))
+    node.memory_mi.update(hog=950)
+    manager = node.manager(**MEMORY)
+    await manager.synchronize()
+    assert dict(manager.metrics.evictions) == {"memory.available": 1}
+    assert manager.metrics.stats_age["memory.available"].in_bucket[0] == 1
+
+
+def test_ages_of_measurements_EVIC_096() -> None:
+    metrics = EvictionMetrics()
+    metrics.acted_on({"a": 10**9, "unknown": 0}, 4 * 10**9)
+    assert set(metrics.stats_age) == {"a"}
+    assert metrics.stats_age["a"].sum_s == 3.0

@@ -25,7 +25,9 @@ warnings.simplefilter("error")
 from concurrent import futures
 from importlib.metadata import version
 import grpc
+from criapi.deviceplugin import api_pb2 as devices, api_pb2_grpc as devices_grpc
 from criapi.health import api_pb2 as health
+from criapi.podresources import api_pb2 as resources
 from criapi.v1 import api_pb2, api_pb2_grpc
 from criapi.v1alpha2 import api_pb2 as alpha, api_pb2_grpc as alpha_grpc
 
@@ -47,6 +49,8 @@ with grpc.insecure_channel("unix://" + sys.argv[1]) as channel:
 server.stop(0).wait()
 assert alpha.VersionRequest.DESCRIPTOR.full_name == "runtime.v1alpha2.VersionRequest"
 assert alpha_grpc.RuntimeServiceStub
+assert devices_grpc.DevicePluginStub and devices.Device(ID="d").SerializeToString() == b"\\x0a\\x01d"
+assert resources.ClaimResource(share_id="").HasField("share_id")
 assert health.HealthCheckResponse(status="SERVING").SerializeToString() == b"\\x08\\x01"
 print("protobuf", version("protobuf"), "grpcio", version("grpcio"))
 """

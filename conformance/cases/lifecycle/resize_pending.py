@@ -5,6 +5,7 @@ from typing import Any
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from conformance.cases.eviction.common import has_condition
 from conformance.cases.lifecycle.resize import (
     MI,
     NEEDS,
@@ -23,7 +24,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 from refkubelet.allocation.checkpoint import decode, encode
 from refkubelet.allocation.resources import PodResources
 from refkubelet.model.quantity import NANO, parse_nano
@@ -121,6 +122,34 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
         what="the resize of high is done",
     )
     expect_equal(node, api_condition(node, "low", PENDING)["reason"], "Deferred", "reason of low")
+
+
+@conformance(
+    id="resize-under-pressure",
+    rules=["EVIC-113", "LIFE-186"],
+    level=Level.DETAIL,
+    needs=[*NEEDS, Feature.NODE_RESOURCES],
+    node_config={
+        "evictionSoft": {"nodefs.available": "1Gi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "1h"},
+        "evictionPressureTransitionPeriod": "5s",
+    },
+)
+async def under_pressure_a_resize_is_deferred(node: Node) -> None:
+    """While the node has DiskPressure every resize waits, even for less; afterwards it is done."""
+    await run_pod(node, taking("web", 200))
+    node.leave_disk(500 * MI)
+    await has_condition(node, "DiskPressure")
+    await node.resize_pod("web", "main", requesting("100m"))
+    condition = await pending(node, "web", "Deferred")
+    text = "The node had condition: [DiskPressure]. "
+    expect_equal(node, condition["message"], text, "message")
+    expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "words")
+    node.leave_disk(5000 * MI)
+    await has_condition(node, "DiskPressure", "False")
+    await node.run_until(
+        lambda: node.events("ResizeCompleted", pod="web"), within_s=200, what="the resize is done"
+    )
 
 
 @conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS)

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U64_MAX, refuse, stripped, unsigned
+from fakecri.cgroupfs.values import U32_MAX, U64_MAX, refuse, stripped, unsigned
 
 BLKIO: Final = "blkio"
-_U32_MAX: Final = 2**32 - 1
 _DEVICE: Final = re.compile(r"\s*(\d+):\s*(\d+)(?=\s)\s*")
 _NUMBER: Final = re.compile(r"\s*(\d+)")
 _DEFAULT: Final = re.compile(r"default\s*(\d+)")
@@ -67,7 +66,7 @@ def device_of(cgroup: Cgroup, text: str) -> tuple[str, str]:
     found = _DEVICE.match(text)
     if found is None:
         raise refuse(errno.EINVAL)
-    device = f"{int(found[1]) & _U32_MAX}:{int(found[2]) & _U32_MAX}"
+    device = f"{int(found[1]) & U32_MAX}:{int(found[2]) & U32_MAX}"
     if device not in cgroup.hierarchy.machine.block_devices:
         raise refuse(errno.ENODEV)
     return device, text[found.end() :]
@@ -154,8 +153,8 @@ def _write_weight_device(cgroup: Cgroup, text: str) -> None:
 _LIMITS: Final = (
     ("read_bps", U64_MAX),
     ("write_bps", U64_MAX),
-    ("read_iops", _U32_MAX),
-    ("write_iops", _U32_MAX),
+    ("read_iops", U32_MAX),
+    ("write_iops", U32_MAX),
 )
 _FILES: Final = (
     *(

@@ -13,7 +13,7 @@ from typing import Final
 
 from fakecri.cgroupfs.processes import Task
 from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import flag, int_list, list_text, refuse, signed
+from fakecri.cgroupfs.values import U32_MAX, int_list, list_text, refuse, signed, unsigned
 
 CPUSET: Final = "cpuset"
 MAX_NODES: Final = 1024
@@ -128,7 +128,7 @@ def _read_effective(kind: str) -> Callable[[Cgroup], str]:
 
 def _write_flag(name: str) -> Callable[[Cgroup, str], None]:
     def write(cgroup: Cgroup, text: str) -> None:
-        value, cpuset = flag(text), of(cgroup)
+        value, cpuset = int(unsigned(text) & U32_MAX != 0), of(cgroup)  # the kernel keeps 32 bits
         kind = next((k for k, exclusive in _EXCLUSIVE.items() if exclusive == name), None)
         if kind is not None and cgroup.parent is not None and value != cpuset.flags[name]:
             if any(of(c).flags[name] > value for c in cgroup.children.values()):

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import refuse, stripped
+from fakecri.cgroupfs.values import U32_MAX, refuse, stripped
 
 DEVICES: Final = "devices"
-_ANY: Final = 2**32 - 1
+_ANY: Final = U32_MAX
 """The number that stands for all numbers, and is written `*`."""
 _RULE: Final = re.compile(r"([bc])\s(\*|\d{1,11}):(\*|\d{1,11})\s([rwm]{1,3})(.*)", re.DOTALL)
 _ORDER: Final = "rwm"

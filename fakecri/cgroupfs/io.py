@@ -13,14 +13,13 @@ from typing import Final
 
 from fakecri.cgroupfs.blkio import Done, device_of
 from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
-from fakecri.cgroupfs.values import U64_MAX, refuse, stripped
+from fakecri.cgroupfs.values import U32_MAX, U64_MAX, refuse, stripped
 
 IO: Final = "io"
 _KEYS: Final = ("rbps", "wbps", "riops", "wiops")
 _WEIGHT: Final = 100
 _WEIGHTS: Final = range(1, 10_001)
 _NUMBER: Final = re.compile(r"(?:default\s*)?(\d+)")
-_U32_MAX: Final = 2**32 - 1
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +62,7 @@ def _write_max(cgroup: Cgroup, text: str) -> None:
             raise refuse(errno.EINVAL)
         limits.pop(key, None)
         if digits is not None:
-            limits[key] = min(number, U64_MAX if key.endswith("bps") else _U32_MAX)
+            limits[key] = min(number, U64_MAX if key.endswith("bps") else U32_MAX)
     of(cgroup).limits[device] = limits
 
 

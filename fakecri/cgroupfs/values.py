@@ -19,6 +19,7 @@ UNLIMITED: Final = (2**63 - 1) // PAGE_BYTES * PAGE_BYTES
 MAX_WRITE_BYTES: Final = 4096
 U64_MAX: Final = 2**64 - 1
 I64_MAX: Final = 2**63 - 1
+U32_MAX: Final = 2**32 - 1
 I32_MAX: Final = 2**31 - 1
 
 _BLANK: Final = " \t\n\v\f\r"

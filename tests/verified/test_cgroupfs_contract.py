@@ -132,6 +132,9 @@ WRITES: Final = {
         "\n": "",
     },
     ("cpuset", "cpuset.mems"): {"0": "0", "512": "EINVAL", "4096": "ERANGE", "all": "EINVAL"},
+    ("cpuset", "cpuset.memory_migrate"): {
+        "7": "1", "0": "0", "4294967297": "1", "4294967296": "0", "-1": "EINVAL", "x": "EINVAL",
+    },
     ("memory", "memory.limit_in_bytes"): {
         "4095": "0", "4096": "4096", "5000": "4096", "1M": "1048576", "1m": "1048576",
         " 8K\n": "8192", "1G": "1073741824", "-1": UNLIMITED[:-1], "K": "0", "": None, "\n": "0",

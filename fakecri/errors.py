@@ -42,3 +42,7 @@ def status_code(value: grpc.StatusCode | str) -> grpc.StatusCode:
     except KeyError:
         known = ", ".join(code.name for code in grpc.StatusCode)
         raise ValueError(f"{value!r} is no gRPC status code; wanted one of {known}") from None
+
+
+class CgroupRefused(Exception):
+    """A runtime could not make a cgroup or set its limits; the text is runc's."""

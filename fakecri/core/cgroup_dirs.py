@@ -8,6 +8,7 @@ goes while a process in it lives on.
 
 from __future__ import annotations
 
+import errno
 from typing import Final
 
 from fakecri.cgroupfs import CgroupFS
@@ -15,7 +16,8 @@ from fakecri.cgroupfs.core_v2 import available
 from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import named
-from fakecri.core.cgroup_limits import Setting
+from fakecri.core.cgroup_limits import MEMORY_LIMIT_V1, Setting
+from fakecri.errors import CgroupRefused
 
 ROOT: Final = "/sys/fs/cgroup"
 _SLICE: Final = ".slice"
@@ -47,13 +49,14 @@ def expanded(slice_name: str) -> str:
     return "".join(f"/{prefix}{_SLICE}" for prefix in prefixes)
 
 
-def make(fs: CgroupFS, directory: str) -> dict[str, Cgroup]:
-    """The directory in every hierarchy, by mount, with what is missing above it.
+def make(fs: CgroupFS, directory: str, places: dict[str, Cgroup]) -> None:
+    """Make the directory in every hierarchy, with what is missing above it, and note it by mount.
 
     Raises OSError that names the place.
     """
     names = directory.strip("/").split("/")
-    return {mount: _make(hierarchy.root, names) for mount, hierarchy in fs.mounts.items()}
+    for mount, hierarchy in fs.mounts.items():
+        places[mount] = _make(hierarchy.root, names)
 
 
 def _make(at: Cgroup, names: list[str]) -> Cgroup:
@@ -91,14 +94,29 @@ def _inherit_cpuset(child: Cgroup) -> None:
 
 
 def write_all(places: dict[str, Cgroup], settings: list[Setting]) -> None:
-    """Each setting where its controller is. Raises OSError that names the file."""
+    """Each setting where its controller is. Raises CgroupRefused in runc's words."""
     for setting in settings:
         where = (c for c in places.values() if setting.controller in c.states)
         cgroup = next(where, None)
-        if cgroup is not None:
-            write(cgroup, setting)
-        elif setting.required:
-            raise FileNotFoundError(2, "No such file or directory", setting.file)
+        try:
+            if cgroup is not None:
+                write(cgroup, setting)
+            elif setting.required:
+                raise FileNotFoundError(2, "No such file or directory", setting.file)
+        except OSError as error:
+            raise CgroupRefused(_refused_write(cgroup, setting, error)) from None
+
+
+def _refused_write(cgroup: Cgroup | None, setting: Setting, error: OSError) -> str:
+    if cgroup is not None and error.errno == errno.EBUSY and setting.file == MEMORY_LIMIT_V1:
+        memory = cgroup.states["memory"]
+        return (
+            f"unable to set memory limit to {setting.text} (current usage: {memory.usage_bytes}, "
+            f"peak usage: {memory.peak_bytes})"
+        )
+    kind = "open" if error.errno == errno.ENOENT else "write"
+    text = f"{kind} {error.filename}: {(error.strerror or '').lower()}"
+    return text if kind == "open" else f'failed to write "{setting.text}": {text}'
 
 
 def write(cgroup: Cgroup, setting: Setting) -> None:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from criapi.v1 import api_pb2 as pb
 
 DEFAULT_PERIOD_US: Final = 100_000
+MEMORY_LIMIT_V1: Final = "memory.limit_in_bytes"
 _MIN_SHARES, _MAX_SHARES = 2, 262_144
 
 
@@ -34,9 +35,11 @@ def weight(shares: int) -> int:
     return 1 + (shares - _MIN_SHARES) * 9999 // (_MAX_SHARES - _MIN_SHARES)
 
 
-def settings(version: int, resources: pb.LinuxContainerResources) -> list[Setting]:
-    """Of a new container, or of an update."""
-    both = _v2(resources) if version == 2 else _v1(resources)
+def settings(
+    version: int, resources: pb.LinuxContainerResources, memory_limit_bytes: int | None = None
+) -> list[Setting]:
+    """Of a new container, or of an update; `memory_limit_bytes`: what it has now, None for none."""
+    both = _v2(resources) if version == 2 else _v1(resources, memory_limit_bytes)
     both += [
         Setting("cpuset", f"cpuset.{kind}", text)
         for kind, text in (("cpus", resources.cpuset_cpus), ("mems", resources.cpuset_mems))
@@ -74,14 +77,26 @@ def _unified(unified: Mapping[str, str]) -> list[Setting]:
     ]
 
 
-def _v1(resources: pb.LinuxContainerResources) -> list[Setting]:
+def _v1(resources: pb.LinuxContainerResources, current: int | None) -> list[Setting]:
     amounts = (
         ("cpu", "cpu.shares", resources.cpu_shares),
         ("cpu", "cpu.cfs_period_us", resources.cpu_period),
         ("cpu", "cpu.cfs_quota_us", resources.cpu_quota),
-        ("memory", "memory.limit_in_bytes", resources.memory_limit_in_bytes),
-        ("memory", "memory.memsw.limit_in_bytes", resources.memory_swap_limit_in_bytes),
+        *_v1_memory(resources, current),
     )
     return [
         Setting(controller, file, str(amount)) for controller, file, amount in amounts if amount
     ]
+
+
+def _v1_memory(
+    resources: pb.LinuxContainerResources, current: int | None
+) -> tuple[tuple[str, str, int], ...]:
+    """Memory must never be above memory with swap, so what grows is written from the top."""
+    limit, with_swap = resources.memory_limit_in_bytes, resources.memory_swap_limit_in_bytes
+    if limit < 0:
+        with_swap = with_swap or -1
+    memory = ("memory", MEMORY_LIMIT_V1, limit)
+    swap = ("memory", "memory.memsw.limit_in_bytes", with_swap)
+    grows = with_swap < 0 or (current is not None and current < with_swap)
+    return (swap, memory) if limit and with_swap and grows else (memory, swap)

@@ -23,7 +23,7 @@ from fakecri.core.requests import (
     require_short_labels,
 )
 from fakecri.core.runtime import START_FAILED, Core
-from fakecri.errors import CriError, unknown
+from fakecri.errors import CgroupRefused, CriError, unknown
 
 
 def create_container(core: Core, request: pb.CreateContainerRequest) -> Container:
@@ -88,8 +88,8 @@ def start_container(core: Core, container: Container) -> None:
         raise fail_to_start(core, container, failure)
     try:
         running.begin(core, container)
-    except OSError as error:
-        raise fail_to_start(core, container, failed_start(error)) from None
+    except CgroupRefused as refused:
+        raise fail_to_start(core, container, failed_start(refused)) from None
 
 
 def fail_to_start(core: Core, container: Container, why: str) -> CriError:

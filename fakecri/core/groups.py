@@ -20,8 +20,8 @@ from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
-from fakecri.core.requests import cgroup_refused, complete, copied
-from fakecri.errors import unknown
+from fakecri.core.requests import complete, copied
+from fakecri.errors import CgroupRefused, unknown
 from fakecri.rules.curves import area
 
 if TYPE_CHECKING:
@@ -41,17 +41,25 @@ def enter(
 ) -> Group:
     """Make the directories, start the process there and write the limits.
 
-    `died` is called when the process ends by itself. Raises OSError, and then nothing of it is
-    left.
+    `died` is called when the process ends by itself. Raises CgroupRefused, and then nothing of it
+    is left.
     """
     fs = core.node.cgroups
-    places = cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id))
+    places: dict[str, Cgroup] = {}
     try:
+        cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id), places)
         main = fs.processes.start_in(places, core.next_pid())
-        cgroup_dirs.write_all(places, settings(fs.version, resources))
-    except OSError:
+    except OSError as error:
         cgroup_dirs.remove(places)
-        raise
+        why = (error.strerror or "").lower()
+        at = f"mkdir {error.filename}: " if error.filename else ""
+        raise CgroupRefused(f"unable to apply cgroup configuration: {at}{why}") from None
+    try:
+        cgroup_dirs.write_all(places, settings(fs.version, resources))
+    except CgroupRefused as refused:
+        cgroup_dirs.remove(places)
+        at = "error during container init: error setting cgroup config for procHooks process"
+        raise CgroupRefused(f"{at}: {refused}") from None
     main.name, main.oom_score_adj = name[:15], oom_score_adj
     main.on_exit.append(died)
     return Group(places, main)
@@ -91,18 +99,13 @@ class Group:
         version = next(iter(self.places.values())).hierarchy.version
         resources = copied(resources)
         complete(resources)
-        wanted = settings(version, resources)
-        if version == 1 and resources.memory_limit_in_bytes > 0:
-            memory = self.memory
-            limit = resources.memory_limit_in_bytes
-            if memory is not None and limit > memory.with_swap_limit_bytes:
-                wanted.reverse()  # memory is never above memory with swap (CG-131)
+        current = self.memory.limit_bytes if self.memory is not None else None
         try:
-            cgroup_dirs.write_all(self.places, wanted)
-        except OSError as error:
-            why = cgroup_refused(error)
+            cgroup_dirs.write_all(self.places, settings(version, resources, current))
+        except CgroupRefused as refused:
             raise unknown(
-                f"failed to update resources: failed to update resources: {why}: unknown"
+                "failed to update resources: failed to update resources: runc did not terminate "
+                f"successfully: exit status 1: {refused}\n: unknown"
             ) from None
 
     def use(self, core: Core, container: Container) -> None:

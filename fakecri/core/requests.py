@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from fakecri.core.lookup import shown
 from fakecri.core.objects import Container, LogLine
-from fakecri.errors import CriError, unknown
+from fakecri.errors import CgroupRefused, CriError, unknown
 from simtime import format_rfc3339
 
 _LONGEST_LABEL_BYTES: Final = 4096
@@ -92,17 +92,11 @@ def complete(resources: pb.LinuxContainerResources) -> None:
         resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
-def cgroup_refused(error: OSError) -> str:
-    """What runc says of a cgroup file or directory that the kernel refused."""
-    text = (error.strerror or "").lower()
-    return f"unable to apply cgroup configuration: {error.filename}: {text}"
-
-
-def failed_start(error: OSError) -> str:
+def failed_start(refused: CgroupRefused) -> str:
     """What a start says that fails for its cgroup."""
     return (
         "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
-        f"runc create failed: unable to start container process: {cgroup_refused(error)}: unknown"
+        f"runc create failed: unable to start container process: {refused}: unknown"
     )
 
 

@@ -39,8 +39,8 @@ def advance(core: Core) -> None:
 
 
 def begin(core: Core, container: Container) -> None:
-    """The container runs from now on, as its plan says. Raises OSError, and then it does not, when
-    its cgroup cannot be made."""
+    """The container runs from now on, as its plan says. Raises CgroupRefused, and then it does
+    not."""
     plan, parent = container.plan, container.sandbox.config.linux.cgroup_parent
     if parent:
         container.group = _enter(core, container, parent)

@@ -16,7 +16,7 @@ from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
 from fakecri.core.requests import copied, failed_start, require_short_labels, sandbox_name
 from fakecri.core.runtime import Core
-from fakecri.errors import unknown
+from fakecri.errors import CgroupRefused, unknown
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.processes import Process
@@ -69,8 +69,8 @@ def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
             oom_score_adj=PAUSE_OOM_SCORE_ADJ,
             died=died,
         )
-    except OSError as error:
-        raise unknown(failed_start(error)) from None
+    except CgroupRefused as refused:
+        raise unknown(failed_start(refused)) from None
 
 
 def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:

@@ -9,6 +9,7 @@ from cgroup_pods import MIB, PARENT, Pods, directories, in_a_world
 from criapi.v1 import api_pb2 as pb
 
 from fakecri import CriError, uses
+from fakecri.cgroupfs import CgroupFS
 from fakecri.core.objects import State
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -134,7 +135,7 @@ def test_an_update_writes_new_limits(version: Any) -> None:
 def test_v1_refuses_a_limit_below_the_usage_and_the_resources_stay() -> None:
     async def body(pods: Pods) -> None:
         container = await pods.started(uses(memory_bytes=20 * MIB), memory_limit_in_bytes=30 * MIB)
-        with pytest.raises(CriError, match=r"memory\.limit_in_bytes: device or resource busy"):
+        with pytest.raises(CriError, match=r"unable to set memory limit to \d+ \(current usage"):
             await update(pods, container, memory_limit_in_bytes=10 * MIB)
         assert pods.cri.container("main").resources.memory_limit_in_bytes == 30 * MIB
         assert pods.cri.container("main").state is State.RUNNING
@@ -157,10 +158,50 @@ def test_a_cgroup_that_cannot_be_made_is_a_failed_start(version: Any) -> None:
     async def body(pods: Pods) -> None:
         sandbox = await pods.sandbox()
         container = await pods.container(sandbox, cpuset_cpus="77")
-        with pytest.raises(CriError, match=r"unable to apply cgroup .*cpuset\.cpus: numerical"):
+        with pytest.raises(CriError, match=r'failed to write "77": write /sys/fs/cgroup/.*: num'):
             await pods.start(container)
         found = pods.cri.container("main")
         assert (found.state, found.exit_code, found.reason) == (State.EXITED, 128, "StartError")
         assert not any(container in path for path in directories(pods.cri.node))
 
     in_a_world(version, body)
+
+
+@VERSIONS
+def test_a_place_that_has_no_room_is_a_failed_start(version: Any) -> None:
+    async def body(pods: Pods) -> None:
+        sandbox = await pods.sandbox()
+        before = directories(pods.cri.node)
+        mount = "unified" if version == 1 else ""
+        node = pods.cri.node
+        if version == 2:
+            pods.write("cgroup.max.descendants", "1")
+            text = (
+                r"unable to apply cgroup configuration: mkdir /sys/fs/cgroup/kubepods/.*: resource"
+            )
+            with pytest.raises(CriError, match=text):
+                await pods.start(await pods.container(sandbox))
+        else:
+            node.cgroups = CgroupFS(1, unified=[])
+            await pods.started(name="first")
+            node.cgroups.path(f"/{mount}{PARENT}/cgroup.max.descendants").write_text("2")
+            before = directories(node)
+            with pytest.raises(CriError, match=r"mkdir /sys/fs/cgroup/unified/.*unavailable"):
+                await pods.start(await pods.container(sandbox))
+        assert directories(node) == before
+
+    in_a_world(version, body)
+
+
+def test_v1_memory_grows_from_the_top_and_shrinks_from_the_bottom() -> None:
+    async def body(pods: Pods) -> None:
+        container = await pods.started(memory_limit_in_bytes=10 * MIB)
+        files = ("memory/memory.limit_in_bytes", "memory/memory.memsw.limit_in_bytes")
+        for limit, with_swap in ((20, 30), (5, 8), (6, 6), (-1, 0), (9, 9)):
+            size = {"memory_limit_in_bytes": limit, "memory_swap_limit_in_bytes": with_swap}
+            await update(pods, container, **{k: v * MIB if v > 0 else v for k, v in size.items()})
+            found = [int(pods.file(file, of=f"{PARENT}/{container}")) for file in files]
+            wanted = [limit, with_swap] if limit > 0 else [2**43 - 1, 2**43 - 1]
+            assert [amount // MIB for amount in found] == wanted
+
+    in_a_world(1, body)

@@ -33,10 +33,12 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.logind import Logind
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.resources.pod_resources_server import PodResourcesServer
+from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
@@ -98,6 +100,7 @@ async def run(options: argparse.Namespace) -> int:
                     runtime_version=runtime.version,
                     apparmor=apparmor_enabled(),
                 ),
+                shutdown_source=Logind() if shutdown_groups(config) else None,
                 login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
                 device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             )

@@ -1,0 +1,148 @@
+"""systemd-logind over the system's D-Bus: who tells of shutdowns, and holds them up (NODE-060).
+
+The library comes with the extra `logind`. What must never happen here: a lock that outlives its
+descriptor; a change of logind's own file.
+Upstream: pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from refkubelet.node.shutdown_manager import ShutdownSourceError
+
+if TYPE_CHECKING:
+    from dbus_fast import Message
+    from dbus_fast.aio import MessageBus
+
+LOGIND: Final = "org.freedesktop.login1"
+LOGIND_PATH: Final = "/org/freedesktop/login1"
+MANAGER: Final = "org.freedesktop.login1.Manager"
+SIGNAL: Final = "PrepareForShutdown"
+SYSTEMD: Final = "org.freedesktop.systemd1"
+SIGHUP: Final = 1
+CONFIG: Final = Path("/etc/systemd/logind.conf.d/99-kubelet.conf")
+INHIBIT: Final = ("shutdown", "kubelet", "Kubelet needs time to handle node shutdown", "delay")
+RULES: Final = f"type='signal',interface='{MANAGER}',member='{SIGNAL}',path='{LOGIND_PATH}'"
+TRY_THIS: Final = "install the extra refkubelet[logind]"
+
+
+class DescriptorLock:
+    """Held for as long as its descriptor is open."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    async def release(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+class Logind:
+    """A `ShutdownSource`. `config`: the file with which logind is asked for more time; it is
+    written in the case of `set_longest_delay` only. `address`: of the bus, None: the system's."""
+
+    def __init__(self, config: Path = CONFIG, address: str | None = None) -> None:
+        self._config = config
+        self._address = address
+        self._bus: MessageBus | None = None
+
+    async def longest_delay_s(self) -> float:
+        answer = await self._call(
+            LOGIND,
+            LOGIND_PATH,
+            "org.freedesktop.DBus.Properties.Get",
+            "ss",
+            MANAGER,
+            "InhibitDelayMaxUSec",
+        )
+        return float(answer.body[0].value) / 1e6
+
+    async def set_longest_delay(self, delay_s: float) -> None:
+        text = f"# Written by refkubelet\n[Login]\nInhibitDelayMaxSec={delay_s:.0f}\n"
+        try:
+            self._config.parent.mkdir(parents=True, exist_ok=True)
+            self._config.write_text(text)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ShutdownSourceError(f"{self._config}: cannot be written: {reason}") from None
+        kill = f"{SYSTEMD}.Manager.KillUnit"
+        unit = ("systemd-logind.service", "all", SIGHUP)
+        await self._call(SYSTEMD, "/org/freedesktop/systemd1", kill, "ssi", *unit)
+
+    async def inhibit(self) -> DescriptorLock:
+        answer = await self._call(LOGIND, LOGIND_PATH, f"{MANAGER}.Inhibit", "ssss", *INHIBIT)
+        return DescriptorLock(answer.unix_fds[answer.body[0]])
+
+    async def signals(self) -> AsyncGenerator[bool, None]:
+        """The match is asked for before the first signal is waited for."""
+        bus = await self._connected()
+        heard: asyncio.Queue[bool | None] = asyncio.Queue()
+
+        def hear(message: Message) -> None:
+            if message.interface == MANAGER and message.member == SIGNAL and message.body:
+                heard.put_nowait(bool(message.body[0]))
+
+        bus.add_message_handler(hear)
+        bus_name = "org.freedesktop.DBus"
+        await self._call(bus_name, "/org/freedesktop/DBus", f"{bus_name}.AddMatch", "s", RULES)
+        lost = asyncio.ensure_future(bus.wait_for_disconnect())  # type: ignore[no-untyped-call]
+
+        def broke_off(ended: asyncio.Future[None]) -> None:
+            if not ended.cancelled():
+                ended.exception()  # how it ended does not matter
+            heard.put_nowait(None)
+
+        lost.add_done_callback(broke_off)
+        try:
+            while (begins := await heard.get()) is not None:
+                yield begins
+        finally:
+            lost.cancel()
+            bus.remove_message_handler(hear)
+            self.disconnect()
+        raise ShutdownSourceError("the connection to the system bus broke off")
+
+    async def _connected(self) -> MessageBus:
+        if self._bus is not None and self._bus.connected:
+            return self._bus
+        try:
+            from dbus_fast import BusType
+            from dbus_fast.aio import MessageBus
+        except ImportError:
+            raise ShutdownSourceError(f"there is no library for D-Bus: {TRY_THIS}") from None
+        try:
+            bus = MessageBus(self._address, BusType.SYSTEM, negotiate_unix_fd=True)
+            self._bus = await bus.connect()
+        except Exception as error:  # the library has no base class for what can go wrong
+            raise ShutdownSourceError(f"the system bus cannot be reached: {error}") from None
+        return self._bus
+
+    async def _call(self, name: str, path: str, method: str, types: str, *body: Any) -> Message:
+        from dbus_fast import Message, MessageType
+
+        bus = await self._connected()
+        interface, _, member = method.rpartition(".")
+        request = Message(name, path, interface, member, signature=types, body=list(body))
+        try:
+            answer = await bus.call(request)
+        except Exception as error:
+            self.disconnect()
+            raise ShutdownSourceError(f"{method}: {error}") from None
+        if answer is None or answer.message_type is MessageType.ERROR:
+            text = answer.body[0] if answer is not None and answer.body else "no answer"
+            raise ShutdownSourceError(f"{method}: {text}")
+        return answer
+
+    def disconnect(self) -> None:
+        """End the connection; the next question makes another."""
+        bus, self._bus = self._bus, None
+        if bus is not None:
+            bus.disconnect()

@@ -46,6 +46,11 @@ def test_reusable_devices_must_be_among_the_nodes_CG_084() -> None:
     assert found == (TopologyHint(0b10, True), TopologyHint(0b11, False))
 
 
+def test_reusable_devices_alone_may_do_CG_084() -> None:
+    found = device_hints(devices(a=0, c=1), NONE, frozenset("a"), 1, (0, 1))
+    assert found == (TopologyHint(0b01, True), TopologyHint(0b11, False))
+
+
 def test_reusable_devices_without_a_node_say_nothing() -> None:
     known = TWO_AND_TWO | {"x": Device("x")}
     found = device_hints(known, {"a", "b"}, frozenset("x"), 2, (0, 1))

@@ -7,8 +7,10 @@ from criapi.deviceplugin import api_pb2 as api
 
 from refkubelet.resources.devices import convert
 from refkubelet.resources.devices.inventory import Amounts, Inventory
+from refkubelet.resources.devices.ledger import Ledger
 from refkubelet.resources.devices.plugins import Plugin
 from refkubelet.resources.devices.records import (
+    Allotment,
     ContainerSettings,
     Device,
     DeviceMount,
@@ -41,7 +43,8 @@ from refkubelet.resources.devices.settings import combined
         ("requests.vendor.example/gpu", False),
         ("a" * 63 + "/g", True),
         ("x." * 122 + "/g", False),
-        ("x." * 121 + "x/g", True),
+        ("x." * 121 + "xx/g", True),  # 253 bytes with the prefix of quotas
+        ("x." * 121 + "xxx/g", False),
         ("x." * 122 + "x/g", False),
         ("vendor.example/gpu\n", False),
     ],
@@ -104,6 +107,38 @@ def test_options_and_devices_of_messages() -> None:
         "a": Device("a", "Healthy", (1, 0)),
         "b": Device("b", "", ()),
     }
+
+
+def test_a_plugin_that_died_before_its_first_list_CG_084() -> None:
+    inventory = Inventory()
+    plugin = Plugin("v/gpu")
+    inventory.connect(plugin)
+    assert inventory.stock("v/gpu") is None
+    assert inventory.disconnect(plugin, 1.0)
+    assert inventory.amounts() == Amounts({"v/gpu": 0}, {"v/gpu": 0})
+    assert inventory.plugins() == (plugin,)
+
+
+def test_the_devices_of_a_plugin_that_died_are_still_known() -> None:
+    inventory = Inventory()
+    plugin = Plugin("v/gpu")
+    inventory.connect(plugin)
+    inventory.update("v/gpu", {"a": Device("a")})
+    inventory.disconnect(plugin, 1.0)
+    assert inventory.devices("v/gpu") == {"a": Device("a")}
+    assert inventory.devices("v/other") == {}
+
+
+def test_the_holders_of_a_device_CG_084() -> None:
+    ledger = Ledger()
+    for pod_uid, resource, one in [("p", "v/x", "a"), ("q", "v/y", "a"), ("r", "v/x", "b")]:
+        ledger.insert(pod_uid, "main", resource, Allotment({-1: (one,)}))
+    assert ledger.holders("v/x", "a") == ("p",)
+    assert ledger.holders("v/z", "a") == ()
+    assert ledger.pod_ids("p", "v/x") == {"a"}
+    assert ledger.pod_ids("p", "v/y") == ledger.pod_ids("nobody", "v/x") == frozenset()
+    ledger.remove(["p", "nobody"])
+    assert list(ledger.pods) == ["q", "r"]
 
 
 def test_an_inventory_through_its_life_CG_084() -> None:

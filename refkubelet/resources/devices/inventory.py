@@ -61,7 +61,6 @@ class Inventory:
         before = self._stocks.get(resource, Stock()).devices
         healthy = frozenset(device.id for device in devices.values() if device.healthy)
         self._stocks[resource] = Stock(devices, healthy, frozenset(devices) - healthy)
-        self._dropped.pop(resource, None)
         return tuple(
             one
             for one, device in devices.items()

@@ -553,6 +553,7 @@ class Kubelet:
             pod_cgroup_of(self.config),
             files,
             self.volume_stats.of,
+            by_sandbox=self.config.feature_gates.get("PodAndContainerStatsFromCRI", False),
         )
         self.summary = SummaryProvider(
             SummaryDeps(

@@ -32,6 +32,7 @@ from refkubelet.runtime.records import (
     RuntimeConditions,
     RuntimeVersion,
     SandboxRecord,
+    SandboxUsage,
 )
 
 Message = Any
@@ -259,6 +260,11 @@ class CriClient:
         request = cri.ListContainerStatsRequest(filter=only)
         answer = await self._call("ListContainerStats", request)
         return tuple(convert.container_usage(stats) for stats in answer.stats)
+
+    async def list_sandbox_stats(self) -> tuple[SandboxUsage, ...]:
+        request = cri.ListPodSandboxStatsRequest(filter=cri.PodSandboxStatsFilter())
+        answer = await self._call("ListPodSandboxStats", request)
+        return tuple(convert.sandbox_usage(stats) for stats in answer.stats)
 
     # -- images -------------------------------------------------------------------------------
 

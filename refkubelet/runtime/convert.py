@@ -41,6 +41,7 @@ from refkubelet.runtime.records import (
     RuntimeVersion,
     SandboxRecord,
     SandboxState,
+    SandboxUsage,
 )
 
 # Any message of the contract: which one, the function's name says.
@@ -280,6 +281,17 @@ def container_usage(stats: Message) -> ContainerUsage:
         swap_time_ns=stats.swap.timestamp,
         swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
         swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
+    )
+
+
+def sandbox_usage(stats: Message) -> SandboxUsage:
+    linux = stats.linux
+    return SandboxUsage(
+        pod_uid=stats.attributes.labels.get(POD_UID, "") or stats.attributes.metadata.uid,
+        memory_working_set_bytes=linux.memory.working_set_bytes.value,
+        memory_usage_bytes=linux.memory.usage_bytes.value,
+        processes=linux.process.process_count.value,
+        containers=tuple(container_usage(row) for row in linux.containers),
     )
 
 

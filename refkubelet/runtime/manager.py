@@ -30,6 +30,7 @@ from refkubelet.runtime.records import (
     RuntimePod,
     RuntimePodStatus,
     RuntimeVersion,
+    SandboxUsage,
 )
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
@@ -149,6 +150,10 @@ class RuntimeManager:
     async def image_fs_info(self) -> ImageFilesystems:
         """Of the image filesystems the first is the one that counts. Raises `CriCallError`."""
         return await self.client.image_fs_info()
+
+    async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
+        """Raises `CriCallError`: not every runtime can tell (CRI-124)."""
+        return await self.client.list_sandbox_stats()
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
         """Raises `CriCallError`."""

@@ -306,6 +306,17 @@ class ContainerUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxUsage:
+    """One row of ListPodSandboxStats (CRI-124): a pod as a whole, and its containers."""
+
+    pod_uid: str
+    memory_working_set_bytes: int
+    memory_usage_bytes: int
+    processes: int
+    containers: tuple[ContainerUsage, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ExecResult:
     """What ExecSync answered (CRI-111)."""
 

@@ -13,10 +13,11 @@ from typing import Protocol
 
 from refkubelet.model.objects import Pod, uid
 from refkubelet.node.machine import Machine
-from refkubelet.runtime.records import ContainerState, ContainerUsage, RuntimePod
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import ContainerState, ContainerUsage, RuntimePod, SandboxUsage
 from refkubelet.stats.cgroups import count_processes, memory_dir, read_memory
 from refkubelet.stats.files import PodFilesReader
-from refkubelet.stats.usage import PodUsage, VolumeUse, rows_by_pod
+from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_pod
 
 
 class StatsRuntime(Protocol):
@@ -26,17 +27,21 @@ class StatsRuntime(Protocol):
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]: ...
 
+    async def sandbox_stats(self) -> tuple[SandboxUsage, ...]: ...
+
 
 @dataclass(frozen=True, slots=True)
 class PodStats:
     """Made from the parts of a kubelet. `pod_cgroup`: path of a pod's cgroup, None where pods have
-    none. `files` None: nothing is known of files."""
+    none. `files` None: nothing is known of files. `by_sandbox`: memory and processes of pods are
+    what ListPodSandboxStats says, where the runtime has that (EVIC-030)."""
 
     runtime: StatsRuntime
     machine: Machine
     pod_cgroup: Callable[[Pod], str] | None = None
     files: PodFilesReader | None = None
     volumes: Callable[[str], Mapping[str, VolumeUse]] = lambda pod_uid: {}
+    by_sandbox: bool = False
 
     async def of(
         self,
@@ -48,20 +53,40 @@ class PodStats:
     ) -> Mapping[str, PodUsage]:
         """Pod UID -> usage, of those pods that have any (EVIC-029). With `memory` and `processes`
         of the pods' cgroups, and with `files`: logs and volumes. Raises `CriCallError`."""
-        rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
+        usages = await self._by_sandbox() if self.by_sandbox else None
+        cgroup_of = self.pod_cgroup if usages is None and (memory or processes) else None
+        if usages is None:
+            rows = rows_by_pod(await self.runtime.container_stats(), await self._running())
+            usages = {pod_uid: PodUsage(own) for pod_uid, own in rows.items()}
         found: dict[str, PodUsage] = {}
         for pod in pods:
-            if (own := rows.get(uid(pod))) is None:
+            if (usage := usages.get(uid(pod))) is None:
                 continue
-            usage = PodUsage(own)
-            if self.pod_cgroup is not None and (memory or processes):
-                path = self.pod_cgroup(pod)
+            if cgroup_of is not None:
+                path = cgroup_of(pod)
                 usage = self._with_memory(path, usage) if memory else usage
                 usage = self._with_processes(path, usage) if processes else usage
             if files:
                 usage = self._with_files(pod, usage)
             found[uid(pod)] = usage
         return found
+
+    async def _by_sandbox(self) -> Mapping[str, PodUsage] | None:
+        """None: the runtime cannot tell."""
+        try:
+            rows = await self.runtime.sandbox_stats()
+        except CriCallError as error:
+            if error.unimplemented:
+                return None
+            raise
+        return {
+            row.pod_uid: PodUsage(
+                row.containers,
+                CgroupMemory(row.memory_usage_bytes, row.memory_working_set_bytes),
+                row.processes,
+            )
+            for row in rows
+        }
 
     async def _running(self) -> list[str]:
         pods = await self.runtime.get_pods(all_states=True)

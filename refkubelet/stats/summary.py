@@ -185,7 +185,8 @@ def _added_memory(containers: Sequence[Json]) -> Json:
 
 def _added(parts: Sequence[Json], names: Sequence[str]) -> Json:
     """The sums, with the time of the last part."""
-    return {"time": parts[-1]["time"], **{n: sum(p.get(n, 0) for p in parts) for n in names}}
+    time = parts[-1]["time"] if parts else None
+    return {"time": time, **{n: sum(p.get(n, 0) for p in parts) for n in names}}
 
 
 class CpuRates:

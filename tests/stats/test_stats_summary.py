@@ -8,9 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import (
     ContainerState,
     ContainerUsage,
@@ -20,6 +23,7 @@ from refkubelet.runtime.records import (
     ListedSandbox,
     RuntimePod,
     SandboxState,
+    SandboxUsage,
 )
 from refkubelet.stats import wire
 from refkubelet.stats.files import PodFilesReader
@@ -43,6 +47,7 @@ class Runtime:
     def __init__(self) -> None:
         self.running = ["a", "b"]
         self.rows = [row("a", "main", 10 * MI), row("b", "side", 5 * MI)]
+        self.refuses = ""
         self.sandboxes = (ListedSandbox("s", SandboxState.READY, created_at_ns=3 * 10**9),)
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
@@ -54,6 +59,11 @@ class Runtime:
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
         return tuple(self.rows)
+
+    async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
+        if self.refuses:
+            raise CriCallError("ListPodSandboxStats", self.refuses, "no")
+        return (SandboxUsage("u", 3 * MI, 4 * MI, 5, tuple(self.rows[:1])),)
 
 
 def row(container: str, name: str, memory: int, cpu_ns: int = 0) -> ContainerUsage:
@@ -93,6 +103,19 @@ async def test_memory_of_the_pod_s_cgroup_counts_where_there_is_one_EVIC_029() -
     usage = (await found.of([POD], memory=True, processes=True))["u"]
     assert (usage.memory_bytes, usage.processes) == (3 * MI, 1)
     assert (await found.of([POD]))["u"].memory_bytes == 15 * MI  # nobody asked for cgroups
+
+
+async def test_the_runtime_s_statistics_of_pods_behind_a_gate_EVIC_030() -> None:
+    runtime = Runtime()
+    found = stats(runtime, by_sandbox=True, pod_cgroup=lambda pod: "/kubepods/podu")
+    usage = (await found.of([POD], memory=True, processes=True))["u"]
+    assert (usage.memory_bytes, usage.processes) == (3 * MI, 5)
+    assert [row.name for row in usage.containers] == ["main"]
+    runtime.refuses = "UNIMPLEMENTED"  # then as without the gate
+    assert (await found.of([POD]))["u"].memory_bytes == 15 * MI
+    runtime.refuses = "UNAVAILABLE"
+    with pytest.raises(CriCallError):
+        await found.of([POD])
 
 
 async def test_files_come_with_the_volumes_as_last_measured_EVIC_029(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from conformance.cases.eviction.common import evicted_for, has_condition, hungry
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 API, PRESSURE = Feature.API, Feature.PRESSURE
 REQUEST = {"memory": "1Mi", "cpu": "1m"}
@@ -82,6 +82,25 @@ async def below_a_soft_threshold(node: Node) -> None:
     expect_equal(node, stop.request.timeout, 5, "timeout of StopContainer")
     waited_s = node.time_s(stop) - began_s
     expect(node, waited_s >= 25, "after the grace period", f"{waited_s:.1f} s")
+
+
+@conformance(
+    id="sandbox-statistics",
+    rules=["EVIC-030", "EVIC-080"],
+    level=Level.DETAIL,
+    needs=[API, PRESSURE],
+    node_config={"featureGates": {"PodAndContainerStatsFromCRI": True}},
+)
+async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
+    """With the gate PodAndContainerStatsFromCRI pods are ranked by what ListPodSandboxStats says
+    of them."""
+    small, large = (hungry(n, memory_mi=s, requests=REQUEST) for n, s in (("a", 30), ("b", 90)))
+    await run_all(node, small, large)
+    async with node.pressure("memory.available"):
+        await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
+        expect(node, node.count("ListPodSandboxStats"), "the runtime was asked for its pods")
+        first = node.events("Evicted")[0]["involvedObject"]["name"]
+        expect_equal(node, first, "b", "first victim")
 
 
 @conformance(id="pressure-refuses-all", rules=["EVIC-110", "EVIC-111"], needs=[API, PRESSURE])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.harness.cgroups import machine_version
+from conformance.harness.disks import why_no_disk
 from conformance.registry import Feature
 
 IN_PROCESS: Final = "refkubelet"
@@ -46,6 +47,13 @@ class EnvironmentProblem(Exception):
     """The chosen kubelet or runtime cannot be used; the text says what to do. Exit code 2."""
 
 
+def _own_bus() -> set[Feature]:
+    """Whether kubelet processes can have a system bus with a fake logind."""
+    from fakecri.logind_bus import can_serve
+
+    return {Feature.SHUTDOWN} if can_serve() else set()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The options of a run. `seed` fixes every random choice of a virtual run; `long` lets a real
@@ -66,7 +74,9 @@ class Choice:
     def features(self) -> frozenset[Feature]:
         """What this pair offers to cases."""
         kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
-        own_machine = {Feature.NODE_RESOURCES, Feature.SHUTDOWN} if self.virtual else set()
+        own_machine = {Feature.NODE_RESOURCES, Feature.SHUTDOWN} if self.virtual else _own_bus()
+        if self.virtual or not why_no_disk():
+            own_machine.add(Feature.OWN_DISK)
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):

@@ -266,12 +266,19 @@ class Node:
 
     def leave_disk(self, free_bytes: int, *, disk: str = machine.NODE) -> None:
         """The same for a disk: `node` has the kubelet's root directory, `images` the images,
-        `containers` the writable layers; unless they are separated, all are one."""
-        machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
+        `containers` the writable layers; unless they are separated, all are one. With
+        Feature.OWN_DISK alone there is the kubelet's only."""
+        if self._parts.disk is not None:
+            self._parts.disk.leave(free_bytes)
+        else:
+            machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
 
     def leave_inodes(self, free: int, *, disk: str = machine.NODE) -> None:
         """The same for the inodes of a disk."""
-        machine.leave_inodes(self._parts.runtime.machine, disk, free)
+        if self._parts.disk is not None:
+            self._parts.disk.leave_inodes(free)
+        else:
+            machine.leave_inodes(self._parts.runtime.machine, disk, free)
 
     def leave_pids(self, free: int) -> None:
         """The same for processes."""

@@ -14,12 +14,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.certificate import server_context
 from conformance.harness.cgroups import own_groups
+from conformance.harness.disks import own_disk, shared_mounts, why_no_disk
 from conformance.harness.environment import (
     CONTAINERD,
     FAKE_SOCKET,
@@ -33,6 +34,7 @@ from conformance.harness.kubelets.process import (
     ProcessKubelet,
     Program,
     external,
+    with_bus,
     with_own_cgroups,
     with_own_plugins,
 )
@@ -40,7 +42,10 @@ from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
+from fakecri.logind import FakeLogind
 from simtime import Ids, RealClock, Rng
+
+NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +76,19 @@ class RealEnvironment:
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
+            disk = None
+            if Feature.OWN_DISK in case.needs:
+                disk = await stack.enter_async_context(own_disk(paths.root))
             cgroups = None
             if Feature.CGROUPS in case.needs:
                 cgroups = await stack.enter_async_context(own_groups(paths.base.name))
                 program = with_own_cgroups(program, cgroups.path())
             if Feature.DEVICE_PLUGINS in case.needs:
                 program = with_own_plugins(program, plugins.directory)
+            logind = None
+            if Feature.SHUTDOWN in case.needs:
+                logind = FakeLogind(delay_s=NO_END_S)
+                program = with_bus(program, await _system_bus(logind, paths, stack))
             kubelet = ProcessKubelet(
                 program,
                 paths,
@@ -88,7 +100,17 @@ class RealEnvironment:
             config = kubelet_config(paths, case.node_config)
             pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
             yield Parts(
-                kubelet, runtime, api, clock, pace, paths, config, plugins=plugins, cgroups=cgroups
+                kubelet,
+                runtime,
+                api,
+                clock,
+                pace,
+                paths,
+                config,
+                logind=logind,
+                plugins=plugins,
+                cgroups=cgroups,
+                disk=disk,
             )
 
     def _program(self) -> Program:
@@ -117,6 +139,12 @@ class RealEnvironment:
         if runtime.cri.listening is not None:
             runtime.cri.listening.tls = self.tls
         return runtime
+
+
+async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:
+    from fakecri.logind_bus import serve_logind
+
+    return await stack.enter_async_context(serve_logind(logind, paths.base))
 
 
 async def _api_server(
@@ -165,11 +193,14 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
     from conformance.harness.containerd import NodeError, docker_problem, start_containerd
+    from conformance.harness.containerd.node import NodeDirs
     from conformance.harness.containerd.registry import NodeRegistries
 
     problem = docker_problem()
     if problem:
         raise EnvironmentProblem(problem)
+    if not why_no_disk():
+        await stack.enter_async_context(shared_mounts(NodeDirs(base).kubelet))
     try:
         node = await stack.enter_async_context(
             start_containerd(base, version=choice.containerd_version or None)

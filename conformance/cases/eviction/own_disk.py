@@ -1,0 +1,88 @@
+"""A disk that really fills up, and memory that is really used: on a machine or on the fake."""
+
+from typing import Any
+
+from conformance.cases.eviction.common import MI, evicted_for, has_condition, hungry, run_all
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import PodPlan, container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import runs
+from conformance.registry import Feature, conformance
+
+API, STATUS, DISK = Feature.API, Feature.STATUS, Feature.OWN_DISK
+LOW = "The node was low on resource: "
+QUICK: dict[str, Any] = {
+    "volumeStatsAggPeriod": "5s",
+    "evictionPressureTransitionPeriod": "1s",
+}
+# Volumes are measured, a cycle looks at them, the pod stops.
+EVICTED_S = 2 * 5 + 3 * limits.EVICTION_CYCLE_S + limits.STOP_S
+
+
+def with_volume(name: str) -> PodPlan:
+    """A pod with an emptyDir on the kubelet's disk."""
+    mounts = [{"name": "scratch", "mountPath": "/scratch"}]
+    main = container("main", runs(stop_exit_code=1), volumeMounts=mounts)
+    return pod(name, main, volumes=[{"name": "scratch", "emptyDir": {}}])
+
+
+@conformance(
+    id="disk-full", rules=["EVIC-022", "EVIC-061", "EVIC-081", "EVIC-091"],
+    needs=[API, STATUS, DISK],
+    node_config={**QUICK, "evictionHard": {"nodefs.available": "100Mi"}},
+)  # fmt: skip
+async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
+    """When the disk with the volumes has too little left, the pod that wrote most into an emptyDir
+    is evicted; with room again the condition goes and the other pod runs on."""
+    node.leave_disk(300 * MI)
+    await run_all(node, with_volume("big"), with_volume("small"))
+    node.write_volume_file("big", "scratch", "file", "x" * 40 * MI)
+    node.write_volume_file("small", "scratch", "file", "x" * MI)
+    await node.run_for(15)  # measured
+    expect_equal(node, node.count("StopContainer"), 0, "stops while there is room")
+    node.leave_disk(80 * MI)
+    await has_condition(node, "DiskPressure")
+    await evicted_for(node, "big", f"{LOW}ephemeral-storage. Threshold quantity: 100Mi, available:",
+                      within_s=EVICTED_S)  # fmt: skip
+    node.leave_disk(300 * MI)
+    await has_condition(node, "DiskPressure", "False")
+    expect_equal(node, node.api_phase("small"), "Running", "phase of the pod that wrote little")
+
+
+@conformance(
+    id="disk-without-inodes", rules=["EVIC-022", "EVIC-081"], needs=[API, STATUS, DISK],
+    node_config={**QUICK, "evictionHard": {"nodefs.inodesFree": "1000"}},
+)  # fmt: skip
+async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
+    """The same for inodes: the pod with the most files is evicted."""
+    node.leave_inodes(2000)
+    await run_all(node, with_volume("many"), with_volume("few"))
+    for number in range(300):
+        node.write_volume_file("many", "scratch", f"file-{number}", "x")
+    await node.run_for(15)
+    node.leave_inodes(900)
+    await has_condition(node, "DiskPressure")
+    await evicted_for(node, "many", f"{LOW}inodes. Threshold quantity: 1", within_s=EVICTED_S)
+    node.leave_inodes(2000)
+    await has_condition(node, "DiskPressure", "False")
+    expect_equal(node, node.api_phase("few"), "Running", "phase of the pod with few files")
+
+
+@conformance(
+    id="memory-used-up", rules=["EVIC-020", "EVIC-080", "EVIC-091"],
+    needs=[API, STATUS, Feature.PRESSURE], node_config={"evictionPressureTransitionPeriod": "1s"},
+)  # fmt: skip
+async def who_takes_the_memory_that_is_left_goes(node: Node) -> None:
+    """A threshold just below what is available is crossed by a pod that takes much memory: it is
+    evicted, the modest one runs on."""
+    asks = {"memory": "1Mi", "cpu": "1m"}
+    await run_all(node, hungry("modest", memory_mi=4, requests=asks))
+    free = (await node.summary())["node"]["memory"]["availableBytes"]
+    await node.restart_kubelet(evictionHard={"memory.available": f"{free // MI - 200}Mi"})
+    await run_all(node, hungry("eater", memory_mi=400, requests=asks))
+    await evicted_for(node, "eater", f"{LOW}memory. Threshold quantity: ", within_s=EVICTED_S)
+    message = (node.api_pod("eater") or {})["status"]["message"]
+    expect(node, "Container main was using" in message, "the container's usage", message)
+    await has_condition(node, "MemoryPressure", "False")
+    expect_equal(node, node.api_phase("modest"), "Running", "phase of the modest pod")

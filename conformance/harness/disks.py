@@ -1,0 +1,95 @@
+"""A small disk for the kubelet's root directory: a loop-mounted file system that a case can fill.
+
+What is left on it is set by a file of ballast, beside what kubelet and pods have there. What must
+never happen here: a mount or a file outlives the case, or the machine's own disks are filled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+SIZE_BYTES: Final = 512 << 20
+INODES: Final = 4096
+_BALLAST: Final = ".ballast"
+
+
+def why_no_disk() -> str:
+    """Why this machine cannot give a case a disk of its own; "" when it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not Path("/dev/loop-control").exists():
+        return "has no loop devices"
+    missing = [name for name in ("mkfs.ext4", "mount", "umount") if shutil.which(name) is None]
+    return f"has no {missing[0]}" if missing else ""
+
+
+class OwnDisk:
+    """The file system at `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._empty_files = 0
+
+    def leave(self, free_bytes: int) -> None:
+        """Fill it, or empty it, so that so much is left now."""
+        ballast = self._root / _BALLAST
+        ballast.unlink(missing_ok=True)
+        found = os.statvfs(self._root)
+        taken = found.f_bavail * found.f_frsize - free_bytes
+        if taken > 0:
+            with ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, taken)  # nothing is written
+
+    def leave_inodes(self, free: int) -> None:
+        """The same for inodes."""
+        place = self._root / f"{_BALLAST}-inodes"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        for number in range(os.statvfs(self._root).f_favail - free):
+            (place / str(number)).touch()
+
+
+@asynccontextmanager
+async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
+    """A fresh file system of SIZE_BYTES with INODES inodes, mounted at the directory `root`."""
+    image = root.parent / f"{root.name}.img"
+    with image.open("wb") as file:
+        file.truncate(SIZE_BYTES)
+    try:
+        await _run("mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image))
+        await _run("mount", "-o", "loop", str(image), str(root))
+        try:
+            yield OwnDisk(root)
+        finally:
+            if os.path.ismount(root):  # the end of a kubelet unmounts what is below its case
+                await _run("umount", "--lazy", str(root))
+    finally:
+        image.unlink()
+
+
+@asynccontextmanager
+async def shared_mounts(directory: Path) -> AsyncIterator[None]:
+    """Mounts made below the directory are seen by a runtime in a container that has it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    await _run("mount", "--bind", str(directory), str(directory))
+    try:
+        await _run("mount", "--make-shared", str(directory))
+        yield
+    finally:
+        await _run("umount", "--lazy", str(directory))
+
+
+async def _run(*command: str) -> None:
+    """Raises RuntimeError with what the command said."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {said.decode().strip()}")

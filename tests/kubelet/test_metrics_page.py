@@ -83,6 +83,22 @@ def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(tmp_p
     on_node(body, tmp_path)
 
 
+def test_evictions_are_counted_by_signal_EVIC_096(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await node.create(manifest())
+        await node.until(lambda: node.phase("web") == "Running")
+        machine = node.cri.node
+        machine.use_memory(machine.memory_bytes)
+        await node.until(lambda: node.phase("web") != "Running", 30)
+        machine.use_memory(0)
+        await node.clock.sleep(30)
+        seen = numbers(node)
+        assert seen['evictions{eviction_signal="memory.available"}'] == 1
+        assert seen['eviction_stats_age_seconds_count{eviction_signal="memory.available"}'] == 1
+
+    on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "1Gi"})
+
+
 def test_the_text_is_what_prometheus_reads(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         await node.clock.sleep(3)

@@ -100,6 +100,30 @@ async def test_the_read_only_port_shows_pods_but_no_debug_SRV_010() -> None:
         assert found == (405, "Debug endpoints are disabled.")
 
 
+async def test_statistics_in_full_and_in_short_EVIC_029() -> None:
+    asked: list[bool] = []
+
+    async def summary(*, only_cpu_and_memory: bool = False) -> dict[str, object]:
+        asked.append(only_cpu_and_memory)
+        if len(asked) > 3:
+            raise OSError("imagefs device is not found")
+        return {"node": {}, "pods": []}
+
+    config = configuration(read_only_port=free_port())
+    servers = KubeletServers(config, ServerCallbacks(lambda: [], summary=summary))
+    await servers.start()
+    try:
+        path = "/stats/summary"
+        assert await get(config.port, path) == (200, '{"node": {}, "pods": []}')
+        assert (await get(config.read_only_port, f"{path}?only_cpu_and_memory=true"))[0] == 200
+        assert (await get(config.port, f"{path}?only_cpu_and_memory=false"))[0] == 200
+        wrong = await get(config.port, path)
+        assert wrong == (500, "Internal Error: imagefs device is not found")
+    finally:
+        await servers.stop()
+    assert asked == [False, True, False, False]
+
+
 async def test_servers_can_be_switched_off_SRV_001() -> None:
     async with serving(configuration(enable_server=False, healthz_port=0)) as config:
         with pytest.raises(aiohttp.ClientConnectorError):

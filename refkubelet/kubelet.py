@@ -231,6 +231,7 @@ class Kubelet:
             pods=self.pods.pods,
             devices=self.devices,
             cpus=self.resources.cpus,
+            memory=self.resources.memory,
         )
 
     def _build_allocation(self) -> None:

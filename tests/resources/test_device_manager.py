@@ -14,7 +14,9 @@ from device_world import WIDGET, DeviceWorld, Towards, asking, container, pod
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from fakecri.errors import CriError
 from refkubelet.model.objects import ContainerStatus, PodStatus
+from refkubelet.resources.devices import checkpoint
 from refkubelet.resources.devices.inventory import Amounts
+from refkubelet.resources.devices.records import Allotment
 from refkubelet.resources.topology.hints import AllocationError, TopologyHint
 from simtime import run_virtual
 
@@ -432,6 +434,26 @@ def test_a_broken_checkpoint_is_told_and_not_believed(
     run_virtual(main)
     assert f"{file}: " in caplog.text
     assert says in caplog.text
+
+
+def test_a_row_whose_answer_is_none_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "device-plugins" / "kubelet_internal_checkpoint"
+    file.parent.mkdir()
+    rows = [
+        ("uid-one", "main", WIDGET, Allotment({-1: ("a",)}, b"\xff\xff")),
+        ("uid-two", "main", WIDGET, Allotment({-1: ("b",)}, b"")),
+    ]
+    file.write_text(checkpoint.write(rows, {WIDGET: "ab"}))
+
+    async def main() -> None:
+        world = DeviceWorld(tmp_path)
+        world.pods = [pod("one", asking(1)), pod("two", asking(1))]
+        assert [world.given(each) for each in world.pods] == [[], ["b"]]
+
+    run_virtual(main)
+    assert "row of ('uid-one', 'main', 'vendor.example/widget')" in caplog.text
 
 
 def test_a_checkpoint_that_cannot_be_written_rejects_the_pod(

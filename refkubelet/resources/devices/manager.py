@@ -22,7 +22,7 @@ from typing import Any, Final
 from refkubelet.model.objects import Container, Pod, PodStatus, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
-from refkubelet.resources.devices import checkpoint
+from refkubelet.resources.devices import checkpoint, convert
 from refkubelet.resources.devices.allocator import Allocator, AllocatorDeps
 from refkubelet.resources.devices.health import with_device_health
 from refkubelet.resources.devices.hints import device_hints, is_aligned
@@ -175,6 +175,11 @@ class DeviceManager:
             log.error("%s: %s; who has which device is not known", self._file, error)
             return True
         for entry in found.entries:
+            try:
+                convert.settings(entry[3].answer)
+            except ValueError as error:
+                log.error("%s: row of %s: %s; it is left out", self._file, entry[:3], error)
+                continue
             self._ledger.insert(*entry)
         self._inventory.restore(found.registered or (), self._deps.clock.monotonic_s())
         self._allocator.restored()

@@ -47,8 +47,12 @@ class MemoryManager:
 
     def nodes_of(self, pod_uid: str, container_name: str) -> tuple[int, ...]:
         """The NUMA nodes that the container's memory comes from; none: from anywhere."""
-        blocks = self.state.of(pod_uid, container_name) or ()
+        blocks = self.blocks(pod_uid, container_name)
         return tuple(sorted({node for block in blocks for node in block.nodes}))
+
+    def blocks(self, pod_uid: str, container_name: str) -> tuple[Block, ...]:
+        """The memory that the container has from NUMA nodes of its own (CG-085)."""
+        return self.state.of(pod_uid, container_name) or ()
 
     def allocatable(self) -> tuple[Block, ...]:
         """What containers could have of every node if there were no others yet."""

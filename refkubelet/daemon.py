@@ -35,10 +35,10 @@ from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.logind import Logind
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
+from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.resources.pod_resources_server import PodResourcesServer
-from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect

@@ -28,6 +28,7 @@ from conformance.registry import Feature
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
 LAST_WORDS_LINES: Final = 15
+SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 
 
 # Kubelets that run side by side must not share what upstream keeps in fixed places: the cgroup
@@ -51,7 +52,7 @@ class Program:
     `own_flags`: further flags that take a directory below the case's own, by flag name.
     `config`: configuration fields that the cases do not choose. `device_plugins`: where its device
     plugins listen, below the case's directory. `fixed_plugins`: it has one place for them, whatever
-    its flags say.
+    its flags say. `environment`: variables beside those of this process.
     """
 
     command: tuple[str, ...]
@@ -60,6 +61,7 @@ class Program:
     config: Mapping[str, Any] = field(default_factory=dict)
     device_plugins: str = "kubelet/device-plugins"
     fixed_plugins: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 REFKUBELET: Final = Program(
@@ -101,6 +103,11 @@ def with_own_plugins(program: Program, directory: Path) -> Program:
     places = (str(program.fixed_plugins), str(directory))
     command = ("unshare", "--mount", "sh", "-c", _OWN_PLUGINS, "sh", *places, *program.command)
     return replace(program, command=command)
+
+
+def with_bus(program: Program, address: str) -> Program:
+    """The same, on a system bus of its own."""
+    return replace(program, environment={**program.environment, SYSTEM_BUS: address})
 
 
 class ProcessKubelet:
@@ -145,7 +152,11 @@ class ProcessKubelet:
         self._paths.config.write_text(json.dumps(whole, indent=1))
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command(), stdout=log, stderr=log, start_new_session=True
+                *self._command(),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, **self._program.environment},
             )
         await self._wait_healthy(healthz)
 
@@ -256,7 +267,6 @@ class ProcessKubelet:
         except (aiohttp.ClientError, TimeoutError) as error:
             self._check_alive()
             raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
-
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """The answer of the socket below the kubelet's root directory."""

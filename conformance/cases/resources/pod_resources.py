@@ -1,0 +1,100 @@
+"""The pod-resources API: who has what, for monitors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from conformance.cases.resources.memory import CONFIG as MEMORY
+from conformance.cases.resources.topology import SERVER
+from conformance.cases.resources.widgets import (
+    NEEDS,
+    WIDGET,
+    shows,
+    widgets,
+    with_widgets,
+)
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import exits
+from conformance.registry import Feature, conformance
+from fakecri.deviceplugin import PluginDevice
+from refkubelet.resources.cpuset import format_cpuset
+
+
+@conformance(id="pod-resources-list", rules=["CG-085"], needs=NEEDS)
+async def the_pod_resources_api_shows_who_has_which_device(node: Node) -> None:
+    """List has sidecars and regular containers with their devices, one entry per device and NUMA
+    node; init containers that end are left out."""
+    await widgets(node, PluginDevice("w1", nodes=(0,)), PluginDevice("w2", nodes=(0,)))
+    sidecar = with_widgets(1, "proxy", restartPolicy="Always")
+    plan = pod("web", with_widgets(1), init=[with_widgets(1, "setup", exits(0)), sidecar])
+    await node.create_pod(plan)
+    await node.wait_running("web")
+    listed = await node.pod_resources("List")
+    (shown,) = [one for one in listed.pod_resources if one.name == "web"]
+    seen = [
+        (c.name, [(d.resource_name, list(d.device_ids), _nodes(d)) for d in c.devices])
+        for c in shown.containers
+    ]
+    wanted = [("proxy", [(WIDGET, ["w1"], [0])]), ("main", [(WIDGET, ["w2"], [0])])]
+    expect_equal(node, [name for name, _ in seen], ["proxy", "main"], "containers")
+    given = sorted(d for _, devices in seen for d in devices)
+    expect_equal(node, given, sorted(d for _, devices in wanted for d in devices), "devices")
+
+
+def _nodes(shown: Any) -> list[int]:
+    return [one.ID for one in shown.topology.nodes]
+
+
+@conformance(id="pod-resources-get", rules=["CG-085"], needs=NEEDS)
+async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
+    """Get shows one pod, or says that there is none; GetAllocatableResources shows the healthy
+    devices, given or not."""
+    plugin = await widgets(node, "w1", "w2")
+    await node.create_pod(pod("web", with_widgets(1)))
+    await node.wait_running("web")
+    shown = await node.pod_resources("Get", pod_name="web", pod_namespace="default")
+    (main,) = shown.pod_resources.containers
+    expect_equal(node, len(main.devices), 1, "devices of the container")
+    try:
+        said = str(await node.pod_resources("Get", pod_name="no", pod_namespace="default"))
+    except LookupError as error:
+        said = str(error)
+    expect_equal(node, said, "pod no in namespace default not found", "answer")
+    plugin.set_health("w2", "Unhealthy")
+    await shows(node, "1")
+    there = await node.pod_resources("GetAllocatableResources")
+    seen = [list(d.device_ids) for d in there.devices]
+    expect_equal(node, seen, [["w1"]], "healthy devices")
+
+
+RESERVED: Final = {"memory": "1Gi", "cpu": "1"}
+
+
+@conformance(
+    id="pod-resources-all",
+    rules=["CG-085", "CG-081", "CG-082"],
+    needs=[*NEEDS, Feature.NODE_RESOURCES],
+    node_config={**MEMORY, "cpuManagerPolicy": "static", "systemReserved": RESERVED},
+    machine=SERVER,
+)
+async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node) -> None:
+    """A Guaranteed container has a device, two CPUs of its own and memory of one node."""
+    await widgets(node, PluginDevice("w1", nodes=(1,)))
+    amounts = {"cpu": "2", "memory": "4Gi", WIDGET: "1"}
+    main = container("main", resources={"requests": amounts, "limits": amounts})
+    await node.create_pod(pod("web", main))
+    await node.wait_running("web")
+    shown = await node.pod_resources("Get", pod_name="web", pod_namespace="default")
+    (seen,) = shown.pod_resources.containers
+    created = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources
+    expect_equal(node, [list(d.device_ids) for d in seen.devices], [["w1"]], "devices")
+    expect_equal(node, format_cpuset(seen.cpu_ids), created.cpuset_cpus, "CPUs of its own")
+    blocks = [(m.memory_type, m.size, _nodes(m)) for m in seen.memory]
+    wanted = [("memory", 4 << 30, [int(created.cpuset_mems)])]
+    expect_equal(node, blocks, wanted, "memory")
+    there = await node.pod_resources("GetAllocatableResources")
+    expect(node, len(there.cpu_ids) > 2, "assignable CPUs", list(there.cpu_ids))
+    kinds = [m.memory_type for m in there.memory]
+    expect(node, kinds.count("memory") == 2, "memory of both nodes", kinds)

@@ -1,0 +1,49 @@
+"""Widgets: the devices of the cases of this area, and what these wait for. No case is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.harness import limits
+from conformance.harness.manifests import Container, container
+from conformance.harness.node import Node
+from conformance.registry import Feature
+from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
+
+WIDGET: Final = "vendor.example/widget"
+NEEDS: Final = (Feature.DEVICE_PLUGINS, Feature.API, Feature.STATUS)
+UNEXPECTED: Final = "UnexpectedAdmissionError"
+
+
+def with_widgets(count: int, name: str = "main", *more: Any, **fields: Any) -> Container:
+    """A container that asks for that many widgets."""
+    return container(name, *more, resources={"limits": {WIDGET: str(count)}}, **fields)
+
+
+async def widgets(node: Node, *devices: str | PluginDevice) -> FakeDevicePlugin:
+    """A registered plugin of widgets whose devices the Node shows."""
+    plugin = FakeDevicePlugin(WIDGET, devices)
+    await node.plug_in(plugin)
+    await shows(node, str(len(devices)), "capacity")
+    return plugin
+
+
+async def shows(node: Node, number: str, kind: str = "allocatable") -> None:
+    """Run until the Node shows so many widgets."""
+    await node.run_until(
+        lambda: getattr(node, kind)(WIDGET) == number,
+        within_s=limits.NODE_STATUS_S,
+        what=f"{kind} of the Node shows {number} widgets",
+    )
+
+
+async def rejected(node: Node, name: str) -> Mapping[str, Any]:
+    """Run until the pod has failed; its status."""
+    await node.run_until(
+        lambda: (node.api_pod(name) or {}).get("status", {}).get("phase") == "Failed",
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+        what=f"pod {name} is rejected",
+    )
+    status: Mapping[str, Any] = (node.api_pod(name) or {})["status"]
+    return status

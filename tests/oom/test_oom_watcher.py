@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakecri import FakeCRI
 from fakecri.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
@@ -176,14 +177,12 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
 ) -> None:
     options = runtime_options(
         KubeletConfiguration(single_process_oom_kill=single, resolv_conf=""),
+        FakeNode(memory_bytes=8 * 10**9, cgroups_version=2 if version == 2 else 1),
         node_name="n",
         node_ips=(),
         root_dir=Path("/var/lib/kubelet"),
         container_logs_dir=None,
-        memory_capacity_bytes=8 * 10**9,
         allocatable={},
-        page_sizes=(),
-        cgroup_v2=version == 2,
     )
     spec: dict[str, Any] = {"containers": [{"name": "main"}]}
     pod = decode_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})
@@ -209,3 +208,12 @@ def test_examples_of_scores_on_8_GB_EVIC_121(resources: dict[str, Any], score: i
     pod = decode_pod({"metadata": {"name": "p", "namespace": "n"}, "spec": spec})
     assert pod.spec is not None
     assert oom_score_adj(pod.spec.containers[0], pod, 8 * 10**9) == score
+
+
+def test_the_fake_kernel_speaks_as_the_real_one_EVIC_124() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.oom(process="java", pid=4711)
+        assert kills(fake.node.log.texts) == [OomKill("/", "java", 4711)]
+
+    run_virtual(main)

@@ -28,6 +28,8 @@ from fakecri.server import GrpcUpstream
 CLIENTS: Final = 8
 KEPT_CALLS: Final = 2000
 RELIST_CALLS_A_DAY: Final = 2 * 24 * 3600
+PARENT: Final = "/kubepods/soak"
+"""Every second pod is in cgroups there."""
 MOST_GROWTH_KIB: Final = 1024
 """What one page more or less in an allocator's arena explains."""
 
@@ -72,7 +74,9 @@ async def client(target: Counted, number: int, pods: int | None, until_s: float)
     """Pods one after the other, until the time is over or there were so many."""
     life = 0
     while time.perf_counter() < until_s and (pods is None or life < pods):
-        sandbox, container = await start_pod(target, life * CLIENTS + number)
+        pod = life * CLIENTS + number
+        parent = PARENT if pod % 2 else ""
+        sandbox, container = await start_pod(target, pod, parent)
         of_pod = pb.ContainerFilter(pod_sandbox_id=sandbox)
         for method, request in (
             ("Version", pb.VersionRequest()),

@@ -26,8 +26,8 @@ class Target(Protocol):
     async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any: ...
 
 
-def sandbox_config(number: int) -> pb.PodSandboxConfig:
-    """A pod as a kubelet describes it."""
+def sandbox_config(number: int, cgroup_parent: str = "") -> pb.PodSandboxConfig:
+    """A pod as a kubelet describes it, in a cgroup or without any."""
     name = f"pod-{number}"
     labels = {
         "io.kubernetes.pod.name": name,
@@ -35,7 +35,8 @@ def sandbox_config(number: int) -> pb.PodSandboxConfig:
         "io.kubernetes.pod.uid": name,
     }
     meta = pb.PodSandboxMetadata(name=name, uid=name, namespace="default")
-    return pb.PodSandboxConfig(metadata=meta, labels=labels)
+    linux = pb.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent)
+    return pb.PodSandboxConfig(metadata=meta, labels=labels, linux=linux if cgroup_parent else None)
 
 
 def create_request(sandbox_id: str, pod: pb.PodSandboxConfig) -> pb.CreateContainerRequest:
@@ -53,9 +54,9 @@ def create_request(sandbox_id: str, pod: pb.PodSandboxConfig) -> pb.CreateContai
     return pb.CreateContainerRequest(pod_sandbox_id=sandbox_id, config=config, sandbox_config=pod)
 
 
-async def start_pod(target: Target, number: int) -> tuple[str, str]:
+async def start_pod(target: Target, number: int, cgroup_parent: str = "") -> tuple[str, str]:
     """Run a sandbox with one container; the ids of both."""
-    pod = sandbox_config(number)
+    pod = sandbox_config(number, cgroup_parent)
     answer = await target.call("RunPodSandbox", pb.RunPodSandboxRequest(config=pod))
     created = await target.call("CreateContainer", create_request(answer.pod_sandbox_id, pod))
     start = pb.StartContainerRequest(container_id=created.container_id)

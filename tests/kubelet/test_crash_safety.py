@@ -40,6 +40,21 @@ def edit_image(node: Node) -> Any:
     return node.api.request("PATCH", f"{PODS}/web", body=body, content_type=kind)
 
 
+def asking(cpu: str, memory: str) -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": memory}
+    return {"requests": amounts, "limits": amounts}
+
+
+def resize(container: str, cpu: str, memory: str) -> Any:
+    def act(node: Node) -> Any:
+        assert node.api is not None
+        body = {"spec": {"containers": [{"name": container, "resources": asking(cpu, memory)}]}}
+        kind = "application/strategic-merge-patch+json"
+        return node.api.request("PATCH", f"{PODS}/web/resize", body=body, content_type=kind)
+
+    return act
+
+
 def write(pod: dict[str, Any]) -> Any:
     return lambda node: node.apply(pod)
 
@@ -94,6 +109,14 @@ SIDECARS = manifest(
     terminationGracePeriodSeconds=5,
     initContainers=containers("s1", "s2", restartPolicy="Always"),
     containers=containers("work"),
+)
+RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+RESIZABLE = manifest(
+    "web",
+    containers=[
+        *containers("main", resources=asking("100m", "64Mi")),
+        *containers("rst", resources=asking("100m", "64Mi"), resizePolicy=RESTARTS),
+    ],
 )
 SCRIPTS = (
     Script(
@@ -161,6 +184,17 @@ SCRIPTS = (
         ((0.2, create(manifest("web", containers=containers("main", "other")))), (4.0, edit_image)),
         12.0,
         runs_once=("other",),
+    ),
+    Script(
+        "resize",
+        polite,
+        (
+            (0.2, create(RESIZABLE)),
+            (4.0, resize("main", "200m", "96Mi")),
+            (8.0, resize("rst", "100m", "96Mi")),
+        ),
+        50.0,  # what an earlier kubelet left is looked at after 30 s (CG-061)
+        runs_once=("main",),
     ),
     Script(
         "pull",

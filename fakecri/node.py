@@ -261,6 +261,10 @@ class FakeNode:
     def pids(self) -> PidStats:
         return PidStats(self.pid_limit, self.base_pids + self.tasks(), self.now_ns())
 
+    def limits_swap(self) -> bool:
+        """Whether cgroups can be limited in their use of swap."""
+        return True
+
     def swap_bytes(self) -> int:
         return self.swap_total_bytes
 

@@ -63,7 +63,7 @@ from refkubelet.kubelet_parts import (
 from refkubelet.model.objects import Pod, PodStatus, is_static, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.network import Network
-from refkubelet.node.capacity import machine_capacity, page_sizes
+from refkubelet.node.capacity import machine_capacity
 from refkubelet.node.informer import NodeInformer
 from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar, NodeSettings
@@ -276,13 +276,11 @@ class Kubelet:
         )
         self._runtime_options = runtime_options(
             self.config,
+            deps.machine,
             node_name=deps.node_name,
             node_ips=deps.host_ips,
             root_dir=deps.root_dir,
             container_logs_dir=deps.container_logs_dir,
-            memory_capacity_bytes=deps.machine.memory().total_bytes,
-            page_sizes=page_sizes(deps.machine.topology()),
-            cgroup_v2=deps.machine.cgroup_version() == 2,
             allocatable=deps.node_facts.allocatable if deps.node_facts else {},
             login_dirs=deps.login_dirs,
         )

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 from refkubelet.allocation.handlers import LIMITED_SWAP, ResizeLimits
+from refkubelet.cgroups.allocatable import enforced, parsed
 from refkubelet.cgroups.limits import ResourceConfig, page_size_name
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.cgroups.names import cgroup_path, node_group, pod_group
+from refkubelet.cgroups.settings import TIERED
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.model.quantity import NANO
+from refkubelet.node.capacity import page_sizes
 from refkubelet.node.machine import Machine
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.config.dns import read_resolv_conf
@@ -30,7 +34,7 @@ from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.images.choice import ImageGcPolicy
 from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.images.records import VerificationPolicy
-from refkubelet.runtime.options import DnsOptions, ImageOptions, RuntimeOptions
+from refkubelet.runtime.options import DnsOptions, ImageOptions, MemoryOptions, RuntimeOptions
 from refkubelet.runtime.records import (
     ContainerState,
     RuntimeConditions,
@@ -254,21 +258,36 @@ def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | No
     )
 
 
+def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOptions:
+    """CG-033, CG-050."""
+    v2, total_bytes = machine.cgroup_version() == 2, machine.memory().total_bytes
+    reserved = (parsed(config.kube_reserved), parsed(config.system_reserved))
+    left = enforced({"memory": total_bytes * NANO}, reserved)["memory"]
+    return MemoryOptions(
+        swap_controller=machine.limits_swap(),
+        limited_swap=v2 and config.memory_swap.swap_behavior == LIMITED_SWAP,
+        swap_bytes=machine.swap_bytes(),
+        capacity_bytes=total_bytes,
+        memory_qos=v2 and config.feature_gates.get("MemoryQoS", False),
+        reserve=config.memory_reservation_policy == TIERED,
+        throttling_factor=config.memory_throttling_factor,
+        allocatable_bytes=left // NANO,
+    )
+
+
 def runtime_options(
     config: KubeletConfiguration,
+    machine: Machine,
     *,
     node_name: str,
     node_ips: tuple[str, ...],
     root_dir: Path,
     container_logs_dir: Path | None,
-    memory_capacity_bytes: int,
     allocatable: Mapping[str, int],
-    page_sizes: Sequence[int],
-    cgroup_v2: bool,
     login_dirs: LoginDirs | None = None,
 ) -> RuntimeOptions:
-    """What of the configuration concerns the runtime manager; `page_sizes` are in bytes."""
-    single_kill = config.single_process_oom_kill
+    """What of the configuration and of the machine concerns the runtime manager."""
+    single_kill, cgroup_v2 = config.single_process_oom_kill, machine.cgroup_version() == 2
     return RuntimeOptions(
         root_dir=root_dir,
         pod_logs_dir=Path(config.pod_logs_dir),
@@ -276,14 +295,15 @@ def runtime_options(
         node_name=node_name,
         node_ips=node_ips,
         restart_delays=restart_delays(config),
-        memory_capacity_bytes=memory_capacity_bytes,
+        memory_capacity_bytes=machine.memory().total_bytes,
         allocatable=allocatable,
         cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
         cgroup_driver=config.cgroup_driver,
         cgroups_per_qos=config.cgroups_per_qos,
         cpu_cfs_quota=config.cpu_cfs_quota,
         cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
-        hugepage_sizes=tuple(map(page_size_name, page_sizes)),
+        hugepage_sizes=tuple(map(page_size_name, page_sizes(machine.topology()))),
+        memory=memory_options(config, machine),
         cgroup_v2=cgroup_v2,
         single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
         seccomp_default=config.seccomp_default,

@@ -160,6 +160,8 @@ class KubeletConfiguration:
     cpu_cfs_quota_period_s: float = f.duration("cpuCFSQuotaPeriod", 0.1)
     system_reserved: Mapping[str, str] = f.string_map("systemReserved")
     kube_reserved: Mapping[str, str] = f.string_map("kubeReserved")
+    memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
+    memory_swap: MemorySwap = f.struct("memorySwap", MemorySwap)
     memory_reservation_policy: str = f.text("memoryReservationPolicy", "None")
     pod_pids_limit: int = f.int64("podPidsLimit", -1)
     enforce_node_allocatable: tuple[str, ...] = f.strings("enforceNodeAllocatable", ("pods",))
@@ -253,7 +255,6 @@ class KubeletConfiguration:
     make_iptables_util_chains: bool = f.boolean("makeIPTablesUtilChains", True)
     iptables_masquerade_bit: int = f.int32("iptablesMasqueradeBit", 14)
     iptables_drop_bit: int = f.int32("iptablesDropBit", 15)
-    memory_swap: MemorySwap = f.struct("memorySwap", MemorySwap)
     config_map_and_secret_change_detection_strategy: str = f.text(
         "configMapAndSecretChangeDetectionStrategy", "Watch"
     )
@@ -263,7 +264,6 @@ class KubeletConfiguration:
         "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
     )
     logging: Mapping[str, Any] = f.opaque("logging")
-    memory_throttling_factor: float = f.number("memoryThrottlingFactor", 0.9)
     tracing: Mapping[str, Any] = f.opaque("tracing")
     node_lease_duration_seconds: int = f.int32("nodeLeaseDurationSeconds", 40, zero_is_default=True)
     authentication: Authentication = f.struct("authentication", Authentication)

@@ -170,6 +170,10 @@ class Machine(Protocol):
         """Size of all swap areas together."""
         ...
 
+    def limits_swap(self) -> bool:
+        """Whether cgroups can be limited in their use of swap (CG-050)."""
+        ...
+
     def topology(self) -> MachineTopology: ...
 
     def kernel_log(self) -> KernelLogReader:

@@ -122,6 +122,18 @@ class RealMachine:
         """/dev/kmsg from now on. Raises OSError."""
         return KernelLog(open_at_end(self._root / "dev/kmsg"), self._clock)
 
+    def limits_swap(self) -> bool:
+        """v1 has the file in every group; v2 in every group but the root, so the process's own is
+        looked at (CG-050)."""
+        if self.cgroup_version() == 1:
+            return (self.cgroup_root() / "memory/memory.memsw.limit_in_bytes").exists()
+        try:
+            line = (self._root / "proc/self/cgroup").read_text().strip()
+        except OSError:
+            return False
+        own = line.rpartition("::/")[2]
+        return (self.cgroup_root() / own / "memory.swap.max").exists()
+
     def swap_is_on(self) -> bool:
         """Whether any swap area is in use (failSwapOn)."""
         try:

@@ -64,6 +64,26 @@ class GcOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """Swap, and protection of memory with cgroup v2 (CG-033, CG-050).
+
+    `swap_controller`: the kernel can limit swap. `limited_swap`: memorySwap.swapBehavior is
+    LimitedSwap, on v2. `memory_qos`: its gate is on, on v2; `reserve`: memoryReservationPolicy is
+    TieredReservation; `throttling_factor`: memoryThrottlingFactor; `allocatable_bytes`: what all
+    pods may have.
+    """
+
+    swap_controller: bool = True
+    limited_swap: bool = False
+    swap_bytes: int = 0
+    capacity_bytes: int = 0
+    memory_qos: bool = False
+    reserve: bool = False
+    throttling_factor: float = 0.9
+    allocatable_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeOptions:
     """Settings of the runtime manager."""
 
@@ -84,6 +104,7 @@ class RuntimeOptions:
     seccomp_default: bool = False
     cgroup_v2: bool = False
     single_process_oom_kill: bool = True
+    memory: MemoryOptions = field(default_factory=MemoryOptions)
     dns: DnsOptions = field(default_factory=DnsOptions)
     images: ImageOptions = field(default_factory=ImageOptions)
     gc: GcOptions = field(default_factory=GcOptions)

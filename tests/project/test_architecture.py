@@ -130,6 +130,7 @@ PURE = (
     "refkubelet.runtime.images.records",
     "refkubelet.runtime.decisions.init_actions",
     "refkubelet.runtime.config.linux_resources",
+    "refkubelet.runtime.config.memory",
     "refkubelet.runtime.log_files",
     "refkubelet.runtime.decisions.pod_actions",
     "refkubelet.runtime.decisions.pod_resize",

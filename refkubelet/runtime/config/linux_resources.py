@@ -20,6 +20,7 @@ from refkubelet.model.resources import (
     pod_requests,
 )
 from refkubelet.resources.placement import ANYWHERE, Placement
+from refkubelet.runtime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.runtime.options import RuntimeOptions
 
 NODE_CRITICAL_CLASS: Final = "system-node-critical"
@@ -40,12 +41,24 @@ def container_resources(
         _without_quota(resources, options)
     resources.cpuset_cpus, resources.cpuset_mems = placement.cpus, placement.memory_nodes
     resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
-    resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
     for size in options.hugepage_sizes:
         resources.hugepage_limits.add(page_size=size, limit=_hugepages(limits, size))
-    if options.cgroup_v2 and not options.single_process_oom_kill:
-        resources.unified["memory.oom.group"] = "1"
+    _limit_swap(resources, container, pod, options)
+    if options.cgroup_v2:
+        resources.unified.update(protection(container, pod, options.memory))
+        if not options.single_process_oom_kill:
+            resources.unified["memory.oom.group"] = "1"
     return resources
+
+
+def _limit_swap(resources: Any, container: Container, pod: Pod, options: RuntimeOptions) -> None:
+    """CG-050: with v1 memory and swap together are as much as memory alone."""
+    if not options.memory.swap_controller:
+        return
+    if options.cgroup_v2:
+        resources.unified[SWAP_FILE] = str(swap_allowance_bytes(container, pod, options.memory))
+    else:
+        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
 def _without_quota(resources: Any, options: RuntimeOptions) -> None:

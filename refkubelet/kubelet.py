@@ -436,6 +436,7 @@ class Kubelet:
                 self.images,
                 self.shutdown,
                 self.evented,
+                self.devices.metrics if self.devices else None,
             )
         )
         queues = LoopQueues(

@@ -1,5 +1,5 @@
 """The page at /metrics, read from the parts of a kubelet (PLEG-013, PLEG-303, MIRR-036,
-EVIC-096)."""
+EVIC-096, CG-084)."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.preemption.preemptor import Preemptor
+from refkubelet.resources.devices.metrics import DeviceMetrics
 from refkubelet.runtime.images.gc import ImageGC
 from refkubelet.runtime.records import SandboxState
 
@@ -26,7 +27,7 @@ from refkubelet.runtime.records import SandboxState
 @dataclass(frozen=True, slots=True)
 class MeasuredParts:
     """What the page is about. `shutdown` None: shutdowns are not noticed; `evented` None: the gate
-    EventedPLEG is off."""
+    EventedPLEG is off; `devices` None: no plugin can register."""
 
     pods: PodManager
     workers: PodWorkers
@@ -38,6 +39,7 @@ class MeasuredParts:
     images: ImageGC
     shutdown: NodeShutdownManager | None = None
     evented: EventedPLEG | None = None
+    devices: DeviceMetrics | None = None
 
 
 def metrics_page(parts: MeasuredParts) -> MetricsPage:
@@ -55,7 +57,11 @@ def metrics_page(parts: MeasuredParts) -> MetricsPage:
     numbers.append(_of_evictions(parts.evictions))
     numbers += _of_refusals_and_images(parts)
     numbers += _of_shutdowns(parts.shutdown) if parts.shutdown is not None else []
-    return MetricsPage(numbers, dict[str, Durations](durations), [_ages(parts.evictions)])
+    histograms = [_ages(parts.evictions)]
+    if parts.devices is not None:
+        numbers.append(_of_registrations(parts.devices))
+        histograms.append(_of_allocations(parts.devices))
+    return MetricsPage(numbers, dict[str, Durations](durations), histograms)
 
 
 def _of_evictions(counted: EvictionMetrics) -> Numbers:
@@ -85,6 +91,24 @@ def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
             kind="counter",
         ),
     ]
+
+
+def _of_registrations(counted: DeviceMetrics) -> Numbers:
+    def registrations() -> Values:
+        return {(resource,): number for resource, number in counted.registrations.items()}
+
+    name = "device_plugin_registration_total"
+    text = "Registrations of device plugins."
+    return Numbers(name, text, registrations, ("resource_name",), kind="counter")
+
+
+def _of_allocations(counted: DeviceMetrics) -> Histograms:
+    return Histograms(
+        "device_plugin_alloc_duration_seconds",
+        "How long device plugins took to allocate.",
+        "resource_name",
+        lambda: counted.allocations,
+    )
 
 
 def _of_shutdowns(shutdown: NodeShutdownManager) -> list[Numbers]:

@@ -165,6 +165,20 @@ def test_with_too_few_near_devices_the_plugin_chooses_the_rest_CG_084(play: Play
     play(story)
 
 
+def test_registrations_and_allocations_are_counted_CG_084(play: Play) -> None:
+    async def story(world: DeviceWorld) -> None:
+        plugin = await world.plugin("a")
+        await world.plugins.start(plugin)
+        plugin.delays("Allocate", 0.3)
+        await world.admit(pod("one", asking(1)))
+        counted = world.manager.metrics
+        assert counted.registrations == {WIDGET: 2}
+        assert counted.allocations[WIDGET].sum_s == pytest.approx(0.3)
+        assert dict(counted.allocations[WIDGET].cumulative())["0.5"] == 1
+
+    play(story)
+
+
 def test_a_failing_preference_rejects_the_pod_and_takes_nothing_CG_084(play: Play) -> None:
     async def story(world: DeviceWorld) -> None:
         plugin = FakeDevicePlugin(WIDGET, "ab")

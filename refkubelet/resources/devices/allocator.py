@@ -30,6 +30,7 @@ from refkubelet.resources.devices.choose import (
 )
 from refkubelet.resources.devices.inventory import Inventory
 from refkubelet.resources.devices.ledger import Ledger
+from refkubelet.resources.devices.metrics import DeviceMetrics
 from refkubelet.resources.devices.plugins import Plugin, PluginError
 from refkubelet.resources.devices.records import (
     NO_SETTINGS,
@@ -39,6 +40,7 @@ from refkubelet.resources.devices.records import (
 )
 from refkubelet.resources.devices.settings import combined
 from refkubelet.resources.topology.hints import Affinities, AllocationError
+from simtime import Clock
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class AllocatorDeps:
     books down; raises OSError. `affinities` None: nobody aligns anything.
     """
 
+    clock: Clock
     active_pods: Callable[[], tuple[Pod, ...]]
     sources_ready: Callable[[], bool]
     was_running: Callable[[str, str], Awaitable[bool]]
@@ -66,6 +69,7 @@ class Allocator:
         self._inventory = inventory
         self._ledger = ledger
         self._deps = deps
+        self.metrics = DeviceMetrics()
         self._in_use = ledger.in_use()
         self._one_at_a_time = asyncio.Lock()
         self._reusable_of = ""  # the pod whose init containers left what is in `_reusable`
@@ -206,7 +210,11 @@ class Allocator:
         plugin = self._inventory.plugin(want.resource)
         if plugin is None:
             raise Unavailable(f"unknown Device Plugin {want.resource}")
-        answer = await plugin.allocate(ids)
+        began_s = self._deps.clock.monotonic_s()
+        try:
+            answer = await plugin.allocate(ids)
+        finally:
+            self.metrics.allocated(want.resource, self._deps.clock.monotonic_s() - began_s)
         devices = by_node(ids, self._inventory.devices(want.resource))
         self._ledger.insert(want.pod_uid, want.container, want.resource, Allotment(devices, answer))
 

@@ -78,6 +78,7 @@ class DeviceManager:
             self._inventory,
             self._ledger,
             AllocatorDeps(
+                deps.clock,
                 deps.active_pods,
                 deps.sources_ready,
                 self._was_running,
@@ -85,6 +86,7 @@ class DeviceManager:
                 deps.affinities,
             ),
         )
+        self.metrics = self._allocator.metrics
         self.node_is_new = not self._load()
 
     # Life
@@ -111,6 +113,7 @@ class DeviceManager:
     async def register(self, request: Any) -> None:
         """Registration.Register: check, connect, follow. Raises `PluginError`."""
         resource = request.resource_name
+        self.metrics.registrations[resource] += 1
         if (why := refusal(request.version, resource)) is not None:
             log.error("bad registration of the device plugin at %s: %s", request.endpoint, why)
             raise PluginError(why)

@@ -6,6 +6,7 @@ numbers. Upstream: cAdvisor, container/libcontainer/handler.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from refkubelet.node.machine import CgroupDir, Machine
@@ -16,6 +17,8 @@ _STAT_KEYS: Final = {  # version: inactive file pages, resident pages, faults
     1: ("total_inactive_file", "total_rss", "total_pgfault", "total_pgmajfault"),
     2: ("inactive_file", "anon", "pgfault", "pgmajfault"),
 }
+
+_NO_PRESSURE: Final = {"total": 0, "avg10": 0.0, "avg60": 0.0, "avg300": 0.0}
 
 
 def memory_dir(machine: Machine, path: str) -> CgroupDir:
@@ -32,13 +35,42 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes")
     usage_file, limit_file = names if version == 1 else ("memory.current", "memory.max")
     try:
-        usage = int((directory / usage_file).read_text())
         stat = _table((directory / "memory.stat").read_text())
-        limit = _limit((directory / limit_file).read_text())
+        if (directory / usage_file).exists():
+            usage = int((directory / usage_file).read_text())
+            limit = _limit((directory / limit_file).read_text())
+        else:  # the root of v2 has neither (EVIC-026)
+            usage, limit = stat.get("anon", 0) + stat.get("file", 0), None
     except (OSError, ValueError):
         return None
     inactive, rss, faults, major = (stat.get(key, 0) for key in _STAT_KEYS[version])
     return CgroupMemory(usage, max(0, usage - inactive), limit, rss, faults, major)
+
+
+def read_swap(directory: CgroupDir, version: Literal[1, 2]) -> tuple[int, int | None]:
+    """Swap in use and left, bytes; nothing is left where no limit says so, None without limit."""
+    try:
+        if version == 1:
+            return _table((directory / "memory.stat").read_text()).get("total_swap", 0), 0
+        used = int((directory / "memory.swap.current").read_text())
+        limit = _limit((directory / "memory.swap.max").read_text())
+    except (OSError, ValueError):
+        return 0, 0
+    return used, None if limit is None else max(0, limit - used)
+
+
+def read_pressure(directory: CgroupDir, resource: str) -> Mapping[str, Mapping[str, float]]:
+    """`some` and `full` of `<resource>.pressure`, in its own units; zeros where the kernel has no
+    such file, as with v1."""
+    found = {kind: dict(_NO_PRESSURE) for kind in ("full", "some")}
+    try:
+        text = (directory / f"{resource}.pressure").read_text()
+    except OSError:
+        return found
+    for kind, *values in (line.split() for line in text.splitlines()):
+        pairs = (value.partition("=") for value in values)
+        found[kind] = {name: int(v) if name == "total" else float(v) for name, _, v in pairs}
+    return found
 
 
 def cpu_usage_ns(machine: Machine, path: str) -> int | None:

@@ -1,7 +1,8 @@
 """The summary of a node and its pods, as /stats/summary serves it.
 
-Made anew for each request from the same sources that evictions look at (EVIC-020..029). CPU cores
-in use are what the runtime says, or the difference to the request before.
+Made anew for each request from the same sources that evictions look at (EVIC-020..029, SRV-030).
+CPU cores in use are what the runtime says, or the difference to the request before. Traffic of
+networks is not measured.
 What must never happen here: a summary changes anything, or costs anything while nobody asks.
 Upstream: pkg/kubelet/server/stats/summary.go, pkg/kubelet/stats/cri_stats_provider.go.
 """
@@ -17,14 +18,13 @@ from refkubelet.model.objects import Pod, uid
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
 from refkubelet.stats import wire
-from refkubelet.stats.cgroups import cpu_usage_ns, memory_dir, read_memory
 from refkubelet.stats.files import EMPTY_DIR
+from refkubelet.stats.groups import GroupStats
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import DiskUse, PodUsage
 from simtime import Clock
 
 Json = dict[str, Any]
-NODE: Final = "node"
 PODS: Final = "pods"  # the name of the system container that holds all pods
 
 
@@ -50,7 +50,7 @@ class SummaryProvider:
     def __init__(self, deps: SummaryDeps) -> None:
         self._deps = deps
         self._start_ns = deps.clock.wall_ns()
-        self._cpu = CpuRates()
+        self._groups = GroupStats(deps.machine, deps.clock)
 
     async def summary(self, *, only_cpu_and_memory: bool = False) -> Json:
         """The whole summary. Raises `CriCallError`, and `OSError` when a disk cannot be found."""
@@ -67,18 +67,18 @@ class SummaryProvider:
                 if uid(pod) in usage and uid(pod) in listed
             ],
         }
-        self._cpu.next()
+        self._groups.rates.next()
         return wire.only_cpu_and_memory(found) if only_cpu_and_memory else found
 
     def _node(self, node_fs: FilesystemStats, images: ImageFilesystems) -> Json:
-        machine, version = self._deps.machine, self._deps.machine.cgroup_version()
-        root = read_memory(memory_dir(machine, ""), version)
+        machine = self._deps.machine
+        group = self._groups.of("") or {}
         return {
             "nodeName": self._deps.node_name,
             "systemContainers": self._system_containers(),
             "startTime": wire.shown_time(self._start_ns),
-            "cpu": self._cgroup_cpu(""),
-            "memory": wire.node_memory(machine.memory(), root),
+            **group,
+            "memory": wire.node_memory(machine.memory(), group.get("memory", {})),
             "fs": wire.filesystem(node_fs),
             "runtime": self._runtime(images),
             "rlimit": wire.rlimit(machine.pids()),
@@ -97,44 +97,44 @@ class SummaryProvider:
         return wire.image_filesystem(self._deps.machine.filesystem(usage.mountpoint), usage)
 
     def _system_containers(self) -> list[Json]:
-        path, machine = self._deps.pods_cgroup, self._deps.machine
-        memory = path and read_memory(memory_dir(machine, path), machine.cgroup_version())
-        if not memory:
+        path = self._deps.pods_cgroup
+        group = self._groups.of(path) if path else None
+        if group is None:
             return []
-        return [
-            {
-                "name": PODS,
-                "startTime": wire.shown_time(self._start_ns),
-                "cpu": self._cgroup_cpu(path),
-                "memory": wire.cgroup_memory(memory, self._deps.clock.wall_ns()),
-            }
-        ]
-
-    def _cgroup_cpu(self, path: str) -> Json:
-        now_ns = self._deps.clock.wall_ns()
-        used_ns = cpu_usage_ns(self._deps.machine, path)
-        rate = None if used_ns is None else self._cpu.rate(f"{NODE}{path}", now_ns, used_ns)
-        return wire.cpu(now_ns, used_ns, rate)
+        return [{"name": PODS, "startTime": wire.shown_time(self._start_ns), **group}]
 
     def _pod(self, pod: Pod, usage: PodUsage, listed: RuntimePod, node_fs: FilesystemStats) -> Json:
         containers = {c.id: c.created_at_ns for c in listed.containers}
         parts = [self._container(row, containers, usage, node_fs) for row in usage.containers]
-        memory = usage.memory
-        now_ns = self._deps.clock.wall_ns()
         newest = max(listed.sandboxes, key=lambda s: s.created_at_ns)
         return {
             "podRef": {"name": listed.name, "namespace": listed.namespace, "uid": listed.uid},
             "startTime": wire.shown_time(newest.created_at_ns),
             "containers": parts,
-            "cpu": self._added_cpu(parts),
-            "memory": wire.cgroup_memory(memory, now_ns) if memory else _added_memory(parts),
-            "volume": [
-                self._volume(pod, name, seen.used, seen.time_ns)
-                for name, seen in usage.files.volumes.items()
-            ],
+            **self._pod_group(pod, usage, parts),
+            **self._volumes(pod, usage),
             "ephemeral-storage": wire.filesystem(node_fs, usage.ephemeral_storage),
             "process_stats": {"process_count": usage.processes},
         }
+
+    def _pod_group(self, pod: Pod, usage: PodUsage, parts: Sequence[Json]) -> Json:
+        """Of the pod's cgroup, else what the runtime says of the pod, else of all containers."""
+        stats = self._deps.stats
+        if stats.pod_cgroup is not None and not stats.by_sandbox:
+            group = self._groups.of(stats.pod_cgroup(pod))
+            if group is not None:
+                return group
+        found = added_up(parts)
+        if usage.memory is not None:
+            found["memory"] = wire.cgroup_memory(usage.memory, self._deps.clock.wall_ns())
+        return found
+
+    def _volumes(self, pod: Pod, usage: PodUsage) -> Json:
+        found = [
+            self._volume(pod, name, seen.used, seen.time_ns)
+            for name, seen in usage.files.volumes.items()
+        ]
+        return {"volume": found} if found else {}
 
     def _container(
         self,
@@ -145,7 +145,7 @@ class SummaryProvider:
     ) -> Json:
         core_ns, nano_cores = row.cpu_usage_core_ns, row.cpu_usage_nano_cores
         if nano_cores is None and core_ns is not None:
-            nano_cores = self._cpu.rate(row.container_id, row.cpu_time_ns, core_ns)
+            nano_cores = self._groups.rates.rate(row.container_id, row.cpu_time_ns, core_ns)
         layer = None
         if row.rootfs_used_bytes is not None:
             layer = DiskUse(row.rootfs_used_bytes, row.rootfs_inodes_used or 0)
@@ -173,37 +173,22 @@ class SummaryProvider:
             room = None
         return {**wire.filesystem(room, used, time_ns), "name": name}
 
-    def _added_cpu(self, containers: Sequence[Json]) -> Json:
-        parts = [c["cpu"] for c in containers]
-        return _added(parts, ("usageNanoCores", "usageCoreNanoSeconds"))
+
+_ADDED: Final = {
+    "cpu": ("usageNanoCores", "usageCoreNanoSeconds"),
+    "memory": (
+        *("availableBytes", "usageBytes", "workingSetBytes", "rssBytes"),
+        *("pageFaults", "majorPageFaults"),
+    ),
+    "swap": ("swapAvailableBytes", "swapUsageBytes"),
+}
 
 
-def _added_memory(containers: Sequence[Json]) -> Json:
-    names = ("availableBytes", "usageBytes", "workingSetBytes", "rssBytes", "pageFaults")
-    return _added([c["memory"] for c in containers], (*names, "majorPageFaults"))
-
-
-def _added(parts: Sequence[Json], names: Sequence[str]) -> Json:
-    """The sums, with the time of the last part."""
-    time = parts[-1]["time"] if parts else None
-    return {"time": time, **{n: sum(p.get(n, 0) for p in parts) for n in names}}
-
-
-class CpuRates:
-    """Cores in use, from two readings of the CPU time."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, tuple[int, int]] = {}
-        self._now: dict[str, tuple[int, int]] = {}
-
-    def rate(self, key: str, time_ns: int, used_ns: int) -> int | None:
-        """Nano cores since the reading before; None without one, or with an older value there."""
-        self._now[key] = (time_ns, used_ns)
-        before = self._before.get(key)
-        if before is None or time_ns <= before[0] or used_ns < before[1]:
-            return None
-        return (used_ns - before[1]) * 10**9 // (time_ns - before[0])
-
-    def next(self) -> None:
-        """A summary is done: its readings are those before; what is gone is forgotten."""
-        self._before, self._now = self._now, {}
+def added_up(containers: Sequence[Json]) -> Json:
+    """CPU, memory and swap of all containers together, with the time of the last one."""
+    found = {}
+    for part, names in _ADDED.items():
+        rows = [container[part] for container in containers]
+        sums = {name: sum(row.get(name, 0) for row in rows) for name in names}
+        found[part] = {"time": rows[-1]["time"] if rows else None, **sums}
+    return found

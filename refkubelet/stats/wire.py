@@ -64,31 +64,42 @@ def cpu(time_ns: int, core_ns: int | None, nano_cores: int | None) -> Json:
     }
 
 
-def node_memory(stats: MemoryStats, root: CgroupMemory | None) -> Json:
-    """The root cgroup; `root` None where it does not tell its usage."""
-    found = _cgroup_memory(root) if root is not None else {}
+def node_memory(stats: MemoryStats, root: Json) -> Json:
+    """What is available of the machine's memory, beside what the root cgroup says."""
     return {
+        **root,
         "time": shown_time(stats.time_ns),
-        **found,
         "availableBytes": stats.total_bytes - stats.working_set_bytes,
         "workingSetBytes": stats.working_set_bytes,
     }
 
 
+def pressured(found: Json, pressure: Mapping[str, Any]) -> Json:
+    """With the time lost to waiting for it."""
+    return {**found, "psi": pressure}
+
+
+def swap_of(time_ns: int, used_bytes: int, left_bytes: int | None) -> Json:
+    """Swap of a cgroup."""
+    return {
+        "time": shown_time(time_ns),
+        **known(swapAvailableBytes=left_bytes, swapUsageBytes=used_bytes),
+    }
+
+
 def cgroup_memory(memory: CgroupMemory, time_ns: int) -> Json:
     """Memory of a pod's cgroup or of the one that holds all pods."""
-    return {"time": shown_time(time_ns), **_cgroup_memory(memory)}
-
-
-def _cgroup_memory(memory: CgroupMemory) -> Json:
-    return known(
-        availableBytes=memory.available_bytes,
-        usageBytes=memory.usage_bytes,
-        workingSetBytes=memory.working_set_bytes,
-        rssBytes=memory.rss_bytes,
-        pageFaults=memory.page_faults,
-        majorPageFaults=memory.major_page_faults,
-    )
+    return {
+        "time": shown_time(time_ns),
+        **known(
+            availableBytes=memory.available_bytes,
+            usageBytes=memory.usage_bytes,
+            workingSetBytes=memory.working_set_bytes,
+            rssBytes=memory.rss_bytes,
+            pageFaults=memory.page_faults,
+            majorPageFaults=memory.major_page_faults,
+        ),
+    }
 
 
 def container_memory(row: ContainerUsage) -> Json:

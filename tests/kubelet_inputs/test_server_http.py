@@ -100,7 +100,7 @@ async def test_the_read_only_port_shows_pods_but_no_debug_SRV_010() -> None:
         assert found == (405, "Debug endpoints are disabled.")
 
 
-async def test_statistics_in_full_and_in_short_EVIC_029() -> None:
+async def test_statistics_in_full_and_in_short_SRV_030() -> None:
     asked: list[bool] = []
 
     async def summary(*, only_cpu_and_memory: bool = False) -> dict[str, object]:

@@ -27,8 +27,9 @@ from refkubelet.runtime.records import (
 )
 from refkubelet.stats import wire
 from refkubelet.stats.files import PodFilesReader
+from refkubelet.stats.groups import CpuRates, GroupStats
 from refkubelet.stats.provider import PodStats
-from refkubelet.stats.summary import CpuRates, SummaryDeps, SummaryProvider
+from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.usage import DiskUse, VolumeUse
 from simtime import VirtualLoop, run_virtual
 
@@ -144,7 +145,7 @@ def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvide
     return SummaryProvider(deps)
 
 
-def test_the_node_s_part_EVIC_020_to_025() -> None:
+def test_the_node_s_part_EVIC_020_to_025_SRV_030() -> None:
     async def main() -> None:
         machine = FakeNode(base_memory_used_bytes=3 << 30)
         found = (await provider(Runtime(), machine).summary())["node"]
@@ -192,7 +193,7 @@ def test_the_group_of_all_pods_is_a_system_container_EVIC_021() -> None:
     run_virtual(main)
 
 
-def test_the_pod_s_part_EVIC_029() -> None:
+def test_the_pod_s_part_EVIC_029_SRV_030() -> None:
     async def main() -> None:
         volumes = {"v": VolumeUse(DiskUse(5, 1), 9 * 10**9)}
         reader = PodFilesReader("/nowhere", "/nowhere")
@@ -253,13 +254,46 @@ def test_rates_of_cpu_time() -> None:
     assert rates.rate("a", 40, 20) is None  # forgotten
 
 
-def test_the_short_form_has_cpu_and_memory_alone() -> None:
+def test_the_short_form_has_cpu_and_memory_alone_SRV_030() -> None:
     async def main() -> None:
         short = await provider(Runtime(), FakeNode()).summary(only_cpu_and_memory=True)
-        assert set(short["node"]) == {"nodeName", "systemContainers", "startTime", "cpu", "memory"}
+        both = {"startTime", "cpu", "memory", "swap"}
+        assert set(short["node"]) == {"nodeName", "systemContainers", *both}
         (pod,) = short["pods"]
-        assert set(pod) == {"podRef", "startTime", "containers", "cpu", "memory"}
-        assert set(pod["containers"][0]) == {"name", "startTime", "cpu", "memory", "swap"}
+        assert set(pod) == {"podRef", "containers", *both}
+        assert set(pod["containers"][0]) == {"name", *both}
+
+    run_virtual(main)
+
+
+def test_pressure_and_swap_of_groups_SRV_030(tmp_path: Path) -> None:
+    (tmp_path / "memory.stat").write_text("anon 30\nfile 20\ninactive_file 5\n")
+    (tmp_path / "memory.swap.current").write_text("40\n")
+    (tmp_path / "memory.swap.max").write_text("100\n")
+    text = "some avg10=1.50 avg60=0.20 avg300=0.00 total=77\nfull avg10=0.00 avg60=0.00"
+    (tmp_path / "io.pressure").write_text(f"{text} avg300=0.00 total=7\n")
+
+    class Machine(FakeNode):
+        def cgroup_root(self) -> Any:
+            return tmp_path
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        groups = GroupStats(Machine(), loop.clock)
+        found = groups.of("")
+        assert found is not None
+        assert found["memory"]["usageBytes"] == 50  # the root of v2 adds up (EVIC-026)
+        assert found["memory"]["workingSetBytes"] == 45
+        assert found["swap"]["swapUsageBytes"] == 40
+        assert found["swap"]["swapAvailableBytes"] == 60
+        some = {"avg10": 1.5, "avg60": 0.2, "avg300": 0.0, "total": 77}
+        assert found["io"]["psi"]["some"] == some
+        assert found["io"]["psi"]["full"]["total"] == 7
+        assert found["cpu"]["psi"]["some"]["total"] == 0  # no such file
+        (tmp_path / "memory.swap.max").write_text("max\n")
+        assert "swapAvailableBytes" not in (groups.of("") or {})["swap"]
+        assert groups.of("/gone") is None
 
     run_virtual(main)
 

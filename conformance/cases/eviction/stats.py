@@ -10,7 +10,7 @@ MI = 1024 * 1024
 
 
 @conformance(
-    id="summary-node", rules=["EVIC-020", "EVIC-022", "EVIC-023", "EVIC-025"],
+    id="summary-node", rules=["SRV-030", "EVIC-020", "EVIC-022", "EVIC-023", "EVIC-025"],
     needs=[Feature.STATUS],
 )  # fmt: skip
 async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
@@ -38,7 +38,7 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     expect(node, 0 < limit["curproc"] < limit["maxpid"], "processes below their limit", limit)
 
 
-@conformance(id="summary-pod", rules=["EVIC-029"], needs=[Feature.STATUS])
+@conformance(id="summary-pod", rules=["SRV-030", "EVIC-029"], needs=[Feature.STATUS])
 async def the_summary_has_the_pods_that_run(node: Node) -> None:
     """A pod with a running container is in the summary, with its containers and their disks."""
     await node.apply_static(pod("web", container("main"), container("side")))

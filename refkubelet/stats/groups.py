@@ -1,0 +1,71 @@
+"""CPU, memory, swap and I/O of a cgroup in the form of the summary API (SRV-030).
+
+Cores in use are the difference to the summary before. Upstream: pkg/kubelet/stats/helper.go:
+cadvisorInfoToCPUandMemoryStats and its siblings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from refkubelet.node.machine import Machine
+from refkubelet.stats import wire
+from refkubelet.stats.cgroups import (
+    cpu_usage_ns,
+    memory_dir,
+    read_memory,
+    read_pressure,
+    read_swap,
+)
+from simtime import Clock
+
+Json = dict[str, Any]
+
+
+class CpuRates:
+    """Cores in use, from two readings of the CPU time."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, tuple[int, int]] = {}
+        self._now: dict[str, tuple[int, int]] = {}
+
+    def rate(self, key: str, time_ns: int, used_ns: int) -> int | None:
+        """Nano cores since the reading before; None without one, or with an older value there."""
+        self._now[key] = (time_ns, used_ns)
+        before = self._before.get(key)
+        if before is None or time_ns <= before[0] or used_ns < before[1]:
+            return None
+        return (used_ns - before[1]) * 10**9 // (time_ns - before[0])
+
+    def next(self) -> None:
+        """A summary is done: its readings are those before; what is gone is forgotten."""
+        self._before, self._now = self._now, {}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStats:
+    """Reads cgroups by their absolute paths; "" is the root, which is the node."""
+
+    machine: Machine
+    clock: Clock
+    rates: CpuRates = field(default_factory=CpuRates)
+
+    def of(self, path: str) -> Json | None:
+        """`cpu`, `memory`, `io` and `swap` of the cgroup; None when there is none."""
+        version, now_ns = self.machine.cgroup_version(), self.clock.wall_ns()
+        directory = memory_dir(self.machine, path)
+        memory = read_memory(directory, version)
+        if memory is None:
+            return None
+        used_ns = cpu_usage_ns(self.machine, path)
+        rate = None if used_ns is None else self.rates.rate(f"cgroup {path}", now_ns, used_ns)
+        cpu = wire.cpu(now_ns, used_ns, rate)
+        return {
+            "cpu": wire.pressured(cpu, read_pressure(directory, "cpu")),
+            "memory": wire.pressured(
+                wire.cgroup_memory(memory, now_ns), read_pressure(directory, "memory")
+            ),
+            "io": wire.pressured({"time": cpu["time"]}, read_pressure(directory, "io")),
+            "swap": wire.swap_of(now_ns, *read_swap(directory, version)),
+        }

@@ -13,6 +13,7 @@ import yaml
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI
+from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet import Kubelet, KubeletDeps
@@ -88,6 +89,7 @@ class Node:
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
         self.tap = Tap()
+        self.plugins: InProcessPlugins | None = None
         self.wire = Wire(self.cri, self.tap)
         self._task: asyncio.Task[None] | None = None
         self._client: LightkubeApiClient | None = None
@@ -117,6 +119,7 @@ class Node:
                 host_ips=("192.0.2.1",) if self.api else (),
                 container_logs_dir=None,
                 node_facts=self._facts(config),
+                device_plugins=self.plugins,
             ),
         )
         self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")

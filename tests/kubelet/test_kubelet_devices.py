@@ -1,0 +1,122 @@
+"""Devices in a whole kubelet: metrics, static pods, and a kubelet that is killed in between."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import CONTAINER, Node, Tap, manifest, on_node
+
+from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
+
+WIDGET = "vendor.example/widget"
+
+
+def wanting(name: str, count: int = 1) -> dict[str, Any]:
+    limits = {WIDGET: str(count)}
+    return manifest(name, containers=[CONTAINER | {"resources": {"limits": limits}}])
+
+
+async def started_with(node: Node, plugin: FakeDevicePlugin) -> None:
+    """A kubelet with a directory of plugins, and one plugin."""
+    node.plugins = InProcessPlugins()
+    await node.start()
+    await node.clock.sleep(1)
+    await node.plugins.start(plugin)
+
+
+class StopsAt(Tap):
+    """Holds the kubelet up at its first call of a method; `there` is set then."""
+
+    def __init__(self, method: str, when: str) -> None:
+        self._method = method
+        self._when = when
+        self.there = asyncio.Event()
+
+    async def before(self, method: str) -> None:
+        await self._stop("before", method)
+
+    async def after(self, method: str) -> None:
+        await self._stop("after", method)
+
+    async def _stop(self, when: str, method: str) -> None:
+        if (when, method) == (self._when, self._method) and not self.there.is_set():
+            self.there.set()
+            await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("method", ["RunPodSandbox", "CreateContainer", "StartContainer"])
+def test_a_killed_kubelet_gives_no_device_twice_CG_084(
+    tmp_path: Path, method: str, when: str
+) -> None:
+    """Killed at a call for the pod, the next kubelet runs it with one device, the same one, and
+    gives another to the next pod."""
+
+    async def body(node: Node) -> None:
+        plugin = FakeDevicePlugin(WIDGET, ["a", "b"])
+        tap = node.tap = StopsAt(method, when)
+        await started_with(node, plugin)
+        await node.create(wanting("first"))
+        await tap.there.wait()
+        await node.kill()
+        await node.start()
+        await node.until(lambda: node.phase("first") == "Running")
+        await node.create(wanting("second"))
+        await node.until(lambda: node.phase("second") == "Running")
+        assert node.kubelet.devices is not None
+        given = [
+            [device for _, device, _ in node.kubelet.devices.given(str(pod.metadata.uid), "main")]
+            for name in ("first", "second")
+            if (pod := await node.live(name)).metadata is not None
+        ]
+        assert given == [["a"], ["b"]]
+        assert plugin.allocated == [("a",), ("b",)]
+
+    on_node(body, tmp_path, api=True, started=False)
+
+
+def test_a_kubelet_killed_while_a_plugin_allocates_asks_again_CG_084(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        plugin = FakeDevicePlugin(WIDGET, ["a"])
+        plugin.hangs("Allocate", times=1)
+        await started_with(node, plugin)
+        await node.create(wanting("first"))
+        await node.until(lambda: plugin.allocated)
+        await node.kill()
+        await node.start()
+        await node.until(lambda: node.phase("first") == "Running")
+        assert plugin.allocated == [("a",), ("a",)]
+
+    on_node(body, tmp_path, api=True, started=False)
+
+
+def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Path) -> None:
+    """A resource that nobody registered is not looked at."""
+
+    async def body(node: Node) -> None:
+        node.plugins = InProcessPlugins()
+        await node.start()
+        node.apply(wanting("web"))
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        (create,) = [c for c in node.writes() if c.method == "CreateContainer"]
+        names = [env.key for env in create.request.config.envs]
+        assert not [name for name in names if name.startswith("DEVICES_")]
+
+    on_node(body, tmp_path, started=False)
+
+
+def test_the_page_of_metrics_shows_plugins_CG_084(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        plugin = FakeDevicePlugin(WIDGET, ["a"])
+        await started_with(node, plugin)
+        await node.create(wanting("first"))
+        await node.until(lambda: node.phase("first") == "Running")
+        text = node.kubelet.metrics.text()
+        label = f'{{resource_name="{WIDGET}"}}'
+        assert f"kubelet_device_plugin_registration_total{label} 1.0" in text
+        assert f"kubelet_device_plugin_alloc_duration_seconds_count{label} 1.0" in text
+
+    on_node(body, tmp_path, api=True, started=False)

@@ -113,6 +113,37 @@ async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: No
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
 
 
+async def whole_group(node: Node) -> str | None:
+    """What the runtime was told of whole groups."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    made = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources.unified
+    return made["memory.oom.group"] if "memory.oom.group" in made else None
+
+
+@conformance(id="oom-group-v1", rules=["EVIC-122"], needs=[STATUS, Feature.CGROUP_V1])
+async def on_cgroup_v1_single_processes_are_killed(node: Node) -> None:
+    """On cgroup v1 the runtime is told nothing of whole groups."""
+    expect_equal(node, await whole_group(node), None, "memory.oom.group")
+
+
+@conformance(id="oom-group-v2", rules=["EVIC-122"], needs=[STATUS, Feature.CGROUP_V2])
+async def on_cgroup_v2_all_of_a_container_is_killed(node: Node) -> None:
+    """On cgroup v2 a container at its limit dies as a whole."""
+    expect_equal(node, await whole_group(node), "1", "memory.oom.group")
+
+
+@conformance(
+    id="oom-group-single",
+    rules=["EVIC-122"],
+    needs=[STATUS, Feature.CGROUP_V2],
+    node_config={"singleProcessOOMKill": True},
+)
+async def single_processes_can_be_asked_for(node: Node) -> None:
+    """With singleProcessOOMKill the kernel picks single processes on cgroup v2, too."""
+    expect_equal(node, await whole_group(node), None, "memory.oom.group")
+
+
 BEGIN = "eater invoked oom-killer: gfp_mask=0x1100cca, order=0, oom_score_adj=1000"
 WHERE = "nodemask=(null),cpuset=/,mems_allowed=0"
 VICTIM = "task=eater,pid=4711,uid=0"

@@ -7,7 +7,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import ignores_term, runs
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 from refkubelet.model.quantity import NANO, parse_nano
 
 API = Feature.API
@@ -194,3 +194,27 @@ async def a_static_pod_is_critical(node: Node) -> None:
     expect_equal(node, preempted(node), ["victim"], "victims")
     stops = node.calls("StopContainer", pod="victim")
     expect(node, stops and stops[0].ended_s, "the victim had stopped before later was looked at")
+
+
+@conformance(
+    id="preempt-by-resize", rules=["PREE-009"], level=Level.DETAIL, needs=[API, Feature.CGROUPS]
+)
+async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> None:
+    """When a resize of a critical pod does not fit, ordinary pods end for it, too."""
+    cpus = await cpus_m(node)
+    critical = pod(
+        "critical", container("main", runs(), resources=cpu(cpus * 20 // 100)), **CRITICAL
+    )
+    await run_all(
+        node, critical, sized("victim", cpus * 70 // 100), sized("small", cpus * 5 // 100)
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.resize_pod("critical", "main", cpu(cpus * 60 // 100))
+    await node.run_until(lambda: node.events("ResizeCompleted"), within_s=GONE_S)
+    expect_equal(node, preempted(node), ["victim"], "victims")
+    expect_equal(node, node.count("StopContainer", pod="critical"), 0, "stops of the critical pod")
+
+
+def cpu(amount_m: int) -> dict[str, dict[str, str]]:
+    """A request for CPU alone."""
+    return {"requests": {"cpu": f"{amount_m}m"}}

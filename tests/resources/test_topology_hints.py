@@ -109,8 +109,19 @@ def test_silence_fits_anywhere_and_an_empty_list_nowhere() -> None:
         (ANYWHERE,),
         (TopologyHint(None, preferred=False),),
     ]
+    assert hint_lists([{}]) == [(ANYWHERE,)]
+    assert hint_lists([{"a": ()}]) == [(TopologyHint(),)]
     two = (TopologyHint(1, preferred=True), TopologyHint(2), TopologyHint(3, preferred=True))
     assert single_node_hints([two, (ANYWHERE, TopologyHint())]) == [two[:1], (ANYWHERE,)]
+
+
+def test_close_nodes_win_only_where_that_is_wanted_CG_083() -> None:
+    far = NumaInfo((0, 1, 2), {0: (10, 30, 20), 1: (30, 10, 20), 2: (20, 20, 10)})
+    pairs = [[TopologyHint(mask, preferred=True) for mask in (0b011, 0b101, 0b111)]]
+    assert merge_hints(pairs, far).affinity == 0b011
+    assert merge_hints(pairs, far, closest=True).affinity == 0b101
+    wide = [[TopologyHint(0b111, preferred=True)]]
+    assert merge_hints(wide, far, closest=True).affinity == 0b111
 
 
 def test_all_masks_come_narrow_first() -> None:
@@ -164,8 +175,12 @@ def test_more_than_eight_nodes_are_a_start_failure_CG_083() -> None:
 
 
 def test_closeness_needs_distances_and_policies_have_names() -> None:
-    with pytest.raises(ValueError, match="error getting NUMA distances"):
-        topology_policy("best-effort", NumaInfo((0, 1)), {"prefer-closest-numa-nodes": "true"})
+    closest = {"prefer-closest-numa-nodes": "true"}
+    with pytest.raises(ValueError, match=r".") as raised:
+        topology_policy("best-effort", NumaInfo((0, 1)), closest)
+    words = "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
+    assert str(raised.value) == words
+    assert topology_policy("best-effort", FOUR, closest) is not None
     with pytest.raises(ValueError, match='unknown policy: "some"'):
         topology_policy("some", FOUR, {})
 

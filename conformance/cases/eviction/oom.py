@@ -118,7 +118,8 @@ async def whole_group(node: Node) -> str | None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     made = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources.unified
-    return made["memory.oom.group"] if "memory.oom.group" in made else None
+    group: str | None = made.get("memory.oom.group")
+    return group
 
 
 @conformance(id="oom-group-v1", rules=["EVIC-122"], needs=[STATUS, Feature.CGROUP_V1])

@@ -319,6 +319,7 @@ def test_memory_is_given_and_taken_back_CG_082() -> None:
     web = pod("u", container("main", "1", "900Mi"))
     allocate(memory, web, "main")
     assert memory.nodes_of("u", "main") == (1,)  # node 0 has 768Mi
+    assert memory.blocks("u", "main") == (Block((1,), "memory", 900 * MI),)
     assert memory.state.nodes[1].of("memory").reserved == 900 * MI
     allocate(memory, web, "main")
     assert len(stored) == 1

@@ -33,6 +33,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.kernel_defaults import wrong_kernel_flags
 from refkubelet.node.logind import Logind
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.node.shutdown import shutdown_groups
@@ -184,9 +185,17 @@ def check_host(config: KubeletConfiguration, machine: RealMachine) -> None:
         )
     if config.fail_swap_on and machine.swap_is_on():
         raise UsageError(
-            "this machine has swap on and failSwapOn is true (the default); "
-            "set failSwapOn: false in the configuration, or switch swap off"
+            "running with swap on is not supported, please disable swap or set --fail-swap-on flag "
+            "to false\n  set failSwapOn: false in the configuration to run here (it is true by "
+            "default)"
         )
+    if config.protect_kernel_defaults:
+        problems = wrong_kernel_flags(machine.kernel_flag)
+        if problems:
+            raise UsageError(
+                f"protectKernelDefaults is true: [{', '.join(problems)}]\n  set them in /proc/sys, "
+                "or protectKernelDefaults: false, with which they are left as they are"
+            )
 
 
 def check_driver(config: KubeletConfiguration, *, systemd_is_here: bool) -> None:

@@ -134,6 +134,11 @@ class RealMachine:
         own = line.rpartition("::/")[2]
         return (self.cgroup_root() / own / "memory.swap.max").exists()
 
+    def kernel_flag(self, name: str) -> int:
+        """A setting below /proc/sys, for example `vm/overcommit_memory`. Raises OSError,
+        ValueError."""
+        return int((self._root / "proc/sys" / name).read_text())
+
     def swap_is_on(self) -> bool:
         """Whether any swap area is in use (failSwapOn)."""
         try:

@@ -74,6 +74,7 @@ PURE = (
     "refkubelet.model.validation",
     "refkubelet.node.shutdown",
     "refkubelet.node.status",
+    "refkubelet.node.kernel_defaults",
     "refkubelet.oom.parse",
     "refkubelet.pleg.compute",
     "refkubelet.pod_workers.grace",

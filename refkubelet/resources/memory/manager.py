@@ -54,10 +54,6 @@ class MemoryManager:
         """The memory that the container has from NUMA nodes of its own (CG-085)."""
         return self.state.of(pod_uid, container_name) or ()
 
-    def blocks(self, pod_uid: str, container_name: str) -> tuple[Block, ...]:
-        """What the container has of every resource."""
-        return self.state.of(pod_uid, container_name) or ()
-
     def allocatable(self) -> tuple[Block, ...]:
         """What containers could have of every node if there were no others yet."""
         return tuple(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
@@ -34,20 +33,27 @@ def checksum(data: str) -> int:
 
 def encode(entries: Mapping[str, PodResources]) -> str:
     """The whole text of a file with these pods, by UID."""
-    data = encode_data(entries)
+    return whole(data_of({uid: pod_text(pod) for uid, pod in entries.items()}))
+
+
+def whole(data: str) -> str:
+    """The text of a file with that data."""
     return go_json({"data": data, "checksum": checksum(data)})
 
 
-def encode_data(entries: Mapping[str, PodResources]) -> str:
-    """What the checksum covers."""
-    shown = {uid: _pod_json(entries[uid]) for uid in sorted(entries)}
-    return go_json({"entries": shown} if shown else {})
+def data_of(texts: Mapping[str, str]) -> str:
+    """What the checksum covers: the texts of pods by UID."""
+    if not texts:
+        return "{}"
+    entries = (f"{go_json(uid)}:{texts[uid]}" for uid in sorted(texts))
+    return '{"entries":{' + ",".join(entries) + "}}"
 
 
-def _pod_json(pod: PodResources) -> dict[str, Any]:
+def pod_text(pod: PodResources) -> str:
+    """One pod as JSON."""
     containers = {name: resources_json(pod.containers[name]) for name in sorted(pod.containers)}
     own = resources_json(pod.pod_level) if pod.pod_level is not None else None
-    return {"ContainerResources": containers, "PodLevelResources": own}
+    return go_json({"ContainerResources": containers, "PodLevelResources": own})
 
 
 def decode(text: str) -> dict[str, PodResources]:

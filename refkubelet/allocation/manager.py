@@ -84,10 +84,8 @@ class AllocationManager:
 
     def allocate(self, pod: Pod) -> None:
         """What `pod` asks for is what it has from now on."""
-        try:
-            self._state.set_pod(uid(pod), resources_of(pod))
-        except OSError as error:
-            log_failure(log, f"allocation of {pod_ref(pod)} is not on disk", error, OSError)
+        self._state.set_pod(uid(pod), resources_of(pod))
+        self._state.save_soon()
 
     def forget(self, pod_uid: str) -> None:
         """The pod is gone from its source."""

@@ -9,6 +9,8 @@ Rules: CG-060. Upstream: pkg/kubelet/allocation/state/state_checkpoint.go.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 from collections.abc import Collection
 from dataclasses import replace
@@ -17,9 +19,12 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.allocation.checkpoint import CheckpointError, decode, encode, encode_data
+from refkubelet.allocation.checkpoint import CheckpointError, data_of, decode, pod_text, whole
 from refkubelet.allocation.resources import PodResources
 from refkubelet.config.errors import ConfigError
+from refkubelet.failures import log_failure
+
+log = logging.getLogger(__name__)
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
@@ -33,13 +38,15 @@ class StateFileError(ConfigError):
 
 class ResourceState:
     """Resources by pod UID, kept in `path`. Raises `StateFileError` for a file that is there and
-    cannot be used; methods that write raise OSError, and the change is kept in memory anyway."""
+    cannot be used. What is set is known at once, and on disk after `save`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pods = _read(path)
-        self._written = encode_data(self._pods)
-        self._outdated = False  # a pod was removed since the last write
+        self._texts = {pod_uid: pod_text(pod) for pod_uid, pod in self._pods.items()}
+        self._written = data_of(self._texts)
+        self._outdated = False  # the file lacks something
+        self._saving: asyncio.Future[None] | None = None
 
     def pod(self, pod_uid: str) -> PodResources | None:
         return self._pods.get(pod_uid)
@@ -53,9 +60,10 @@ class ResourceState:
 
     def set_pod(self, pod_uid: str, resources: PodResources) -> None:
         """All of a pod at once."""
-        if self._pods.get(pod_uid) != resources or self._outdated:
+        if self._pods.get(pod_uid) != resources:
             self._pods[pod_uid] = resources
-            self._write()
+            self._texts[pod_uid] = pod_text(resources)
+            self._outdated = True
 
     def set_container(self, pod_uid: str, name: str, resources: ResourceRequirements) -> None:
         known = self._pods.get(pod_uid) or PodResources()
@@ -67,8 +75,8 @@ class ResourceState:
 
     def remove(self, pod_uid: str) -> None:
         """Forget the pod; the file follows with the next write."""
-        if self._pods.pop(pod_uid, None) is not None:
-            self._outdated = True
+        self._pods.pop(pod_uid, None)
+        self._texts.pop(pod_uid, None)
 
     def keep_only(self, pod_uids: Collection[str]) -> None:
         """Forget all other pods."""
@@ -76,18 +84,57 @@ class ResourceState:
             for pod_uid in [u for u in self._pods if u not in pod_uids]:
                 self.remove(pod_uid)
 
-    def _write(self) -> None:
-        data = encode_data(self._pods)
-        self._outdated = False
-        if data == self._written:
+    # The file
+
+    async def saved(self) -> None:
+        """Return when all that was set is on disk. Those who wait at one time share a write: the
+        pods of a node that starts do not write the file once each. Raises OSError."""
+        if self._outdated:
+            await asyncio.shield(self._next_save())
+
+    def save_soon(self) -> None:
+        """The same without waiting; a failure is logged."""
+        if self._outdated:
+            self._next_save().add_done_callback(self._log_failure)
+
+    def _next_save(self) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        if self._saving is None:
+            self._saving = loop.create_future()
+            loop.call_soon(self._finish, self._saving)
+        return self._saving
+
+    def _finish(self, waiting: asyncio.Future[None]) -> None:
+        self._saving = None
+        try:
+            self.save()
+        except OSError as error:
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(None)
+
+    def _log_failure(self, saving: asyncio.Future[None]) -> None:
+        error = saving.exception()
+        if isinstance(error, OSError):
+            log_failure(log, f"{self._path.name} is not on disk", error, OSError)
+
+    def save(self) -> None:
+        """Write the file if it lacks something. Raises OSError."""
+        if not self._outdated:
             return
+        data = data_of(self._texts)
+        if data != self._written:
+            self._write(whole(data))
+        self._written = data
+        self._outdated = False
+
+    def _write(self, text: str) -> None:
         temporary = self._path.with_name(f".{self._path.name}{_TEMPORARY}")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
         with open(os.open(temporary, flags, FILE_MODE), "w") as out:
-            out.write(encode(self._pods))
+            out.write(text)
         temporary.replace(self._path)
-        self._written = data
 
 
 def _read(path: Path) -> dict[str, PodResources]:

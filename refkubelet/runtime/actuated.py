@@ -24,7 +24,7 @@ from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
 
 
 class ActuatedResources:
-    """One per kubelet. Methods that write raise OSError."""
+    """One per kubelet. What is set is on disk after `saved`."""
 
     def __init__(self, state: ResourceState) -> None:
         self._state = state
@@ -83,6 +83,14 @@ class ActuatedResources:
             requests=_with(before.requests, own.requests, resources),
         )
         self._state.set_pod_level(uid(pod), canonical_resources(both))
+
+    async def saved(self) -> None:
+        """Return when all that was set is on disk. Raises OSError."""
+        await self._state.saved()
+
+    def save_soon(self) -> None:
+        """The same without waiting; a failure is logged."""
+        self._state.save_soon()
 
     def forget_unless(self, kept: Callable[[str], bool]) -> None:
         """Forget pods whose content may be removed (GC-001)."""

@@ -6,13 +6,11 @@ share. What must never happen: an error of one container stops the others; a dec
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.failures import log_failure
-from refkubelet.model.objects import Pod, pod_ref, uid
+from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import ContainerStarter
@@ -34,8 +32,6 @@ from refkubelet.runtime.records import (
 )
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
-
-log = logging.getLogger(__name__)
 
 CRI_VERSION = "0.1.0"
 
@@ -96,7 +92,8 @@ class RuntimeManager:
         secrets = await self._pull_secrets.of(pod)
         own = self._actuated.pod_level(uid(pod))
         if own is None:
-            self._note_pod_level(pod)
+            self._actuated.set_pod_level(pod)  # the pod's group was made with these
+            self._actuated.save_soon()
         given = self._actuated.of(pod, status)
         actions = compute_pod_actions(pod, status, probes, given, own)
         return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
@@ -109,13 +106,6 @@ class RuntimeManager:
         through `sync.running_pod`."""
         errors = await kill_pod(self._tools, pod, running, grace_override_s)
         return PodSyncResult(tuple(errors), actions=1)
-
-    def _note_pod_level(self, pod: Pod) -> None:
-        """The pod's group was made with these (CG-060)."""
-        try:
-            self._actuated.set_pod_level(pod)
-        except OSError as error:
-            log_failure(log, f"resources of {pod_ref(pod)} are not on disk", error, OSError)
 
     def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool:
         """What the (allocated) pod's containers have is not what they should (CG-063)."""

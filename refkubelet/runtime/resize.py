@@ -10,7 +10,7 @@ Rules: CG-065, CG-066. Upstream: kuberuntime_manager.go: doPodResizeAction.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -132,7 +132,8 @@ class PodResize:
         for limits in steps.after if steps else ():
             await self._write_group(resource, limits)
         if self._actions.resizes_pod_level:
-            self._note(lambda: self._tools.actuated.set_pod_level(self._pod, (resource,)))
+            self._tools.actuated.set_pod_level(self._pod, (resource,))
+            await self._saved()
 
     async def _write_group(self, resource: str, limits: ResourceConfig) -> None:
         """The runtime may refuse; if the kernel does, the runtime is told what stays."""
@@ -185,7 +186,8 @@ class PodResize:
         except CriCallError as error:
             raise ResizeError(error.text) from None
         self._given[name] = given
-        self._note(lambda: self._tools.actuated.set(self._pod, asking))
+        self._tools.actuated.set(self._pod, asking)
+        await self._saved()
 
     def _placement(self, container: Container) -> Placement:
         """Where it runs does not change; whether it has CPUs of its own counts (CG-031)."""
@@ -194,8 +196,8 @@ class PodResize:
             return ANYWHERE
         return replace(placements.placement(self._pod, container), cpus="", memory_nodes="")
 
-    def _note(self, write: Callable[[], None]) -> None:
+    async def _saved(self) -> None:
         try:
-            write()
+            await self._tools.actuated.saved()
         except OSError as error:
             raise ResizeError(f"cannot note the resources: {error.strerror or error}") from None

@@ -266,7 +266,7 @@ class PodSync:
     async def _start(self, where: PodStart, container: Container) -> bool:
         self.count += 1
         try:
-            self._note_resources(container)
+            await self._note_resources(container)
             await self.tools.starter.start(where, container)
         except StartError as error:
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
@@ -283,10 +283,11 @@ class PodSync:
         self.tools.reason_cache.clear(uid(self.pod), container.name)
         return True
 
-    def _note_resources(self, container: Container) -> None:
+    async def _note_resources(self, container: Container) -> None:
         """CG-060: before it exists. Raises `StartError`."""
         try:
             self.tools.actuated.set(self.pod, container)
+            await self.tools.actuated.saved()
         except OSError as error:
             text = f"cannot note its resources: {error.strerror or error}"
             self._event("Warning", reasons.EVENT_FAILED, f"Error: {text}")

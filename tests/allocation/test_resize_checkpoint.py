@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from refkubelet.allocation.checkpoint import CheckpointError, checksum, decode, 
 from refkubelet.allocation.resources import PodResources, resources_of
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState, StateFileError
 from refkubelet.config.errors import ConfigError
+from simtime import run_virtual
 
 WRITTEN_BY_A_KUBELET = (
     r'{"data":"{\"entries\":{\"49c7fcc5-b2e1-4ab6-81f5-7b2fd3a5ba0e\":{\"ContainerResources\":'
@@ -97,12 +99,16 @@ def test_nothing_is_written_unless_something_changed_CG_060(tmp_path: Path) -> N
     assert not file.exists()
     one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
     state.set_pod("u-1", one)
+    assert not file.exists()
+    state.save()
     first = writes(file)
     for _ in range(3):
         state.set_pod("u-1", one)
         state.set_container("u-1", "main", one.containers["main"])
+        state.save()
     assert writes(file) == first
     state.set_container("u-1", "main", ResourceRequirements(requests={"cpu": "3"}))
+    state.save()
     assert writes(file) != first
     assert ResourceState(file).container("u-1", "main") == state.container("u-1", "main")
 
@@ -113,13 +119,16 @@ def test_a_removal_reaches_the_file_with_the_next_write_CG_060(tmp_path: Path) -
     one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
     for uid in ("u-1", "u-2", "u-3"):
         state.set_pod(uid, one)
+    state.save()
     before = file.read_text()
     state.remove("u-1")
     state.keep_only(["u-3", "u-4"])
     assert state.pod_uids() == ("u-3",)
+    state.save()
     assert file.read_text() == before
-    state.set_pod("u-3", one)  # the same, but the file knows too much
-    assert ResourceState(file).pod_uids() == ("u-3",)
+    state.set_pod("u-5", one)
+    state.save()
+    assert ResourceState(file).pod_uids() == ("u-3", "u-5")
 
 
 def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Path) -> None:
@@ -127,7 +136,51 @@ def test_pod_level_resources_are_kept_beside_the_containers_CG_060(tmp_path: Pat
     own = ResourceRequirements(limits={"cpu": "2"})
     state.set_pod_level("u-1", own)
     state.set_container("u-1", "main", ResourceRequirements(requests={"cpu": "1"}))
+    state.save()
     known = ResourceState(tmp_path / ALLOCATED_FILE).pod("u-1")
     assert known is not None
     assert known.pod_level == own
     assert set(known.containers) == {"main"}
+
+
+def test_those_who_wait_at_one_time_share_a_write_CG_060(tmp_path: Path) -> None:
+    file = tmp_path / ALLOCATED_FILE
+    state = ResourceState(file)
+    one = resources_of(pod_of(asking("main", "1/2", "1Gi/2Gi")))
+    seen: list[int] = []
+
+    async def start(number: int) -> None:
+        state.set_pod(f"u-{number}", one)
+        await state.saved()
+        seen.append(writes(file))
+
+    async def main() -> None:
+        await asyncio.gather(*(start(number) for number in range(20)))
+        assert len(set(seen)) == 1
+        assert len(ResourceState(file).pod_uids()) == 20
+        await start(3)  # nothing new
+        assert len(set(seen)) == 1
+
+    run_virtual(main)
+
+
+def test_a_write_that_fails_is_tried_again_CG_060(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / ALLOCATED_FILE
+    state = ResourceState(file)
+    obstacle = tmp_path / f".{ALLOCATED_FILE}.tmp"
+    obstacle.mkdir()
+
+    async def main() -> None:
+        state.set_pod("u-1", PodResources())
+        with pytest.raises(OSError, match="directory"):
+            await state.saved()
+        state.save_soon()
+        await asyncio.sleep(0.1)
+        assert "is not on disk" in caplog.text
+        obstacle.rmdir()
+        await state.saved()
+        assert ResourceState(file).pod_uids() == ("u-1",)
+
+    run_virtual(main)

@@ -10,6 +10,7 @@ import grpc
 import pytest
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
+from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.model.objects import Pod, decode_pod, pod_ref, to_dict, uid
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.actuated import ActuatedResources
@@ -232,6 +233,23 @@ def test_a_started_container_has_what_its_spec_asks_for_CG_064(tmp_path: Path) -
     run_virtual(main)
 
 
+def test_a_container_whose_resources_cannot_be_noted_is_not_made_CG_060(tmp_path: Path) -> None:
+    (tmp_path / f".{ACTUATED_FILE}.tmp").mkdir()
+
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        result = await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())
+        assert [(e.target, e.reason) for e in result.errors] == [
+            ("main", "CreateContainerConfigError")
+        ]
+        assert bench.target.requests("CreateContainer") == []
+        (tmp_path / f".{ACTUATED_FILE}.tmp").rmdir()
+        assert (await bench.manager.sync_pod(make_pod(SMALL), status(), Probes())).ok
+        assert (tmp_path / ACTUATED_FILE).exists()
+
+    run_virtual(main)
+
+
 def test_a_kubelet_without_a_checkpoint_goes_by_the_last_status_CG_064(tmp_path: Path) -> None:
     told = {
         "containerStatuses": [
@@ -261,7 +279,9 @@ def test_what_containers_were_given_survives_the_kubelet_until_the_pod_is_gone_C
 ) -> None:
     pod = make_pod(SMALL)
     assert pod.spec is not None
-    ActuatedResources.below(tmp_path).set(pod, pod.spec.containers[0])
+    first = ResourceState(tmp_path / ACTUATED_FILE)
+    ActuatedResources(first).set(pod, pod.spec.containers[0])
+    first.save()
     later = ActuatedResources.below(tmp_path)
     big = make_pod(BIG)
     assert later.of(big, status()) == {"main": BEFORE}

@@ -63,6 +63,7 @@ PURE = (
     "refkubelet.eviction.thresholds",
     "refkubelet.eviction.trace",
     "refkubelet.stats.usage",
+    "refkubelet.stats.wire",
     "refkubelet.model.addresses",
     "refkubelet.model.defaults",
     "refkubelet.model.gates",

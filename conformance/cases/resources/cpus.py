@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from conformance.cases.cgroups.pods import cgroup_of
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Container, container, pod
@@ -145,3 +146,20 @@ async def too_many_cpus_are_refused(node: Node) -> None:
     message = status["message"]
     expect(node, message.startswith(start) and message.endswith(end), f"message {message!r}")
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+
+
+@conformance(
+    id="cpus-pod-quota", rules=["CG-031", "CG-081"], needs=[STATUS, Feature.CGROUPS],
+    node_config=STATIC,
+)  # fmt: skip
+async def pods_with_cpus_of_their_own_have_no_quota(node: Node) -> None:
+    """The cgroup and the sandbox of a pod have no CFS quota if one container has CPUs of its own,
+    and that of all their limits if none has."""
+    own = pod("web", guaranteed("main", "1"), guaranteed("part", "200m"))
+    group = await cgroup_of(node, own)
+    expect_equal(node, node.cgroups.cpu_quota_us(*group), None, "quota of the pod")
+    sandbox = node.calls("RunPodSandbox", pod="web")[-1].request.config.linux.resources
+    expect_equal(node, sandbox.cpu_quota, -1, "quota of the sandbox")
+    expect_equal(node, created(node, "part").cpu_quota, 20_000, "quota of part")
+    group = await cgroup_of(node, pod("other", guaranteed("fifth", "200m")))
+    expect_equal(node, node.cgroups.cpu_quota_us(*group), 20_000, "quota of the other pod")

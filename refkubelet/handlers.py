@@ -76,16 +76,18 @@ class PodHandlers:
     async def additions(self, pods: Sequence[Pod]) -> None:
         """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
         takes: making room for a critical pod holds up everything that comes later (PREE-008)."""
-        admitted = []
+        resizes, admitted = self._deps.resizes, []
         for pod in sorted(pods, key=_created_at):
             self._deps.pods.add(pod)
             if is_mirror(pod):
                 self._wake_static_of(pod)
             elif await self._may_run(pod):
+                if resizes is not None and not self._ends(pod):
+                    resizes.admitted(pod)
+                    admitted.append(pod)
                 self.tell_worker(SyncPodType.CREATE, pod)
-                admitted.append(pod)
-        if self._deps.resizes is not None:
-            await self._deps.resizes.added(pods, [p for p in admitted if not self._ends(p)])
+        if resizes is not None:
+            await resizes.added(admitted)
 
     async def updates(self, pods: Sequence[Pod]) -> None:
         """LIFE-013, for changes and for deletions that are announced (SRC-066)."""

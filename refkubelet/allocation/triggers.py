@@ -7,7 +7,7 @@ HandlePodReconcile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationManager
@@ -22,10 +22,15 @@ class ResizeTriggers:
         self._allocations = allocations
         self._conditions = conditions
 
-    async def added(self, pods: Iterable[Pod], admitted: Sequence[Pod]) -> None:
-        """`pods` are new here; an earlier kubelet may have left resizes of the admitted ones."""
-        self._conditions.restore(pods)
-        pending = [pod for pod in admitted if self._allocations.wants_resize(pod)]
+    def admitted(self, pod: Pod) -> None:
+        """New here; an earlier kubelet may have told of its resizes. Comes before its worker."""
+        self._conditions.restore([pod])
+        if not self._allocations.wants_resize(pod):
+            self._conditions.clear_pending(uid(pod))
+
+    async def added(self, pods: Iterable[Pod]) -> None:
+        """All new pods were admitted: those whose spec asks for more than they have are pending."""
+        pending = [pod for pod in pods if self._allocations.wants_resize(pod)]
         for pod in pending:
             self._allocations.push(uid(pod))
         if pending:

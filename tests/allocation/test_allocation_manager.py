@@ -163,11 +163,31 @@ def test_nothing_is_decided_before_every_source_was_seen_CG_061(tmp_path: Path) 
         world.have("u-1", 1)
         world.pods["u-1"] = web("u-1", 2, generation=2)
         world.ready = False
-        await world.triggers.added([world.pods["u-1"]], [world.pods["u-1"]])
+        world.triggers.admitted(world.pods["u-1"])
+        await world.triggers.added([world.pods["u-1"]])
         world.ready = True
         await world.clock.sleep(60)
         assert world.asked == [(30.0, "u-1")]
         task.cancel()
+
+    in_world(tmp_path, body)
+
+
+def test_a_condition_of_an_earlier_kubelet_stays_only_if_it_is_true_LIFE_186(
+    tmp_path: Path,
+) -> None:
+    told = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+    async def body(world: World) -> None:
+        for pod_uid, amount in (("u-1", 9), ("u-2", 1)):
+            world.have(pod_uid, 1)
+            world.pods[pod_uid] = web(pod_uid, amount, status={"conditions": [told]})
+            world.triggers.admitted(world.pods[pod_uid])
+        assert world.reasons("u-1") == ["Deferred"]
+        assert world.reasons("u-2") == []
+        await world.triggers.added(world.pods.values())
+        assert [who for _, who in world.asked] == ["u-1"]
+        assert world.events == ["Warning ResizeDeferred u-1"]  # of another generation
 
     in_world(tmp_path, body)
 

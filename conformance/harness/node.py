@@ -94,9 +94,16 @@ class Node:
 
     def write_volume_file(self, pod: str, volume: str, file: str, text: str) -> None:
         """Put a file into an emptyDir volume of the pod."""
+        self._volume_file(pod, volume, file).write_text(text)
+
+    def has_volume_file(self, pod: str, volume: str, file: str) -> bool:
+        """Whether there is such a file in an emptyDir volume of the pod."""
+        return self._volume_file(pod, volume, file).exists()
+
+    def _volume_file(self, pod: str, volume: str, file: str) -> Path:
         uid = (self.pod(pod) or {})["metadata"]["uid"]
         volumes = self._parts.paths.root / "pods" / uid / "volumes" / "kubernetes.io~empty-dir"
-        (volumes / volume / file).write_text(text)
+        return volumes / volume / file
 
     def write_root_file(self, file: str, text: str) -> None:
         """Put a text into the kubelet's root directory."""
@@ -317,6 +324,12 @@ class Node:
         """Write lines into the log of the node's kernel (Feature.NODE_RESOURCES)."""
         for line in lines:
             self._parts.runtime.kernel_says(line)
+
+    def run_out_of_memory(self) -> str:
+        """Have the kernel kill whom it likes to kill most, as when the whole machine is short of
+        memory (Feature.NODE_RESOURCES). The victim as the kubelet's event names it."""
+        victim = self._parts.runtime.machine.oom()
+        return f"{victim.name}, pid: {victim.pid}"
 
     def api_fails(self, method: str, path: str) -> Any:
         """A block in which the API server answers 500 to these requests; `path`: a regular

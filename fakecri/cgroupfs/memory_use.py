@@ -205,6 +205,7 @@ def _charge(process: Process, memory: Memory, size_bytes: int) -> None:
         full.happened("max")
         if full.reclaim(over) >= over:
             continue
+        size_bytes -= _charge_what_fits(process, memory)
         full.happened("oom")
         if full.oom_kill_disable:
             process.hung = True
@@ -213,9 +214,22 @@ def _charge(process: Process, memory: Memory, size_bytes: int) -> None:
         if not _oom_kill(full):
             raise refuse(errno.ENOMEM)
     if process.alive:
-        process.charges[memory.cgroup] = process.charges.get(memory.cgroup, 0) + size_bytes
-        memory.holders[process] = None
-        memory.add(size_bytes, 0)
+        _add(process, memory, size_bytes)
+
+
+def _charge_what_fits(process: Process, memory: Memory) -> int:
+    """Pages are taken one by one: at the limit it has all but what does not fit."""
+    limited = (m for m in memory.cgroup.states_up(MEMORY) if m.limit_bytes < UNLIMITED)
+    room: int = max(0, min(m.limit_bytes - m.usage_bytes for m in limited))
+    if room:
+        _add(process, memory, room)
+    return room
+
+
+def _add(process: Process, memory: Memory, size_bytes: int) -> None:
+    process.charges[memory.cgroup] = process.charges.get(memory.cgroup, 0) + size_bytes
+    memory.holders[process] = None
+    memory.add(size_bytes, 0)
 
 
 def set_cache(memory: Memory, wanted_bytes: int) -> None:

@@ -93,7 +93,7 @@ def test_an_oom_kill_is_counted_here_and_above_and_told_to_watchers_CG_135() -> 
     assert event_counts(fs.path("/g/memory.events.local"))["oom_kill"] == 0
     assert {"above", "here"} == set(told)
     assert fs.path("/g/memory.current").read_text() == "0\n"
-    assert fs.path("/g/memory.peak").read_text() == f"{10 * MIB}\n"
+    assert fs.path("/g/memory.peak").read_text() == f"{20 * MIB}\n"
 
 
 def test_oom_group_kills_all_of_the_group_CG_135() -> None:
@@ -116,7 +116,7 @@ def test_without_the_oom_killer_a_process_hangs_until_there_is_room_CG_132() -> 
     (group / "memory.limit_in_bytes").write_text("10M")
     process = hungry(fs, "/g")
     process.set_usage(memory_bytes=20 * MIB)
-    assert (process.hung, process.alive, process.memory_bytes) == (True, True, 0)
+    assert (process.hung, process.alive, process.memory_bytes) == (True, True, 10 * MIB)
     assert "under_oom 1\n" in (group / "memory.oom_control").read_text()
     (group / "memory.limit_in_bytes").write_text("30M")
     assert (process.hung, process.memory_bytes) == (False, 20 * MIB)

@@ -189,7 +189,7 @@ def test_above_its_own_limit_a_container_is_killed_EVIC_123(version: Any) -> Non
             f"oom_memcg={path},task_memcg={path},task=eat,pid={pid},uid=0",
         ]
         assert node.log.texts[2].startswith(
-            f"Memory cgroup out of memory: Killed process {pid} (eat) total-vm:1024kB"
+            f"Memory cgroup out of memory: Killed process {pid} (eat) total-vm:10240kB"
         )
 
     in_a_world(version, body)

@@ -173,3 +173,52 @@ async def a_machine_out_of_memory_is_an_event_of_the_node(node: Node) -> None:
     text = "System OOM encountered, victim process: eater, pid: 4711"
     seen = [(event["type"], event["involvedObject"]["kind"], event["message"]) for event in events]
     expect_equal(node, seen, [("Warning", "Node", text)], "events of system OOMs")
+
+
+@conformance(
+    id="oom-system-victim",
+    rules=["EVIC-120", "EVIC-123", "EVIC-124"],
+    level=Level.SHOULD,
+    needs=[API, NODE, STATUS],
+)
+async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> None:
+    """The machine is out of memory: a BestEffort pod's container is the victim though a Guaranteed
+    one uses more, the event names it, and it starts again."""
+    sure: dict[str, Any] = {"resources": {"limits": {"memory": "512Mi", "cpu": "100m"}}}
+    await node.create_pod(pod("sure", container("main", runs(memory_bytes=400 * MI), **sure)))
+    await node.create_pod(pod("web", container("main", runs(memory_bytes=50 * MI))))
+    await node.run_until(
+        lambda: node.running("sure", "main") and node.running("web", "main"),
+        within_s=limits.START_S,
+        what="both containers",
+    )
+    victim = node.run_out_of_memory()
+    await node.run_until(
+        lambda: node.container("web", "main").get("restartCount", 0) == 1,
+        within_s=2 * limits.START_S,
+        what="a restart of web",
+    )
+    last = node.container("web", "main")["lastState"]["terminated"]
+    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    texts = [event["message"] for event in node.events("SystemOOM")]
+    expect_equal(node, texts, [f"System OOM encountered, victim process: {victim}"], "events")
+    expect(node, node.running("sure", "main"), "the other pod runs on")
+
+
+@conformance(id="oom-pod-limit", rules=["CG-028", "EVIC-123"], needs=[STATUS, NODE])
+async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> None:
+    """Two containers are together above the limit of their pod: the one with more memory is killed,
+    the other runs on, and no event tells of the node."""
+    together: dict[str, Any] = {"resources": {"limits": {"memory": "64Mi", "cpu": "1"}}}
+    big = container("big", runs(memory_bytes=40 * MI))
+    small = container("small", runs(memory_bytes=30 * MI))
+    await node.apply_static(pod("web", big, small, **together))
+    await node.run_until(
+        lambda: node.container("web", "big").get("restartCount", 0) >= 1,
+        within_s=2 * limits.START_S,
+        what="a restart of big",
+    )
+    last = node.container("web", "big")["lastState"]["terminated"]
+    expect_equal(node, (last["exitCode"], last["reason"]), (137, "OOMKilled"), "last state")
+    expect_equal(node, node.container("web", "small").get("restartCount"), 0, "restarts of small")
+    expect(node, node.running("web", "small"), "the other container runs on")

@@ -25,6 +25,7 @@ from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, po
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.config.mounts import remove_empty_dirs
 from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
@@ -241,10 +242,14 @@ class PodSteps:
             self._deps.cgroups.update_qos()
 
     async def sync_terminated_pod(self, pod: Pod, status: RuntimePodStatus) -> None:
-        """LIFE-073, CG-042: the last status; containers and sandboxes are left to garbage
-        collection."""
+        """LIFE-073, CG-042: the last status, no more volumes; containers and sandboxes are left to
+        garbage collection."""
         deps = self._deps
         self._publish(pod, status, at_end=True)
+        try:
+            remove_empty_dirs(pod, deps.root_dir)
+        except OSError as error:
+            raise StepError(f"volumes of the pod are not removed: {error}") from None
         if deps.cgroups is not None:
             try:
                 await deps.cgroups.destroy(pod)

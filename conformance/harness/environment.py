@@ -77,6 +77,8 @@ class Choice:
         own_machine = {Feature.NODE_RESOURCES, Feature.SHUTDOWN} if self.virtual else _own_bus()
         if self.virtual or not why_no_disk():
             own_machine.add(Feature.OWN_DISK)
+        if self.runtime != FAKE_SOCKET:
+            own_machine.add(Feature.MEMORY_USE)
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):

@@ -14,7 +14,7 @@ API, STATUS, DISK = Feature.API, Feature.STATUS, Feature.OWN_DISK
 LOW = "The node was low on resource: "
 QUICK: dict[str, Any] = {
     "volumeStatsAggPeriod": "5s",
-    "evictionPressureTransitionPeriod": "1s",
+    "evictionPressureTransitionPeriod": "15s",
 }
 # Volumes are measured, a cycle looks at them, the pod stops.
 EVICTED_S = 2 * 5 + 3 * limits.EVICTION_CYCLE_S + limits.STOP_S
@@ -46,6 +46,7 @@ async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
     await evicted_for(node, "big", f"{LOW}ephemeral-storage. Threshold quantity: 100Mi, available:",
                       within_s=EVICTED_S)  # fmt: skip
     node.leave_disk(300 * MI)
+    await node.run_for(15)
     await has_condition(node, "DiskPressure", "False")
     expect_equal(node, node.api_phase("small"), "Running", "phase of the pod that wrote little")
 
@@ -65,13 +66,15 @@ async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
     await has_condition(node, "DiskPressure")
     await evicted_for(node, "many", f"{LOW}inodes. Threshold quantity: 1", within_s=EVICTED_S)
     node.leave_inodes(2000)
+    await node.run_for(15)
     await has_condition(node, "DiskPressure", "False")
     expect_equal(node, node.api_phase("few"), "Running", "phase of the pod with few files")
 
 
 @conformance(
     id="memory-used-up", rules=["EVIC-020", "EVIC-080", "EVIC-091"],
-    needs=[API, STATUS, Feature.PRESSURE], node_config={"evictionPressureTransitionPeriod": "1s"},
+    needs=[API, STATUS, Feature.PRESSURE, Feature.MEMORY_USE],
+    node_config={"evictionPressureTransitionPeriod": "1s"},
 )  # fmt: skip
 async def who_takes_the_memory_that_is_left_goes(node: Node) -> None:
     """A threshold just below what is available is crossed by a pod that takes much memory: it is

@@ -7,6 +7,7 @@ Volumes: hostPath, emptyDir and image. Files are small and local, so they are wr
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -89,6 +90,13 @@ def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
         return path
     kinds = "hostPath, emptyDir, image"
     raise MountError(f"volume {volume.name!r} is of no kind that is known: {kinds}")
+
+
+def remove_empty_dirs(pod: Pod, root_dir: Path) -> None:
+    """What the pod's emptyDirs hold, and they themselves (LIFE-073). Raises OSError."""
+    above = Path(pod_volume_dir(str(root_dir), uid(pod), EMPTY_DIR_PLUGIN, ""))
+    if above.is_dir():
+        shutil.rmtree(above)
 
 
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:

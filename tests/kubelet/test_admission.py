@@ -35,6 +35,7 @@ def pod(**requests: str) -> Pod:
     ("wanted", "active", "reason", "numbers"),
     [
         (pod(), [], None, ""),
+        (pod(), [pod(), pod()], None, ""),
         (pod(), [pod(), pod(), pod()], "OutOfpods", "pods, requested: 1, used: 3, capacity: 3"),
         (pod(cpu="64"), [], "OutOfcpu", "cpu, requested: 64000, used: 0, capacity: 2000"),
         (pod(cpu="1500m"), [pod(cpu="500m")], None, ""),
@@ -57,6 +58,12 @@ def pod(**requests: str) -> Pod:
             f"ephemeral-storage, requested: {11 * GI}, used: 0, capacity: {10 * GI}",
         ),
         (pod(**{"example.com/thing": "9"}), [], None, ""),
+        (
+            pod(**{"example.com/known": "5", "example.com/a-thing": "9"}),
+            [],
+            "OutOfexample.com/known",
+            "example.com/known, requested: 5, used: 0, capacity: 4",
+        ),
         (
             pod(**{"example.com/known": "3"}),
             [pod(**{"example.com/known": "2"})],

@@ -106,6 +106,7 @@ def test_what_the_end_of_a_pod_frees_PREE_002(of: Pod, resource: str, amount: in
         (pod("a", 10), (need(10),), 0.0),
         (pod("a", 20), (need(10),), 0.0),
         (pod("a", 5), (need(10),), 0.25),
+        (pod("a", 1), (need(2),), 0.25),
         (pod("a"), (need(10), need(1, "pods")), 1.0),
         (pod("a", 5, "1m"), (need(10), need(4, "cpu")), 0.25 + 0.5625),
     ],
@@ -120,7 +121,9 @@ def test_distance_PREE_006(of: Pod, requirements: Any, wanted: float) -> None:
         ([pod("a", 30), pod("b", 50), pod("c", 40)], (need(35),), ["c"]),
         ([pod("a", 10), pod("b", 20)], (need(25),), ["b", "a"]),
         ([pod("a", 10, "2"), pod("b", 10, "1")], (need(10),), ["b"]),
+        ([pod("b", 10, "1"), pod("a", 10, "2")], (need(10),), ["b"]),
         ([pod("a", 20), pod("b", 10)], (need(1, "pods"),), ["b"]),
+        ([pod("b", 10), pod("a", 20)], (need(1, "pods"),), ["b"]),
         ([pod("a", 10), pod("b", 10), pod("c", 10)], (need(10),), ["c"]),  # later in the list
         # the last one has taken the place of the first that was chosen
         ([pod("a", 20), pod("b", 10), pod("c", 10)], (need(30),), ["a", "b"]),
@@ -167,6 +170,14 @@ def test_what_stays_missing_is_told_PREE_004() -> None:
     )
     with pytest.raises(NoVictims, match=wanted):
         pods_to_preempt(CRITICAL, pods, (need(1, "pods"), need(30), need(7, "cpu")))
+
+
+def test_what_stays_missing_is_what_all_classes_leave_PREE_004() -> None:
+    pods = [pod("a"), pod("b", 10), pod("c", 15, guaranteed=True)]
+    with pytest.raises(NoVictims, match=r"\[\(res: memory, q: 5\), \]$"):
+        pods_to_preempt(CRITICAL, pods, (need(30),))
+    with pytest.raises(NoVictims, match=r"\[\(res: memory, q: 20\), \]$"):
+        closest_pods([pod("a", 10)], (need(30),))
 
 
 amounts = st.integers(0, 40)

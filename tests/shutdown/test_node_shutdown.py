@@ -96,6 +96,11 @@ def test_the_group_of_a_pod_NODE_062(priority: int | None, group: int) -> None:
     assert [(one.priority, len(pods)) for one, pods in found] == [(group, 1)]
 
 
+def test_a_pod_without_priority_has_0_NODE_062() -> None:
+    groups = (Group(-1, 1), Group(1, 1))
+    assert [group.priority for group, _ in pods_by_group(groups, [pod("a")])] == [-1]
+
+
 @given(st.lists(st.integers(-10, 2000), max_size=8))
 def test_every_pod_is_in_one_group_and_groups_come_in_order_NODE_062(priorities: list[int]) -> None:
     pods = [pod(f"p{n}", priority) for n, priority in enumerate(priorities)]

@@ -87,6 +87,20 @@ class EvictionDeps:
     reclaim: Mapping[str, Reclaim]
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Who may be evicted, and what they use. `usage`: of all `pods`, as far as the resource that
+    runs short is concerned; `files`: of those with limits of their own, `limited`."""
+
+    pods: tuple[Pod, ...]
+    usage: Mapping[str, PodUsage]
+    limited: tuple[Pod, ...]
+    files: Mapping[str, PodUsage]
+
+
+NOBODY: Final = _Candidates((), {}, (), {})
+
+
 class EvictionManager:
     """One per kubelet; also an admission handler (EVIC-110)."""
 
@@ -173,8 +187,9 @@ class EvictionManager:
             self._deps.clock.monotonic_s(),
             self._config.pressure_transition_s,
         )
+        candidates = await self._candidates(result)  # fails before anything is remembered
         self._memory, self._conditions = result.memory, result.conditions
-        evicted = await self._evict_above_limits()
+        evicted = await self._evict_above_limits(candidates)
         if evicted or not result.acting:
             return evicted
         threshold = result.acting[0]
@@ -183,7 +198,26 @@ class EvictionManager:
         self._deps.events.node_event("Warning", THRESHOLD_MET, message)
         if await self._reclaim(threshold):
             return ()
-        return await self._evict_first(threshold, result)
+        return await self._evict_first(threshold, result, candidates)
+
+    async def _candidates(self, result: CycleResult) -> _Candidates:
+        """What somebody may have to go for is looked at, and nothing else."""
+        limited = self._config.local_storage_isolation and self._any_limited()
+        if not result.acting and not limited:
+            return NOBODY
+        pods = self._deps.active_pods()
+        offenders = tuple(pod for pod in pods if has_storage_limits(pod)) if limited else ()
+        files = await self._deps.stats.of(offenders, files=True) if offenders else {}
+        if not result.acting:
+            return _Candidates(pods, {}, offenders, files)
+        signal, resource = result.acting[0].signal, result.acting[0].resource
+        usage = await self._deps.stats.of(
+            pods,
+            memory=resource == MEMORY,
+            processes=resource == PIDS,
+            files=disk_of(signal) is not None,
+        )
+        return _Candidates(pods, usage, offenders, files)
 
     async def _observe(self) -> NodeObservations:
         signals = {threshold.signal for threshold in self._thresholds}
@@ -213,15 +247,11 @@ class EvictionManager:
         self._limited = found
         return any(limited for _, limited in found.values())
 
-    async def _evict_above_limits(self) -> tuple[Pod, ...]:
+    async def _evict_above_limits(self, candidates: _Candidates) -> tuple[Pod, ...]:
         """Section 8 of the rules: every offender, at once."""
-        if not self._config.local_storage_isolation or not self._any_limited():
-            return ()
-        limited = [pod for pod in self._deps.active_pods() if has_storage_limits(pod)]
-        usage = await self._deps.stats.of(limited, files=True)
         evicted: list[Pod] = []
-        for pod in limited:
-            found = usage.get(uid(pod))
+        for pod in candidates.limited:
+            found = candidates.files.get(uid(pod))
             violation = found and local_storage_violation(pod, found, self._decided)
             if not violation or self._evictor.spares(pod):
                 continue
@@ -241,23 +271,22 @@ class EvictionManager:
                 await self._deps.reclaim[step]()
             except Exception as error:
                 log.warning("eviction manager: cannot reclaim disk (%s): %s", step, error)
-        observed = await self._observe()
+        try:
+            observed = await self._observe()
+        except Exception as error:
+            self._complaints.failed(BLIND, error, CriCallError, OSError)
+            return False
         left = thresholds_met(self._thresholds, observed.signals, enforce_min_reclaim=True)
         outcome = "not enough" if left else "enough"
         log.info("reclaimed %s: %s (EVIC-070)", " and ".join(steps), outcome)
         return not left
 
-    async def _evict_first(self, threshold: Threshold, result: CycleResult) -> tuple[Pod, ...]:
+    async def _evict_first(
+        self, threshold: Threshold, result: CycleResult, candidates: _Candidates
+    ) -> tuple[Pod, ...]:
         """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
-        pods = self._deps.active_pods()
-        observations = result.memory.observations
-        usage = await self._deps.stats.of(
-            pods,
-            memory=threshold.resource == MEMORY,
-            processes=threshold.resource == PIDS,
-            files=disk_of(threshold.signal) is not None,
-        )
-        ranked = rank_pods(threshold.signal, pods, usage, self._decided)
+        observations, usage = result.memory.observations, candidates.usage
+        ranked = rank_pods(threshold.signal, candidates.pods, usage, self._decided)
         now_ns = self._deps.clock.wall_ns()
         self.metrics.acted_on(
             {t.signal: observations[t.signal].time_ns for t in result.acting}, now_ns

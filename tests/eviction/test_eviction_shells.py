@@ -25,6 +25,7 @@ from refkubelet.eviction.signals import Observation, layout_of
 from refkubelet.eviction.thresholds import Threshold, ThresholdValue
 from refkubelet.eviction.trace import rank_line, threshold_line
 from refkubelet.node.machine import FilesystemStats
+from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
 from simtime import VirtualLoop
@@ -227,6 +228,40 @@ async def test_statistics_are_asked_for_when_somebody_may_go_EVIC_029() -> None:
     node.memory_mi["a"] = 950
     await run_until(manager, 35)
     assert len(asked) == 1
+
+
+@virtual
+async def test_without_statistics_nothing_happens_and_nothing_is_remembered_EVIC_041() -> None:
+    node = Node(make_pod("hog"))
+    node.memory_mi["hog"] = 950
+    told = node.container_stats
+
+    async def fails() -> tuple[ContainerUsage, ...]:
+        raise CriCallError("ListContainerStats", "UNAVAILABLE", "no")
+
+    node.container_stats = fails  # type: ignore[method-assign]
+    manager = node.manager(**MEMORY)
+    await run_until(manager, 15)
+    assert (node.killed, node.events, manager.conditions) == ([], [], ())
+    node.container_stats = told  # type: ignore[method-assign]
+    await run_until(manager, 25)
+    assert [name for _, name, _ in node.killed] == ["hog"]
+
+
+@virtual
+async def test_a_look_that_fails_after_a_reclaim_was_not_enough_EVIC_070() -> None:
+    node = Node(make_pod("a"))
+    node.disk_used_mi = 950
+    manager = node.manager(frees_mi=900, **DISK)
+    images = manager._deps.reclaim["images"]
+
+    async def loses_the_disk() -> None:
+        await images()
+        node.image_mount = "/nowhere"
+
+    manager._deps.reclaim["images"] = loses_the_disk
+    await manager.synchronize()
+    assert [name for _, name, _ in node.killed] == ["a"]
 
 
 @virtual

@@ -196,6 +196,8 @@ class Housekeeping:
         for name in names:
             if name in keep or not self._deps.workers.should_pod_be_finished(name):
                 continue
+            if self._has_volumes(name):  # what is mounted there is not the kubelet's to delete
+                continue
             path = os.path.join(self._pods_dir, name)
             try:
                 shutil.rmtree(path)

@@ -1,0 +1,125 @@
+"""The cgroups of pods in the running kubelet, where something goes wrong (CG-035, CG-040..043)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import Node, manifest, on_node
+
+from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.model.objects import uid
+
+BESTEFFORT = "/kubepods/besteffort"
+
+
+def group(node: Node) -> Any:
+    """The cgroup of the only pod, which is BestEffort."""
+    return node.cri.node.cgroups.path(f"{BESTEFFORT}/pod{uid(node.kubelet.pods.pods()[0])}")
+
+
+async def running(node: Node) -> None:
+    node.apply(manifest())
+    await node.until(lambda: node.phase("web-golden") == "Running", 5)
+
+
+def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await running(node)
+        lost = group(node)
+        (lost / "stray").mkdir()
+        kept = node.cri.node.cgroups.spawn(f"{BESTEFFORT}/{lost.name}/stray")
+        object.__setattr__(node.kubelet.cgroups._deps, "kill", lambda pid: None)
+        pod_uid = uid(node.kubelet.pods.pods()[0])
+        node.remove()
+        await node.until(lambda: node.kubelet.workers.is_pod_known_terminated(pod_uid), 10)
+        await node.clock.sleep(30)
+        assert lost.exists()
+        assert not node.kubelet.workers.should_pod_be_finished(pod_uid)
+        kept.kill()
+        await node.until(lambda: not lost.exists(), 30)
+        await node.until(lambda: node.kubelet.workers.should_pod_be_finished(pod_uid), 30)
+
+    on_node(body, tmp_path)
+
+
+def test_a_pod_that_lost_its_group_and_cannot_be_stopped_gets_it_back_CG_041(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        await running(node)
+        lost = group(node)
+        for child in [c for c in lost.iterdir() if c.is_dir()]:
+            for pid in (child / "cgroup.procs").read_text().split():
+                node.cri.node.cgroups.path("/cgroup.procs").write_text(pid)
+            child.rmdir()
+        lost.rmdir()
+        for method in ("StopContainer", "StopPodSandbox"):
+            node.cri.on(method).fails("UNKNOWN", "stuck", times=1)
+        await node.until(lambda: node.cri.count("StopContainer") == 1, 100)
+        await node.clock.sleep(1)
+        assert lost.exists()
+        assert node.phase("web-golden") == "Running"
+        assert node.cri.count("StartContainer") == 1
+
+    on_node(body, tmp_path)
+
+
+def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounted = tmp_path / "root/pods/0123/volumes/kubernetes.io~empty-dir/data"
+    really = os.path.ismount
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == mounted or really(path))
+
+    async def body(node: Node) -> None:
+        await running(node)
+        mounted.mkdir(parents=True)
+        orphan = node.cri.node.cgroups.path(f"{BESTEFFORT}/pod0123")
+        orphan.mkdir()
+        (orphan / "cpu.weight").write_text("500")
+        await node.until(lambda: (orphan / "cpu.weight").read_text() == "1\n", 5)
+        assert orphan.exists()
+        monkeypatch.setattr(os.path, "ismount", really)
+        await node.until(lambda: not orphan.exists(), 5)
+
+    on_node(body, tmp_path)
+
+
+def test_a_node_that_cannot_have_its_groups_ends_the_kubelet_CG_015(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        top = node.cri.node.cgroups.path("/")
+        (top / "kubepods").mkdir()
+        (top / "kubepods/cgroup.max.descendants").write_text("0")
+        await node.start()
+        task = node._task
+        assert task is not None
+        with pytest.raises(ContainerManagerError, match="mkdir /kubepods/burstable"):
+            await task
+        node._task = None
+        assert node.cri.count("RunPodSandbox") == 0
+
+    on_node(body, tmp_path, started=False)
+
+
+def test_without_cgroups_nothing_is_made_CG_012(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await running(node)
+        assert not node.cri.node.cgroups.path("/kubepods").exists()
+        assert node.kubelet.cgroups is None
+        node.remove()
+        await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
+
+    on_node(body, tmp_path, cgroups_per_qos=False, enforce_node_allocatable=())
+
+
+def test_with_v1_there_is_a_warning_about_the_node_CG_014(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.node.cgroups_version = 1
+        await node.start()
+        await node.clock.sleep(1)
+        assert [text[:18] for text in node.events("CgroupV1")] == ["cgroup v1 detected"]
+
+    on_node(body, tmp_path, started=False)

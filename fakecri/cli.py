@@ -13,28 +13,20 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fakecri.cli_arguments import parser
 
 if TYPE_CHECKING:
     import asyncio
 
+    from fakecri.fake import FakeCRI
     from fakecri.instrument import Instrumented
     from fakecri.server import GrpcUpstream
     from fakecri.target import CriTarget
-
-_EXAMPLES = """\
-examples:
-  fakecri serve --listen unix:///tmp/cri.sock --script crash.yaml
-  fakecri proxy --upstream unix:///run/containerd/containerd.sock --listen unix:///tmp/cri.sock \\
-                --record calls.jsonl
-  fakecri learn calls.jsonl >script.yaml
-  fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
-  fakecri ctl --control unix:///tmp/ctl.sock kill --container web
-  fakecri cgroupfs mount /tmp/cgroup --version 2
-"""
 
 
 class CommandError(Exception):
@@ -56,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from fakecri.deviceplugin import cli as deviceplugin
 
         return deviceplugin.main(words[1:])
-    arguments = _parser().parse_args(words)
+    arguments = parser().parse_args(words)
     if arguments.command == "learn":
         return _learn(arguments.record)
     import asyncio
@@ -81,78 +73,6 @@ def _loop_factory(arguments: argparse.Namespace) -> Callable[[], asyncio.Abstrac
     return asyncio.new_event_loop
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fakecri",
-        description="A programmable fake CRI runtime, and its fault rules in front of a real one.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="serve a fake runtime on a unix socket")
-    proxy = commands.add_parser("proxy", help="record and disturb the calls to a real runtime")
-    proxy.add_argument(
-        "--upstream", required=True, metavar="unix:///PATH", help="socket of the real runtime"
-    )
-    serve.add_argument(
-        "--image-root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="directory that the images are said to be in; a kubelet on this machine looks at the "
-        "filesystem below it, so it must exist (default: %(default)s)",
-    )
-    serve.add_argument(
-        "--pod-network",
-        default="10.88",
-        metavar="A.B[.C]",
-        help="first numbers of pod addresses; with 127.A[.B] what containers serve is really "
-        "listened on (default: %(default)s)",
-    )
-    serve.add_argument(
-        "--clock",
-        choices=("real", "manual"),
-        default="real",
-        help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
-    )
-    learn = commands.add_parser(
-        "learn",
-        help="make a script of recorded calls",
-        description="Print a script that makes the fake do what a recorded runtime did: how "
-        "containers ended, what they answered to exec, which calls failed. Times are told to a "
-        "tenth of a second.",
-    )
-    learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
-    commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
-    commands.add_parser(
-        "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
-    )
-    commands.add_parser(
-        "device-plugin", help="a device plugin without devices, for a real kubelet", add_help=False
-    )
-    for command in (serve, proxy):
-        command.add_argument(
-            "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
-        )
-        command.add_argument(
-            "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
-        )
-        command.add_argument(
-            "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
-        )
-        command.add_argument(
-            "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
-        )
-        command.add_argument(
-            "--keep-calls",
-            type=_positive,
-            default=100_000,
-            metavar="N",
-            help="calls that questions and assertions look at: the last N (default: %(default)s)",
-        )
-    return parser
-
-
 def _learn(path: Path) -> int:
     import yaml
 
@@ -168,13 +88,6 @@ def _learn(path: Path) -> int:
     return 0
 
 
-def _positive(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
-    return int(text)
-
-
 async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
     from fakecri.node import FakeNode
@@ -188,7 +101,9 @@ async def _serve(arguments: argparse.Namespace) -> None:
         listed = None if script is None else script.images
         # A kubelet on this machine stats the image directory and reads the log files.
         cri = FakeCRI(
-            node=FakeNode(image_root=str(arguments.image_root)),
+            node=FakeNode(
+                image_root=str(arguments.image_root), cgroups_version=arguments.cgroup_version
+            ),
             images=DEFAULT_IMAGES if listed is None else listed,
             write_logs=True,
             call_limit=arguments.keep_calls,
@@ -198,9 +113,26 @@ async def _serve(arguments: argparse.Namespace) -> None:
     except ValueError as error:  # of the script or the options
         raise CommandError(str(error).replace("pod_network", "--pod-network")) from None
     try:
-        await _listen(cri, arguments)
+        async with _cgroups_at(cri, arguments.cgroups):
+            await _listen(cri, arguments)
     finally:
         await cri.stop_streaming()  # a call log in front of the fake hides it from the server
+
+
+@asynccontextmanager
+async def _cgroups_at(cri: FakeCRI, directory: Path | None) -> AsyncIterator[None]:
+    """The cgroups of its node are files for other processes, if they are wanted."""
+    if directory is None:
+        yield
+        return
+    from fakecri.cgroupfs.outside import OutsideError, mount
+
+    try:
+        async with mount(cri.node.cgroups, directory) as mounted:
+            print(f"fakecri serve: cgroups at {mounted.directory}", flush=True)
+            yield
+    except OutsideError as error:
+        raise CommandError(f"--cgroups: {error}") from None
 
 
 async def _proxy(arguments: argparse.Namespace) -> None:

@@ -48,7 +48,7 @@ def enter(
     places: dict[str, Cgroup] = {}
     try:
         cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id), places)
-        main = fs.processes.start_in(places, core.next_pid())
+        main = fs.processes.start_in(places, core.next_pid(fs.processes.tasks))
     except OSError as error:
         cgroup_dirs.remove(places)
         why = (error.strerror or "").lower()
@@ -159,7 +159,8 @@ class Group:
                 return
 
     def _child(self, core: Core) -> Process:
-        child = self.main.table.start(self.main.leader, core.next_pid())
+        table = self.main.table
+        child = table.start(self.main.leader, core.next_pid(table.tasks))
         child.name, child.oom_score_adj = self.main.name, self.main.oom_score_adj
         child.on_exit.append(self._gone)
         self.others.append(child)

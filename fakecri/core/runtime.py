@@ -15,8 +15,9 @@ starts twice or leaves EXITED; a time stamp repeats or goes back.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from criapi.v1 import api_pb2 as pb
@@ -190,9 +191,11 @@ class Core:
             "images": len(self.images.images),
         }
 
-    def next_pid(self) -> int:
-        """A process id that nobody has had."""
+    def next_pid(self, taken: Mapping[int, object] = MappingProxyType({})) -> int:
+        """A process id that nobody has had here and that is not in `taken`."""
         self._counter += 1
+        while 1000 + self._counter in taken:
+            self._counter += 1
         return 1000 + self._counter
 
     def next_address(self) -> str:

@@ -1,0 +1,110 @@
+"""The arguments of the command `fakecri`: what there is and what it is for. No effects.
+
+The arguments of `ctl`, `cgroupfs` and `device-plugin` are with those commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+_EXAMPLES: Final = """\
+examples:
+  fakecri serve --listen unix:///tmp/cri.sock --script crash.yaml
+  fakecri proxy --upstream unix:///run/containerd/containerd.sock --listen unix:///tmp/cri.sock \\
+                --record calls.jsonl
+  fakecri learn calls.jsonl >script.yaml
+  fakecri serve --listen unix:///tmp/cri.sock --control unix:///tmp/ctl.sock --clock manual
+  fakecri ctl --control unix:///tmp/ctl.sock kill --container web
+  fakecri cgroupfs mount /tmp/cgroup --version 2
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Reads the whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="fakecri",
+        description="A programmable fake CRI runtime, and its fault rules in front of a real one.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="serve a fake runtime on a unix socket")
+    proxy = commands.add_parser("proxy", help="record and disturb the calls to a real runtime")
+    proxy.add_argument(
+        "--upstream", required=True, metavar="unix:///PATH", help="socket of the real runtime"
+    )
+    serve.add_argument(
+        "--image-root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
+        help="directory that the images are said to be in; a kubelet on this machine looks at the "
+        "filesystem below it, so it must exist (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--pod-network",
+        default="10.88",
+        metavar="A.B[.C]",
+        help="first numbers of pod addresses; with 127.A[.B] what containers serve is really "
+        "listened on (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--cgroups",
+        type=Path,
+        metavar="DIR",
+        help="mount the cgroups of the fake's containers at this empty directory (needs FUSE)",
+    )
+    serve.add_argument(
+        "--cgroup-version", type=int, choices=(1, 2), default=2, help="(default: %(default)s)"
+    )
+    serve.add_argument(
+        "--clock",
+        choices=("real", "manual"),
+        default="real",
+        help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
+    )
+    learn = commands.add_parser(
+        "learn",
+        help="make a script of recorded calls",
+        description="Print a script that makes the fake do what a recorded runtime did: how "
+        "containers ended, what they answered to exec, which calls failed. Times are told to a "
+        "tenth of a second.",
+    )
+    learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
+    commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
+    commands.add_parser(
+        "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
+    )
+    commands.add_parser(
+        "device-plugin", help="a device plugin without devices, for a real kubelet", add_help=False
+    )
+    for command in (serve, proxy):
+        command.add_argument(
+            "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
+        )
+        command.add_argument(
+            "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
+        )
+        command.add_argument(
+            "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
+        )
+        command.add_argument(
+            "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
+        )
+        command.add_argument(
+            "--keep-calls",
+            type=_positive,
+            default=100_000,
+            metavar="N",
+            help="calls that questions and assertions look at: the last N (default: %(default)s)",
+        )
+    return whole
+
+
+def _positive(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wanted a whole number from 1, got {text!r}")
+    return int(text)

@@ -1,0 +1,77 @@
+"""`fakecri serve --cgroups`: other processes read what the fake's containers use."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import sys
+from ctypes.util import find_library
+from pathlib import Path
+
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri.cli import main
+from fakecri.server import GrpcUpstream
+
+HERE = (
+    importlib.util.find_spec("mfusepy") is not None
+    and Path("/dev/fuse").exists()
+    and os.geteuid() == 0
+    and bool(find_library("fuse3") or find_library("fuse"))
+)
+SCRIPT = "behaviors: [{container: web, uses: {memory: 7340032, pids: 2}}]"
+
+
+@pytest.mark.skipif(not HERE, reason="needs [fuse], libfuse, /dev/fuse and root")
+@pytest.mark.parametrize(
+    ("version", "file"),
+    [(1, "memory/kubepods/memory.usage_in_bytes"), (2, "kubepods/memory.current")],
+)
+async def test_usage_is_there_for_other_processes(tmp_path: Path, version: int, file: str) -> None:
+    directory, listen = tmp_path / "cgroup", f"unix://{tmp_path}/cri.sock"
+    directory.mkdir()
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "fakecri", "serve", "--listen", listen),
+        *("--script", str(tmp_path / "script.yaml"), "--cgroup-version", str(version)),
+        *("--cgroups", str(directory)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        said = [await asyncio.wait_for(process.stdout.readline(), 20) for _ in range(2)]
+        assert said[0] == f"fakecri serve: cgroups at {directory}\n".encode()
+        async with GrpcUpstream(listen) as client:
+            await start_web(client)
+        assert (directory / file).read_text() == f"{7 << 20}\n"  # another process answers
+    finally:
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert list(directory.iterdir()) == []
+
+
+async def start_web(client: GrpcUpstream) -> None:
+    pod = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
+    pod.linux.cgroup_parent = "/kubepods/podu"
+    web = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
+    )
+    sandbox = await client.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod))
+    assert isinstance(sandbox, cri.RunPodSandboxResponse)
+    create = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox.pod_sandbox_id, config=web, sandbox_config=pod
+    )
+    made = await client.call("CreateContainer", create)
+    assert isinstance(made, cri.CreateContainerResponse)
+    await client.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
+
+
+def test_a_place_that_cannot_be_mounted_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    words = ["serve", "--listen", f"unix://{tmp_path}/s", "--cgroups", str(tmp_path)]
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith("fakecri: error: --cgroups: mount")

@@ -129,6 +129,22 @@ async def cpus_are_kept_over_restarts(node: Node) -> None:
     expect_equal(node, node.count("CreateContainer", container="main"), 1, "containers made")
 
 
+@conformance(id="cpus-restarted", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
+async def a_restarted_container_keeps_its_cpus(node: Node) -> None:
+    """The next instance of a container that ended gets the CPUs of the one before, and is not told
+    them again."""
+    await node.apply_static(pod("web", guaranteed("main", "1", exits(1, after_s=1))))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") >= 2,
+        within_s=2 * limits.START_S + limits.NOTICE_S,
+        what="a second instance of main",
+    )
+    calls = node.calls("CreateContainer", container="main")
+    cpus = [call.request.config.linux.resources.cpuset_cpus for call in calls[:2]]
+    expect_equal(node, cpus[0], cpus[1], "CPUs of both instances")
+    expect_equal(node, told(node, "main"), [], "CPUs that it was told")
+
+
 @conformance(id="cpus-shortage", rules=["CG-081", "CG-080"], needs=[STATUS], node_config=STATIC)
 async def too_many_cpus_are_refused(node: Node) -> None:
     """A pod that asks for more CPUs than are free fails, and says so."""

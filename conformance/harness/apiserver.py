@@ -35,6 +35,11 @@ class ApiServer:
         found = (n for n in self.fake.store.items("nodes") if n["metadata"]["name"] == name)
         return next(found, {})
 
+    def pods_asked(self) -> int:
+        """How often somebody was told the pods of the cluster, or began to watch them."""
+        asked = self.fake.requests("GET", r"^/api/v1/pods$")
+        return sum(record.status == 200 for record in asked)
+
     async def create(self, manifest: Mapping[str, Any]) -> None:
         """Create a pod in the default namespace. Raises RuntimeError when it is refused."""
         path = f"/api/v1/namespaces/{NAMESPACE}/pods"

@@ -95,6 +95,7 @@ class RealEnvironment:
                 endpoint,
                 node_name=NODE_NAME,
                 kubeconfig=kubeconfig,
+                pods_asked=api.pods_asked if api is not None else None,
             )
             stack.push_async_callback(kubelet.close)
             config = kubelet_config(paths, case.node_config)

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +27,9 @@ from conformance.registry import Feature
 
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
+ASKS_WITHIN_S: Final = 15.0
+"""A kubelet asks the API server for its pods some seconds after it is healthy; one that cannot
+reach it never does."""
 LAST_WORDS_LINES: Final = 15
 SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 
@@ -121,6 +124,7 @@ class ProcessKubelet:
         *,
         node_name: str,
         kubeconfig: Path | None,
+        pods_asked: Callable[[], int] | None = None,
     ) -> None:
         self.features = program.features
         self._program = program
@@ -128,6 +132,7 @@ class ProcessKubelet:
         self._endpoint = endpoint
         self._node_name = node_name
         self._kubeconfig = kubeconfig
+        self._pods_asked = pods_asked
         self._process: asyncio.subprocess.Process | None = None
         self._http: aiohttp.ClientSession | None = None
         self._read_only_port = 0
@@ -137,7 +142,8 @@ class ProcessKubelet:
         return self._paths.base / "kubelet.log"
 
     async def start(self, config: Mapping[str, Any]) -> None:
-        """Start it; returns when healthz and /pods answer. Raises KubeletDied."""
+        """Start it; returns when healthz and /pods answer, and, as far as it can, when it has asked
+        the API server for its pods. Raises KubeletDied."""
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
         self._read_only_port, healthz, main = _free_ports(3)
@@ -150,6 +156,7 @@ class ProcessKubelet:
         fixed = {**self._program.config, **ports, "containerRuntimeEndpoint": self._endpoint}
         whole = {**config, **fixed}
         self._paths.config.write_text(json.dumps(whole, indent=1))
+        asked = self._pods_asked() if self._pods_asked else 0
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
@@ -159,6 +166,7 @@ class ProcessKubelet:
                 env={**os.environ, **self._program.environment},
             )
         await self._wait_healthy(healthz)
+        await self._wait_asked(asked)
 
     def _command(self) -> list[str]:
         command = [
@@ -188,6 +196,13 @@ class ProcessKubelet:
                 f"{START_WITHIN_S:g} s:\n"
                 f"{self._last_words()}"
             ) from None
+
+    async def _wait_asked(self, before: int) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ASKS_WITHIN_S):
+                while self._pods_asked is not None and self._pods_asked() == before:
+                    self._check_alive()
+                    await asyncio.sleep(0.1)
 
     async def _answers(self, place: str) -> bool:
         try:

@@ -39,9 +39,10 @@ from refkubelet.cgroups.build import (
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.eviction.deps import EvictionDeps
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
-from refkubelet.eviction.manager import EvictionDeps, EvictionManager
+from refkubelet.eviction.manager import EvictionManager
 from refkubelet.eviction.observer import Observer
 from refkubelet.handlers import HandlerDeps, PodHandlers
 from refkubelet.housekeeping import CleanupDeps, Housekeeping

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.events import EventRecorder
 from refkubelet.eviction.admission import Rejection, admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
-from refkubelet.eviction.evictor import Evictor, KillRequest
+from refkubelet.eviction.deps import NOBODY, Candidates, EvictionDeps, PressureCondition
+from refkubelet.eviction.evictor import Evictor
 from refkubelet.eviction.kill import HARD_GRACE_S, grace_override_s
 from refkubelet.eviction.layout import (
     Layout,
@@ -35,7 +34,6 @@ from refkubelet.eviction.local_storage import has_storage_limits, local_storage_
 from refkubelet.eviction.messages import THRESHOLD_MET, EvictionText, eviction_text, reclaim_message
 from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.eviction.notifier import MemoryNotifications
-from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations
 from refkubelet.eviction.thresholds import MEMORY, PIDS, SIGNALS, Threshold
@@ -43,10 +41,7 @@ from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, 
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, full_name, uid
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ImageFilesystems
-from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import PodUsage
-from simtime import Clock
 
 log = logging.getLogger(__name__)
 
@@ -54,51 +49,6 @@ INTERVAL_S: Final = 10.0  # EVIC-050
 BLIND: Final = "eviction manager: cannot look at the node"
 CLEANUP_POLL_S: Final = 1.0  # EVIC-051
 CLEANUP_LIMIT_S: Final = 30.0
-Reclaim = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class PressureCondition:
-    """One pressure condition of the node; `status` is "True" or "False"."""
-
-    type: str
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class EvictionDeps:
-    """What evictions need of their kubelet.
-
-    `kill_pod` returns when the containers are stopped and raises when that takes too long
-    (EVIC-089). `pods`: all there are; `active_pods`: neither terminal nor fully terminated, with
-    their allocated resources (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071,
-    EVIC-072), by the names `containers` and `images`.
-    """
-
-    clock: Clock
-    observer: Observer
-    image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
-    stats: PodStats
-    pods: Callable[[], Sequence[Pod]]
-    active_pods: Callable[[], tuple[Pod, ...]]
-    pod_is_finished: Callable[[Pod], bool]
-    kill_pod: Callable[[KillRequest], Awaitable[None]]
-    events: EventRecorder
-    reclaim: Mapping[str, Reclaim]
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """Who may be evicted, and what they use. `usage`: of all `pods`, as far as the resource that
-    runs short is concerned; `files`: of those with limits of their own, `limited`."""
-
-    pods: tuple[Pod, ...]
-    usage: Mapping[str, PodUsage]
-    limited: tuple[Pod, ...]
-    files: Mapping[str, PodUsage]
-
-
-NOBODY: Final = _Candidates((), {}, (), {})
 
 
 class EvictionManager:
@@ -200,7 +150,7 @@ class EvictionManager:
             return ()
         return await self._evict_first(threshold, result, candidates)
 
-    async def _candidates(self, result: CycleResult) -> _Candidates:
+    async def _candidates(self, result: CycleResult) -> Candidates:
         """What somebody may have to go for is looked at, and nothing else."""
         limited = self._config.local_storage_isolation and self._any_limited()
         if not result.acting and not limited:
@@ -209,7 +159,7 @@ class EvictionManager:
         offenders = tuple(pod for pod in pods if has_storage_limits(pod)) if limited else ()
         files = await self._deps.stats.of(offenders, files=True) if offenders else {}
         if not result.acting:
-            return _Candidates(pods, {}, offenders, files)
+            return Candidates(pods, {}, offenders, files)
         signal, resource = result.acting[0].signal, result.acting[0].resource
         usage = await self._deps.stats.of(
             pods,
@@ -217,7 +167,7 @@ class EvictionManager:
             processes=resource == PIDS,
             files=disk_of(signal) is not None,
         )
-        return _Candidates(pods, usage, offenders, files)
+        return Candidates(pods, usage, offenders, files)
 
     async def _observe(self) -> NodeObservations:
         signals = {threshold.signal for threshold in self._thresholds}
@@ -247,7 +197,7 @@ class EvictionManager:
         self._limited = found
         return any(limited for _, limited in found.values())
 
-    async def _evict_above_limits(self, candidates: _Candidates) -> tuple[Pod, ...]:
+    async def _evict_above_limits(self, candidates: Candidates) -> tuple[Pod, ...]:
         """Section 8 of the rules: every offender, at once."""
         evicted: list[Pod] = []
         for pod in candidates.limited:
@@ -282,7 +232,7 @@ class EvictionManager:
         return not left
 
     async def _evict_first(
-        self, threshold: Threshold, result: CycleResult, candidates: _Candidates
+        self, threshold: Threshold, result: CycleResult, candidates: Candidates
     ) -> tuple[Pod, ...]:
         """EVIC-085, EVIC-086: the first ranked pod that may be evicted, and no other."""
         observations, usage = result.memory.observations, candidates.usage

@@ -8,8 +8,9 @@ from typing import Any
 
 from fakecri import FakeNode
 from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.deps import EvictionDeps, PressureCondition
 from refkubelet.eviction.evictor import KillRequest
-from refkubelet.eviction.manager import EvictionDeps, EvictionManager, PressureCondition
+from refkubelet.eviction.manager import EvictionManager
 from refkubelet.eviction.observer import Observer
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.node.machine import FilesystemStats, MemoryStats

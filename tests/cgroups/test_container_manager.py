@@ -60,7 +60,7 @@ def test_the_groups_above_pods_v1_CG_024_CG_025_CG_026_CG_044() -> None:
     on(CgroupFS(1), body)
 
 
-def test_the_groups_above_pods_v2_CG_016_CG_021_CG_024() -> None:
+def test_the_groups_above_pods_v2_CG_016_CG_017_CG_021_CG_024() -> None:
     async def body(world: World) -> None:
         world.manager.start()
         assert world.told.node == [ENFORCED]

@@ -7,6 +7,7 @@ from conformance.harness.manifests import PodPlan, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
+from fakecri.topology import HugePages
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 NODE, SYSTEMD = Feature.NODE_RESOURCES, Feature.SYSTEMD_CGROUPS
@@ -247,3 +248,43 @@ async def the_uid_of_a_static_pod_has_no_dashes(node: Node) -> None:
     uid = group[-1].removeprefix("pod")
     digits = len(uid) == 32 and set(uid) <= set("0123456789abcdef")
     expect_equal(node, digits, True, f"{uid} is 32 hexadecimal digits")
+
+
+@conformance(
+    id="cgroup-hugepages", rules=["CG-027", "CG-030"], needs=[CGROUPS, NODE],
+    machine={"cores": 2, "hugepages": (HugePages(2 * MI, 512), HugePages(1 << 30, 1))},
+)  # fmt: skip
+async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
+    """The limits of huge pages are the sums of the containers; of other sizes there are none."""
+    amounts = {"hugepages-2Mi": "4Mi", "memory": "64Mi"}
+    one = {"resources": {"limits": amounts, "requests": amounts}}
+    group = await cgroup_of(node, pod("web", container("a", **one), container("b", **one)))
+    seen = [node.cgroups.hugepages_bytes(size, *group) for size in ("2MB", "1GB")]
+    expect_equal(node, seen, [8 * MI, 0], "huge pages of 2 MiB and 1 GiB")
+    told = node.calls("CreateContainer")[0].request.config.linux.resources.hugepage_limits
+    wanted = {"2MB": 4 * MI, "1GB": 0}
+    expect_equal(node, {h.page_size: h.limit for h in told}, wanted, "what the runtime is told")
+
+
+@conformance(id="container-memory-v1", rules=["CG-050"], needs=[V1])
+async def a_container_may_not_swap_v1(node: Node) -> None:
+    """With v1 the runtime is told a limit of memory and swap that is the limit of memory, and none
+    of both for a container without one."""
+    await node.apply_static(pod("web", container("a", **limited("", "64Mi")), container("b")))
+    await node.wait_running("web", "b")
+    made = [c.request.config.linux.resources for c in node.calls("CreateContainer")]
+    seen = [(r.memory_limit_in_bytes, r.memory_swap_limit_in_bytes) for r in made]
+    expect_equal(node, seen, [(64 * MI, 64 * MI), (0, 0)], "limits of memory, and with swap")
+    expect_equal(node, [dict(r.unified) for r in made], [{}, {}], "files of v2")
+
+
+@conformance(id="container-memory-v2", rules=["CG-050", "EVIC-122"], needs=[V2])
+async def a_container_may_not_swap_v2(node: Node) -> None:
+    """With v2 the runtime is told files: no swap, and all processes of a container die together
+    when its memory runs out."""
+    await node.apply_static(pod("web", container("main", **limited("", "64Mi"))))
+    await node.wait_running("web")
+    made = node.calls("CreateContainer")[0].request.config.linux.resources
+    expect_equal(node, made.memory_limit_in_bytes, 64 * MI, "limit of memory")
+    wanted = {"memory.oom.group": "1", "memory.swap.max": "0"}
+    expect_equal(node, dict(made.unified), wanted, "files of v2")

@@ -20,6 +20,7 @@ MIN_STOP_TIMEOUT_S: Final = 2  # LIFE-143
 
 START_S: Final = 5.0  # a pod with a present image runs
 STOP_S: Final = 5.0  # beyond the grace: kill, sandbox stop, next relist
+REGISTER_S: Final = 30.0  # a kubelet that has just started takes device plugins; no rule says when
 NODE_STATUS_S: Final = 11.0  # NODE-010: the Node is looked at every 10 s
 NOTICE_S: Final = 3.0  # a state change in the runtime is acted on: two relists and a sync
 

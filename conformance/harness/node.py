@@ -224,7 +224,7 @@ class Node:
         one comes back after a restart of the kubelet (Feature.DEVICE_PLUGINS)."""
         from fakecri.errors import CriError
 
-        deadline_s = self.now_s + limits.START_S
+        deadline_s = self.now_s + limits.REGISTER_S
         before = len(plugin.refusals)
         while True:
             try:

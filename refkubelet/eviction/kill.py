@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from refkubelet.eviction.messages import REASON
 from refkubelet.eviction.thresholds import Threshold
-from refkubelet.model.objects import Pod, PodCondition, PodStatus
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.status.ended import ended_status
 
 HARD_GRACE_S: Final = 1  # EVIC-087
 
@@ -27,20 +26,4 @@ def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> in
 
 def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
     """EVIC-094: what the kill makes of the pod's status."""
-    generation = (pod.metadata.generation if pod.metadata else None) or None
-    target = PodCondition(
-        type="DisruptionTarget",
-        status="True",
-        reason="TerminationByKubelet",
-        message=message,
-        observedGeneration=generation,
-    )
-
-    def change(status: PodStatus) -> PodStatus:
-        others = [c for c in status.conditions or () if c.type != target.type]
-        conditions = [target, *others] if disruption else status.conditions
-        return msgspec.structs.replace(
-            status, phase="Failed", reason=REASON, message=message, conditions=conditions
-        )
-
-    return change
+    return ended_status(pod, REASON, message, disruption=message if disruption else None)

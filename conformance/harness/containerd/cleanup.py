@@ -14,8 +14,8 @@ from conformance.harness.containerd.docker_host import OWNER_LABEL, leftovers
 from conformance.harness.containerd.settings import SHARED_DIR
 
 ROOT_LABEL: Final = "refkubelet.containerd.root"
-CASE: Final = "case-"
-"""How the directory of a case begins, and the cgroup it is given."""
+OURS: Final = ("case-", "refkubelet-")
+"""How the cgroups begin that cases and tests make for themselves, and remove."""
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -63,10 +63,10 @@ def remove_new_cgroups(client: Any, container: Any, before: frozenset[Path]) -> 
 
     runc makes the parents of a pod's cgroup and leaves them; a kubelet that manages no cgroups
     does too. Skipped while another run's node lives, because some may be that run's. Those of
-    cases, of this or another run, are removed by who made them (`own_groups`).
+    cases and tests, of this or another run, are removed by who made them.
     """
     nodes = client.containers.list(filters={"label": OWNER_LABEL})
     tops = top_cgroups() - before
-    new = sorted(str(path) for path in tops if not path.name.startswith(CASE))
+    new = sorted(str(path) for path in tops if not path.name.startswith(OURS))
     if new and all(node.id == container.id for node in nodes):
         container.exec_run(["find", *new, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"])

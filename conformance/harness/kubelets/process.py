@@ -31,6 +31,7 @@ ASKS_WITHIN_S: Final = 15.0
 """A kubelet asks the API server for its pods some seconds after it is healthy; one that cannot
 reach it never does."""
 LAST_WORDS_LINES: Final = 15
+ROOTLESS: Final = "KubeletInUserNamespace"  # lets a kubelet do without the kernel's log (EVIC-124)
 SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 
 
@@ -108,6 +109,14 @@ def with_own_plugins(program: Program, directory: Path) -> Program:
     return replace(program, command=command)
 
 
+def _can_read_kernel_log() -> bool:
+    try:
+        os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
 def with_bus(program: Program, address: str) -> Program:
     """The same, on a system bus of its own."""
     return replace(program, environment={**program.environment, SYSTEM_BUS: address})
@@ -155,6 +164,8 @@ class ProcessKubelet:
         }
         fixed = {**self._program.config, **ports, "containerRuntimeEndpoint": self._endpoint}
         whole = {**config, **fixed}
+        if not _can_read_kernel_log():
+            whole["featureGates"] = {**whole.get("featureGates", {}), ROOTLESS: True}
         self._paths.config.write_text(json.dumps(whole, indent=1))
         asked = self._pods_asked() if self._pods_asked else 0
         with self._log.open("ab") as log:

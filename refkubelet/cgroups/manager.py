@@ -108,7 +108,7 @@ class ContainerManager:
         except CgroupError as error:
             raise ContainerManagerError(str(error)) from None
         self._enforce_node()
-        self.update_qos()
+        self.update_qos(hugepages=True)
         for group in self.node.reserved_groups:
             self._enforce_reserved(group)
 
@@ -163,16 +163,17 @@ class ContainerManager:
         """The minute's work (CG-035, CG-036)."""
         while True:
             await self._deps.clock.sleep(PERIOD_S)
-            self.update_qos()
+            self.update_qos(hugepages=True)
             if not self._enforced:
                 self._enforce_node()
 
-    def update_qos(self) -> None:
-        """Share out anew between the classes; a failure is logged (CG-036)."""
+    def update_qos(self, *, hugepages: bool = False) -> None:
+        """Share out anew between the classes; a failure is logged (CG-036). `hugepages`: lift
+        their limits, too, which never change."""
         node = self.node
         configs = qos_configs(
             self._active_requests(),
-            node.page_sizes,
+            node.page_sizes if hugepages else (),
             memory_qos=node.memory_qos,
             reserve_memory=node.pods.reserve_memory,
         )

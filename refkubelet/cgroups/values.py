@@ -155,12 +155,13 @@ def qos_configs(
     reserve_memory: bool = False,
 ) -> dict[QosClass, ResourceConfig]:
     """The update of the node's cgroup (under Guaranteed) and of both classes (CG-025, CG-026).
+    Without `page_sizes` huge pages stay as they are.
 
     `memory_qos`: the gate MemoryQoS is on, on v2; `reserve_memory`: its policy TieredReservation.
     """
     rows = tuple(requests)
     cpu = sum(r.cpu_millicores for r in rows if r.qos == "Burstable")
-    unbounded = dict.fromkeys(page_sizes, UNBOUNDED_HUGEPAGES)
+    unbounded = dict.fromkeys(page_sizes, UNBOUNDED_HUGEPAGES) or None
     node_unified = burstable_unified = None
     if memory_qos:
         burstable, guaranteed = (

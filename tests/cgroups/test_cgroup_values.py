@@ -221,7 +221,7 @@ def test_classes_CG_025_CG_026() -> None:
         "Burstable": ResourceConfig(cpu_shares=768, hugepages=FREE),
         "BestEffort": ResourceConfig(cpu_shares=2, hugepages=FREE),
     }
-    assert qos_configs((), ())["Burstable"] == ResourceConfig(cpu_shares=2, hugepages={})
+    assert qos_configs((), ())["Burstable"] == ResourceConfig(cpu_shares=2)
 
 
 @pytest.mark.parametrize(("reserve", "node", "burstable"), [(True, "35", "15"), (False, "0", "0")])

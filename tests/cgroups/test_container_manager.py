@@ -68,7 +68,10 @@ def test_the_groups_above_pods_v2_CG_016_CG_017_CG_021_CG_024() -> None:
         assert world.read("/kubepods/memory.max") == str(8 * GI)
         assert world.read("/kubepods/pids.max") == "1000"
         assert world.read("/kubepods/burstable/cpu.weight") == "1"
-        assert world.read("/kubepods/burstable/hugetlb.1GB.rsvd.max") == str(1 << 62)
+        file = "/kubepods/burstable/hugetlb.1GB.rsvd.max"
+        assert world.read(file) == str(1 << 62)
+        world.manager.update_qos()
+        assert world.read(file) == str(1 << 62)
         every = world.read("/cgroup.controllers").split()
         assert world.read("/cgroup.subtree_control").split() == every
         assert world.read("/kubepods/burstable/cgroup.controllers").split() == every
@@ -213,10 +216,14 @@ def test_the_classes_are_set_right_every_minute_CG_036() -> None:
         wanted = "768\n" if world.fs.version == 1 else "30\n"
         assert burstable.read_text() == wanted
         burstable.write_text("99")
+        pages = world.group("hugetlb", "/kubepods/besteffort")
+        pages = pages / f"hugetlb.2MB.{'limit_in_bytes' if world.fs.version == 1 else 'max'}"
+        pages.write_text("0")
         await world.clock.sleep(59.9)
         assert burstable.read_text() == "99\n"
         await world.clock.sleep(0.2)
         assert burstable.read_text() == wanted
+        assert pages.read_text() == f"{1 << 62}\n"
         world.pods = world.pods[1:]
         await world.clock.sleep(60)
         assert burstable.read_text() == ("256\n" if world.fs.version == 1 else "10\n")

@@ -22,6 +22,7 @@ from refkubelet.admission.features import features_supported
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.predicates import PredicateDeps, predicates
+from refkubelet.admission.resources import extended_resources
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.handlers import feasible_resizes
@@ -606,13 +607,17 @@ class Kubelet:
         )
 
     def _allocatable(self) -> Mapping[str, int]:
-        """A node without facts knows its number of pods only."""
+        """A node without facts knows its number of pods only. Extended resources are those that
+        the Node shows, whoever wrote them there, and those of device plugins."""
         facts = self.deps.node_facts
         known = facts.allocatable if facts else {"pods": self.config.max_pods * NANO}
-        if self.devices is None:
-            return known
-        there = self.devices.allocatable()
-        return {**known, **{name: number * NANO for name, number in there.items()}}
+        node = self.informer.node() if self.informer else None
+        devices = self.devices.allocatable() if self.devices else {}
+        return {
+            **known,
+            **(extended_resources(node) if node is not None else {}),
+            **{name: number * NANO for name, number in devices.items()},
+        }
 
     async def _fresh_node_view(self) -> NodeView | None:
         """The node as the API server shows it now; None: it does not answer (LIFE-226)."""

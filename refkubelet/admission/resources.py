@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
+from refkubelet.model.objects import Node, Pod
+from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.model.resources import pod_requests
 
 PODS: Final = "pods"
@@ -72,6 +72,12 @@ def shortages(
         if short.missing > 0:
             found.append(short)
     return tuple(found)
+
+
+def extended_resources(node: Node) -> dict[str, int]:
+    """The extended resources that the Node says it can give to pods, in nano units."""
+    amounts = (node.status.allocatable if node.status is not None else None) or {}
+    return {name: parse_nano(text) for name, text in amounts.items() if "/" in name}
 
 
 def _scalars(names: Mapping[str, int]) -> list[str]:

@@ -108,6 +108,32 @@ def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Pa
     on_node(body, tmp_path, started=False)
 
 
+def test_extended_resources_that_only_the_node_tells_of_are_counted_LIFE_225(
+    tmp_path: Path,
+) -> None:
+    """Somebody wrote them into the Node's status by hand: there is no plugin, and no Allocate."""
+
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        amounts = {"capacity": {WIDGET: "1"}, "allocatable": {WIDGET: "1"}}
+        path = "/api/v1/nodes/golden/status"
+        kind = "application/merge-patch+json"
+        await node.api.request("PATCH", path, body={"status": amounts}, content_type=kind)
+        await node.clock.sleep(1)
+        await node.create(wanting("greedy", 2))
+        await node.until(lambda: node.phase("greedy") == "Failed")
+        await node.create(wanting("modest", 1))
+        await node.until(lambda: node.phase("modest") == "Running")
+        status = node.status("greedy")
+        assert status is not None
+        assert status.message == (
+            f"Pod was rejected: Node didn't have enough resource: {WIDGET}, requested: 2, used: 0, "
+            "capacity: 1"
+        )
+
+    on_node(body, tmp_path, api=True)
+
+
 def test_the_page_of_metrics_shows_plugins_CG_084(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         plugin = FakeDevicePlugin(WIDGET, ["a"])

@@ -42,7 +42,7 @@ async def rejected(node: Node, name: str) -> Mapping[str, Any]:
     """Run until the pod has failed; its status."""
     await node.run_until(
         lambda: (node.api_pod(name) or {}).get("status", {}).get("phase") == "Failed",
-        within_s=limits.START_S + limits.STATUS_PASS_S,
+        within_s=limits.START_S + 2 * limits.STATUS_PASS_S,  # kubelets that just began miss one
         what=f"pod {name} is rejected",
     )
     status: Mapping[str, Any] = (node.api_pod(name) or {})["status"]

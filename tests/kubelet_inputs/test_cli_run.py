@@ -38,6 +38,7 @@ def write_config(directory: Path, healthz_port: int) -> Path:
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
         "failCgroupV1: false\nfailSwapOn: false\nenableServer: false\n"
         "cgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
+        "featureGates: {KubeletInUserNamespace: true}\n"  # runs where there is no /dev/kmsg
         f"healthzPort: {healthz_port}\nstaticPodPath: {directory}/manifests\n"
         f"podLogsDir: {directory}/logs\n"
     )

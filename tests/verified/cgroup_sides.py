@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from ctypes.util import find_library
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -209,9 +208,10 @@ class FakeSide:
 
     fs: CgroupFS
     name: str = "fake"
+    own: str = "own"
 
     def tree(self, tree: str) -> Any:
-        return self.fs.path(f"/{tree}/own")
+        return self.fs.path(f"/{tree}/{self.own}")
 
     def root(self, tree: str) -> Any:
         return self.fs.path(f"/{tree}")
@@ -232,9 +232,12 @@ class FakeSide:
         """Nothing of it is outside this process."""
 
 
+def fake_cgroups(machine: Machine | None = None) -> CgroupFS:
+    return CgroupFS(1, controllers=V1, unified=("hugetlb",), machine=machine or this_machine())
+
+
 def fake_side(machine: Machine | None = None) -> FakeSide:
-    fs = CgroupFS(1, controllers=V1, unified=("hugetlb",), machine=machine or this_machine())
-    side = FakeSide(fs)
+    side = FakeSide(fake_cgroups(machine))
     _make_own(side)
     return side
 
@@ -363,7 +366,7 @@ class MountedSide:
     name: str = "mounted"
 
     def tree(self, tree: str) -> Any:
-        return self.at / tree / "own"
+        return self.at / tree / self.fake.own
 
     def root(self, tree: str) -> Any:
         return self.at / tree
@@ -391,11 +394,20 @@ def why_not_mounted() -> str:
     return "" if find_library("fuse3") or find_library("fuse") else "needs libfuse"
 
 
-@contextmanager
-def mounted_side(directory: Path, machine: Machine | None = None) -> Iterator[MountedSide]:
-    fake = fake_side(machine)
-    with mount_in_background(fake.fs, directory) as run:
-        yield MountedSide(fake, directory, run)
+@pytest.fixture(scope="session")
+def mounted_fake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], MountedSide]]:
+    """Makes sides with directories of their own in one mounted fake: a mount takes its time."""
+    if reason := why_not_mounted():
+        pytest.skip(reason)
+    fs, at = fake_cgroups(), tmp_path_factory.mktemp("cgroup")
+    with mount_in_background(fs, at) as run:
+
+        def made() -> MountedSide:
+            side = MountedSide(FakeSide(fs, own=f"own-{next(_NUMBERS)}"), at, run)
+            run(lambda: _make_own(side.fake))
+            return side
+
+        yield made
 
 
 def eventually(action: Callable[[], Any], *, patience_s: float = _PATIENCE_S) -> Any:
@@ -437,15 +449,13 @@ def read(path: Any) -> str:
 
 
 @pytest.fixture(params=["fake", "mounted", pytest.param("real", marks=pytest.mark.real)])
-def side(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    reasons = {"mounted": why_not_mounted, "real": why_not_real}
-    if request.param in reasons and (reason := reasons[request.param]()):
+def side(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "real" and (reason := why_not_real()):
         pytest.skip(reason)
-    with ExitStack() as stack:
-        made: Any
-        if request.param == "mounted":
-            made = stack.enter_context(mounted_side(tmp_path))
-        else:
-            made = fake_side() if request.param == "fake" else RealSide()
-        stack.callback(made.close)
-        yield made
+    made: Any
+    if request.param == "mounted":
+        made = request.getfixturevalue("mounted_fake")()
+    else:
+        made = fake_side() if request.param == "fake" else RealSide()
+    yield made
+    made.close()

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from cgroup_sides import mounted_fake
 from results import Results, save
 
 from simtime import RealClock
+
+__all__ = ["mounted_fake"]
 
 RESULTS: Final = pytest.StashKey[Results]()
 FILE_VARIABLE: Final = "REFKUBELET_VERIFIED_RESULTS"

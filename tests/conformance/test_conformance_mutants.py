@@ -22,6 +22,10 @@ def always(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
 
+async def async_nothing(*_: Any) -> None:
+    return
+
+
 def grace_s(pod: Any) -> int:
     return container_grace_s(pod, None, None)
 
@@ -73,6 +77,23 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
     ),
     "logins go to every registry": (
         "refkubelet.runtime.images.keyring.covers", always(True), "pull-secret-of-another-host",
+    ),
+    "groups of pods are left behind": (
+        "refkubelet.cgroups.manager.ContainerManager.destroy", async_nothing,
+        "cgroup-removed-at-end",
+    ),
+    "strangers' groups stay": (
+        "refkubelet.cgroups.manager.ContainerManager.remove_orphans", always(None),
+        "cgroup-orphan",
+    ),
+    "classes share as they did at the start": (
+        "refkubelet.cgroups.manager.ContainerManager.update_qos", always(None), "class-shares-v2",
+    ),
+    "a single limit limits the pod": (
+        "refkubelet.cgroups.values.declares_limit", always(True), "cgroup-one-without-limit",
+    ),
+    "thresholds are no reservation": (
+        "refkubelet.cgroups.settings.eviction_reservation", always({}), "node-allocatable",
     ),
     "whoever asks may use what is there": (
         "refkubelet.runtime.images.access.ImageAccess.must_pull", always(False),

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.admission.handlers import AdmitHandler, Refusal, Rejection
 from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
+from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
@@ -192,13 +193,21 @@ class PodHandlers:
         """Admission, unless the pod ends or is over anyway (LIFE-010)."""
         if self._ends(pod):
             return True
-        rejection = await self.admission.add(pod)
+        rejection = await self._admit(pod)
         if rejection is not None:
             self._reject(pod, rejection.reason, rejection.message)
         return rejection is None
 
     def _ends(self, pod: Pod) -> bool:
         return self._deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod)
+
+    async def _admit(self, pod: Pod) -> Refusal | None:
+        """A handler that fails, fails this pod alone."""
+        try:
+            return await self.admission.add(pod)
+        except Exception as error:
+            log.exception("admission of %s failed", pod_ref(pod))
+            return Rejection(UNEXPECTED, f"Unexpected error during admission: {error}")
 
     def _reject(self, pod: Pod, reason: str, message: str) -> None:
         """LIFE-011."""

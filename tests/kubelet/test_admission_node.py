@@ -278,3 +278,29 @@ def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_011(
         await node.until(lambda: node.phase(f"fine-{NODE}") == "Running")
 
     on_node(body, tmp_path)
+
+
+# What goes wrong
+
+
+def test_a_failing_handler_fails_its_own_pod_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body(node: Node) -> None:
+        add = node.kubelet.handlers.admission.add
+
+        async def broken(pod: Pod) -> Any:
+            if pod.metadata is not None and (pod.metadata.name or "").startswith("bad"):
+                raise RuntimeError("a bug")
+            return await add(pod)
+
+        vars(node.kubelet.handlers.admission)["add"] = broken
+        node.apply(manifest("bad"), "a.yaml")
+        node.apply(manifest("good"), "b.yaml")
+        await node.until(lambda: node.phase(f"good-{NODE}") == "Running")
+        status = node.status(f"bad-{NODE}")
+        assert status is not None
+        assert (status.phase, status.reason) == ("Failed", "UnexpectedAdmissionError")
+        assert "admission of bad" in caplog.text
+
+    on_node(body, tmp_path)

@@ -140,8 +140,8 @@ def conformance(
 
     `rules`: the rule IDs it checks, the most important first. `node_config`: KubeletConfiguration
     fields the case wants beside the harness's own. `machine`: CPUs and NUMA nodes of the node, in
-    the words of `fakecri.uniform_topology` (needs NODE_RESOURCES). `area`: by default the package
-    below `cases`.
+    the words of `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES). `area`: by
+    default the package below `cases`.
     """
 
     def register(body: CaseBody) -> CaseBody:

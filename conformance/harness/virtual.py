@@ -36,7 +36,9 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     if Feature.CGROUP_V1 in case.needs:
         runtime.machine.cgroups_version = 1
     if case.machine:
-        runtime.machine.layout = uniform_topology(**case.machine)
+        words = dict(case.machine)
+        runtime.machine.swap_total_bytes = words.pop("swap_bytes", 0)
+        runtime.machine.layout = uniform_topology(**words)
         runtime.machine.memory_bytes = sum(n.memory_bytes for n in runtime.machine.layout.nodes)
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None

@@ -257,7 +257,7 @@ async def the_uid_of_a_static_pod_has_no_dashes(node: Node) -> None:
 async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
     """The limits of huge pages are the sums of the containers; of other sizes there are none."""
     amounts = {"hugepages-2Mi": "4Mi", "memory": "64Mi"}
-    one = {"resources": {"limits": amounts, "requests": amounts}}
+    one: dict[str, Any] = {"resources": {"limits": amounts, "requests": amounts}}
     group = await cgroup_of(node, pod("web", container("a", **one), container("b", **one)))
     seen = [node.cgroups.hugepages_bytes(size, *group) for size in ("2MB", "1GB")]
     expect_equal(node, seen, [8 * MI, 0], "huge pages of 2 MiB and 1 GiB")
@@ -288,3 +288,26 @@ async def a_container_may_not_swap_v2(node: Node) -> None:
     expect_equal(node, made.memory_limit_in_bytes, 64 * MI, "limit of memory")
     wanted = {"memory.oom.group": "1", "memory.swap.max": "0"}
     expect_equal(node, dict(made.unified), wanted, "files of v2")
+
+
+@conformance(
+    id="container-limited-swap",
+    rules=["CG-050"],
+    needs=[Feature.API, CGROUPS, V2, NODE],
+    node_config={"failSwapOn": False, "memorySwap": {"swapBehavior": "LimitedSwap"}},
+    machine={"cores": 4, "memory_bytes": 8192 * MI, "swap_bytes": 4096 * MI},
+)
+async def a_burstable_container_may_swap_its_share(node: Node) -> None:
+    """With LimitedSwap a Burstable container gets the part of the swap that its request is of the
+    memory; one of a critical pod, as every static pod is, a Guaranteed one, and one that asks for
+    nothing, get none."""
+    asks = container("asks", **asking(memory="1Gi"))
+    await node.create_pod(pod("burst", asks, container("no")))
+    await node.create_pod(pod("sure", container("main", **limited("100m", "1Gi"))))
+    await node.apply_static(pod("static", container("critical", **asking(memory="1Gi"))))
+    for name, last in (("burst", "no"), ("sure", "main"), ("static", "critical")):
+        await node.wait_running(name, last)
+    made = (call.request.config for call in node.calls("CreateContainer"))
+    seen = {c.metadata.name: c.linux.resources.unified["memory.swap.max"] for c in made}
+    wanted = {"asks": str(512 * MI), "no": "0", "main": "0", "critical": "0"}
+    expect_equal(node, seen, wanted, "memory.swap.max")

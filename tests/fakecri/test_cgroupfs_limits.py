@@ -461,3 +461,21 @@ def test_use_of_disks_adds_up_CG_146_CG_148(version: int) -> None:
     assert "8:0 Total 12288\n" in (top / "blkio.throttle.io_service_bytes_recursive").read_text()
     (top / "g/blkio.reset_stats").write_text("1")
     assert (top / "blkio.throttle.io_serviced_recursive").read_text().endswith("Total 0\n")
+
+
+def test_the_oom_killer_goes_by_score_and_spares_who_is_exempt_CG_135() -> None:
+    fs = v2("memory")
+    fs.path("/g/memory.max").write_text("100M")
+    big, pushed, exempt = hungry(fs, "/g", 40 * MIB), hungry(fs, "/g", 20 * MIB), hungry(fs, "/g")
+    pushed.oom_score_adj, exempt.oom_score_adj = 300, -1000
+    exempt.set_usage(memory_bytes=30 * MIB)
+    exempt.set_usage(memory_bytes=50 * MIB)
+    assert (pushed.exit_status, pushed.oom_killed, big.alive, exempt.alive) == (
+        -9,
+        True,
+        True,
+        True,
+    )
+    exempt.set_usage(memory_bytes=90 * MIB)
+    assert (big.exit_status, exempt.memory_bytes) == (-9, 90 * MIB)
+    assert refusal(lambda: exempt.set_usage(memory_bytes=101 * MIB)) == "ENOMEM"

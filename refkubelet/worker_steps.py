@@ -19,7 +19,7 @@ from typing import Protocol
 from msgspec.structs import replace as with_fields
 
 from refkubelet.allocation.reports import ResizeReports
-from refkubelet.cgroups.tree import CgroupError
+from refkubelet.cgroups.removal import CgroupError
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError

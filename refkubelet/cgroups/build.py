@@ -12,8 +12,9 @@ from typing import Final
 
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps, ContainerManagerError
 from refkubelet.cgroups.names import words_of
+from refkubelet.cgroups.removal import reason
 from refkubelet.cgroups.settings import node_cgroups, reservation_problem
-from refkubelet.cgroups.tree import CgroupTree, reason
+from refkubelet.cgroups.tree import CgroupTree
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod

@@ -13,14 +13,13 @@ qos_container_manager_linux.go, pod_container_manager_linux.go.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cgroups.allocatable import enforced
-from refkubelet.cgroups.convert import MIN_SHARES, shares_of_weight
+from refkubelet.cgroups.convert import shares_of_weight
 from refkubelet.cgroups.limits import ResourceConfig, parse_cpu_max
 from refkubelet.cgroups.names import (
     QOS_GROUPS,
@@ -28,10 +27,11 @@ from refkubelet.cgroups.names import (
     CgroupNameError,
     parse_path,
     pod_group,
-    pod_uid,
 )
 from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
-from refkubelet.cgroups.tree import CgroupError, CgroupTree, link_count, shown
+from refkubelet.cgroups.orphans import Orphans
+from refkubelet.cgroups.removal import CgroupError
+from refkubelet.cgroups.tree import CgroupTree, shown
 from refkubelet.cgroups.values import (
     PodRequest,
     node_config,
@@ -82,9 +82,7 @@ class ContainerManager:
         }
         self._requests: dict[str, tuple[Pod, PodRequest]] = {}
         self._enforced = False
-        self._parents = [d for name in self._groups.values() for d in self._tree.directories(name)]
-        self._looked_at: tuple[list[int], frozenset[str]] | None = None
-        self._removing: dict[str, asyncio.Task[None]] = {}
+        self._orphans = Orphans(deps.tree, tuple(self._groups.values()), deps.kill, deps.clock)
         self._complaints = Complaints(log, deps.clock)
 
     # The node and the classes
@@ -225,10 +223,7 @@ class ContainerManager:
 
     async def destroy(self, pod: Pod) -> None:
         """Kill and remove all of the pod's group (CG-042). Raises `CgroupError`."""
-        await self._destroy(self._name(pod))
-
-    async def _destroy(self, name: CgroupName) -> None:
-        await self._tree.destroy(name, self._deps.kill, self._deps.clock)
+        await self._tree.destroy(self._name(pod), self._deps.kill, self._deps.clock)
 
     def _name(self, pod: Pod) -> CgroupName:
         return pod_group(self.node.root, pod)
@@ -264,50 +259,9 @@ class ContainerManager:
     # Groups of nobody
 
     def remove_orphans(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
-        """Remove, in the background, the groups of pods whose UID is not in `keep` (CG-043).
-
-        While volumes of such a pod are there its group gets no CPU to speak of instead. Nothing is
-        read while the directories and `keep` are those of a look that found nothing to do.
-        """
-        look = ([link_count(d) for d in self._parents], frozenset(keep))
-        if look == self._looked_at:
-            return
-        orphans = [(pod, name) for pod, name in self._pod_groups() if pod not in keep]
-        self._looked_at = None if orphans else look
-        for pod, name in orphans:
-            if volumes_exist(pod):
-                self._slow_down(name)
-            elif pod not in self._removing:
-                log.info("removing cgroup %s: its pod is over or unknown", shown(name))
-                task = asyncio.create_task(self._remove_orphan(pod, name), name=f"cgroup {pod}")
-                self._removing[pod] = task
-
-    def _pod_groups(self) -> Iterable[tuple[str, CgroupName]]:
-        for name in self._groups.values():
-            path = self._tree.path(name)
-            for child in self._tree.children(name):
-                found = parse_path(f"{path}/{child}", self._tree.driver)
-                pod = pod_uid(found[-1])
-                if pod is not None:
-                    yield pod, (*name, found[-1])
-
-    def _slow_down(self, name: CgroupName) -> None:
-        try:
-            self._tree.update(name, ResourceConfig(cpu_shares=MIN_SHARES))
-        except CgroupError as error:
-            log.warning("cgroup %s keeps its CPU: %s", shown(name), error)
-
-    async def _remove_orphan(self, pod: str, name: CgroupName) -> None:
-        try:
-            await self._destroy(name)
-        except CgroupError as error:
-            log.warning("%s", error)
-        finally:
-            del self._removing[pod]
+        """Remove, in the background, the groups of pods whose UID is not in `keep` (CG-043)."""
+        self._orphans.remove(keep, volumes_exist)
 
     async def stop(self) -> None:
         """End what runs in the background."""
-        tasks = list(self._removing.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._orphans.stop()

@@ -3,18 +3,19 @@
 v1 has a tree for each controller and a group is a directory in all of them; v2 has one tree, where
 controllers are switched on level by level. Every call works on the kernel as it is now: nothing is
 remembered between calls but what cannot change while a kubelet runs.
-Rules: CG-010, CG-015, CG-016, CG-042, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
-opencontainers/cgroups fs/fs.go, fs2/create.go, utils.go: RemovePath.
+Rules: CG-010, CG-015, CG-016, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
+opencontainers/cgroups fs/fs.go, fs2/create.go.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from refkubelet.cgroups.limits import ResourceConfig, Version, Write, writes
 from refkubelet.cgroups.names import CgroupName, cgroup_path
+from refkubelet.cgroups.removal import CgroupError, reason, remove_all, subdirectories
 from refkubelet.node.machine import CgroupDir
 from simtime import Clock
 
@@ -24,13 +25,7 @@ UNIFIED: Final = "unified"
 """Where hybrid machines have the tree of v2 (CG-044)."""
 OF_THE_RUNTIME: Final = "devices"
 """The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
-KILL_PASSES: Final = 5
-RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
 _CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
-
-
-class CgroupError(Exception):
-    """The kernel refused; the text says what, where and why."""
 
 
 class CgroupTree:
@@ -204,7 +199,7 @@ class CgroupTree:
         """The names of the directories below, in any of the trees, each once, in order."""
         found: dict[str, None] = {}
         for directory in self.directories(name):
-            found.update(dict.fromkeys(child.name for child in _subdirectories(directory)))
+            found.update(dict.fromkeys(child.name for child in subdirectories(directory)))
         return sorted(found)
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
@@ -212,15 +207,11 @@ class CgroupTree:
 
         `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
         """
-        left = [d for d in self.directories(name) if not _removed(d)]
-        if not left:
-            return
-        _kill_all([pid for d in left for pid in _pids_below(d)], kill)
-        kept = [str(d) for d in left if not await _remove_tree(d, clock)]
+        kept = await remove_all(self.directories(name), kill, clock)
         if kept:
             raise CgroupError(
                 f"unable to destroy cgroup paths for cgroup {shown(name)} : "
-                f"Failed to remove paths: {', '.join(kept)}"
+                f"Failed to remove paths: {', '.join(map(str, kept))}"
             )
 
     def directories(self, name: CgroupName) -> list[CgroupDir]:
@@ -237,11 +228,6 @@ def quoted(name: CgroupName) -> str:
 def shown(name: CgroupName) -> str:
     """As upstream's messages show names."""
     return f"[{' '.join(name)}]"
-
-
-def reason(error: OSError) -> str:
-    """The kernel's words."""
-    return (error.strerror or str(error)).lower()
 
 
 def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
@@ -273,72 +259,9 @@ def _try(file: CgroupDir, text: str) -> None:
         return
 
 
-def _subdirectories(directory: CgroupDir) -> Iterator[CgroupDir]:
-    try:
-        children = list(directory.iterdir())
-    except FileNotFoundError:
-        return
-    for child in children:
-        if child.is_dir():
-            yield child
-
-
 def link_count(directory: CgroupDir) -> int:
     """A number that changes when a directory below comes or goes (CG-100); 0: it is not there."""
     try:
         return directory.stat().st_nlink
     except FileNotFoundError:
         return 0
-
-
-def _pids_below(directory: CgroupDir) -> Iterator[int]:
-    """Every process in the group and below; a group that goes meanwhile has none."""
-    try:
-        yield from (int(line) for line in (directory / "cgroup.procs").read_text().split())
-    except OSError:
-        return
-    for child in _subdirectories(directory):
-        yield from _pids_below(child)
-
-
-def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
-    """Raises `CgroupError` when some cannot be killed in five passes."""
-    left = list(dict.fromkeys(pids))
-    errors: list[str] = []
-    for _ in range(KILL_PASSES):
-        failed, errors = [], []
-        for pid in left:
-            try:
-                kill(pid)
-            except OSError as error:
-                failed.append(pid)
-                errors.append(f"{pid}: {reason(error)}")
-        if not failed:
-            return
-        left = failed
-    raise CgroupError(
-        f"failed to kill all the processes attached to the cgroup: {', '.join(errors)}"
-    )
-
-
-def _removed(directory: CgroupDir) -> bool:
-    """One try; what is not there counts."""
-    try:
-        directory.rmdir()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
-    """The deepest first; killed processes need a moment to go (CG-102)."""
-    for child in _subdirectories(directory):
-        if not await _remove_tree(child, clock):
-            return False
-    for delay_s in RMDIR_DELAYS_S:
-        if _removed(directory):
-            return True
-        await clock.sleep(delay_s)
-    return _removed(directory)

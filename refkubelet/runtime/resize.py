@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from refkubelet.cgroups.limits import ResourceConfig
-from refkubelet.cgroups.tree import CgroupError
+from refkubelet.cgroups.removal import CgroupError
 from refkubelet.model.objects import Container, Pod, pod_ref
 from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.actuated import ActuatedResources

@@ -15,7 +15,8 @@ from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.cgroups.node import ReservedGroup
-from refkubelet.cgroups.tree import CgroupError, CgroupTree
+from refkubelet.cgroups.removal import CgroupError
+from refkubelet.cgroups.tree import CgroupTree
 from refkubelet.model.objects import decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import run_virtual

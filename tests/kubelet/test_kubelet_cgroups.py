@@ -25,13 +25,15 @@ async def running(node: Node) -> None:
     await node.until(lambda: node.phase("web-golden") == "Running", 5)
 
 
-def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(tmp_path: Path) -> None:
+def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def body(node: Node) -> None:
         await running(node)
         lost = group(node)
         (lost / "stray").mkdir()
         kept = node.cri.node.cgroups.spawn(f"{BESTEFFORT}/{lost.name}/stray")
-        object.__setattr__(node.kubelet.cgroups._deps, "kill", lambda pid: None)
+        monkeypatch.setattr("refkubelet.cgroups.removal._kill_all", lambda pids, kill: None)
         pod_uid = uid(node.kubelet.pods.pods()[0])
         node.remove()
         await node.until(lambda: node.kubelet.workers.is_pod_known_terminated(pod_uid), 10)

@@ -12,7 +12,7 @@ from criapi.v1 import api_pb2 as cri
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
 from refkubelet.cgroups.limits import ResourceConfig
-from refkubelet.cgroups.tree import CgroupError
+from refkubelet.cgroups.removal import CgroupError
 from refkubelet.model.objects import Pod
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.decisions.pod_resize import (

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.cgroups.node import NodeCgroups
-from refkubelet.cgroups.tree import CgroupError, CgroupTree
+from refkubelet.cgroups.removal import CgroupError
+from refkubelet.cgroups.tree import CgroupTree
 from refkubelet.cgroups.values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO

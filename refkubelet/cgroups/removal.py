@@ -1,0 +1,107 @@
+"""The end of a cgroup: what runs in it is killed, and its directories go, the deepest first.
+
+What must never happen here: a wait without end. A process that cannot be killed, or that the kernel
+does not let go within a second, leaves the group where it is, and somebody tries again.
+Rules: CG-042, CG-102. Upstream: pkg/kubelet/cm/pod_container_manager_linux.go: Destroy;
+opencontainers/cgroups utils.go: RemovePath.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from refkubelet.node.machine import CgroupDir
+from simtime import Clock
+
+KILL_PASSES: Final = 5
+RMDIR_DELAYS_S: Final = tuple(0.001 * 2**n for n in range(10))
+
+
+class CgroupError(Exception):
+    """The kernel refused; the text says what, where and why."""
+
+
+def reason(error: OSError) -> str:
+    """The kernel's words."""
+    return (error.strerror or str(error)).lower()
+
+
+async def remove_all(
+    directories: Sequence[CgroupDir], kill: Callable[[int], None], clock: Clock
+) -> list[CgroupDir]:
+    """Empty and remove these, the same group in every tree; those that stay.
+
+    `kill` sends SIGKILL. Raises `CgroupError` when processes cannot be killed.
+    """
+    left = [d for d in directories if _rmdir(d) != 0]
+    if not left:
+        return []
+    _kill_all([pid for d in left for pid in _pids_below(d)], kill)
+    return [d for d in left if not await _remove_tree(d, clock)]
+
+
+def subdirectories(directory: CgroupDir) -> Iterator[CgroupDir]:
+    """None, of a directory that is not there or just goes."""
+    try:
+        children = list(directory.iterdir())
+    except OSError:
+        return
+    for child in children:
+        if child.is_dir():
+            yield child
+
+
+def _pids_below(directory: CgroupDir) -> Iterator[int]:
+    """Every process in the group and below; a group that goes meanwhile has none."""
+    try:
+        pids = [int(line) for line in (directory / "cgroup.procs").read_text().split()]
+    except OSError:
+        return
+    yield from pids
+    for child in subdirectories(directory):
+        yield from _pids_below(child)
+
+
+def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
+    """Raises `CgroupError` when some cannot be killed in five passes."""
+    left = list(dict.fromkeys(pids))
+    errors: list[str] = []
+    for _ in range(KILL_PASSES):
+        failed, errors = [], []
+        for pid in left:
+            try:
+                kill(pid)
+            except OSError as error:
+                failed.append(pid)
+                errors.append(f"{pid}: {reason(error)}")
+        if not failed:
+            return
+        left = failed
+    why = ", ".join(errors)
+    raise CgroupError(f"failed to kill all the processes attached to the cgroup: {why}")
+
+
+async def _remove_tree(directory: CgroupDir, clock: Clock) -> bool:
+    """Killed processes need a moment to go (CG-102)."""
+    for child in subdirectories(directory):
+        if not await _remove_tree(child, clock):
+            return False
+    for delay_s in RMDIR_DELAYS_S:
+        refused = _rmdir(directory)
+        if refused != errno.EBUSY:
+            return refused == 0
+        await clock.sleep(delay_s)
+    return _rmdir(directory) == 0
+
+
+def _rmdir(directory: CgroupDir) -> int:
+    """One try; 0 or the errno. What is not there is removed."""
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        return error.errno or errno.EIO
+    return 0

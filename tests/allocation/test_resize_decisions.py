@@ -300,3 +300,108 @@ def test_statuses_class_counts_for_refusals_CG_062() -> None:
         MORE_CPU, status=pod_of(asking("a"), status={"qosClass": "Burstable"}).status
     )
     assert infeasible(burstable, GUARANTEED, EXCLUSIVE) is None
+
+
+# -- values that are easily missed ---------------------------------------------------------------
+
+
+def test_each_part_of_a_pod_follows_its_allocation_alone_CG_060() -> None:
+    """The pod's own resources, an init container, a regular one: each with the others unchanged."""
+    own = {"limits": {"cpu": "2"}}
+    plain = pod_of(asking("a", "1"), init=(asking("i", "1"),))
+    whole = pod_of(asking("a", "1"), init=(asking("i", "1"),), resources=own)
+    assert resources_of(with_resources_of(plain, resources_of(whole))) == resources_of(whole)
+    assert resources_of(with_resources_of(whole, resources_of(plain))) == resources_of(plain)
+    for other in (
+        pod_of(asking("a", "2"), init=(asking("i", "1"),), resources=own),
+        pod_of(asking("a", "1"), init=(asking("i", "2"),), resources=own),
+    ):
+        allocated = with_resources_of(whole, resources_of(other))
+        assert resources_of(allocated) == resources_of(other)
+        assert allocated.spec is not None
+        assert [c.name for c in allocated.spec.initContainers or ()] == ["i"]
+
+
+def test_other_claims_are_other_resources_CG_060() -> None:
+    def claiming(name: str) -> Pod:
+        return pod_of({"name": "a", "resources": {"claims": [{"name": name}]}})
+
+    one, same, other = claiming("gpu"), claiming("gpu"), claiming("fpga")
+    assert with_resources_of(same, resources_of(one)) is same
+    assert with_resources_of(other, resources_of(one)) is not other
+
+
+def test_pods_without_a_spec_are_left_alone_CG_060() -> None:
+    bare = replace(pod_of({"name": "a"}), spec=None)
+    assert with_resources_of(bare, resources_of(pod_of(asking("a", "1")))) is bare
+    assert resources_of(bare).containers == {}
+    assert not asks_for_resize(bare, bare)
+    assert requests_in_use(bare) == {}
+
+
+def test_requests_that_come_or_go_CG_061() -> None:
+    nothing, some = pod_of(asking("a")), pod_of(asking("a", "1", "1Gi"))
+    assert increases_requests(nothing, some)
+    assert not increases_requests(some, nothing)
+    assert not increases_requests(nothing, nothing)
+
+
+def test_containers_without_a_status_count_with_their_spec_CG_061() -> None:
+    status = {
+        "initContainerStatuses": [
+            {
+                "name": "side",
+                "image": "i",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "allocatedResources": {"cpu": "5"},
+            }
+        ]
+    }
+    side = {**asking("side", "1"), "restartPolicy": "Always"}
+    pod = pod_of(asking("a", "2"), init=(side,), status=status)
+    assert requests_in_use(pod)["cpu"] // NANO == 7
+
+
+def test_what_is_taken_over_is_taken_over_whole_LIFE_186() -> None:
+    told = {
+        "type": "PodResizePending",
+        "status": "True",
+        "reason": "Infeasible",
+        "message": "never",
+        "observedGeneration": 7,
+    }
+    conditions = ResizeConditions(SetClock())
+    conditions.restore([pod_of({"name": "a"}), pod_of({"name": "a"}, uid="u-2", status={})])
+    assert conditions.of("u-1") == conditions.of("u-2") == ()
+    conditions.restore([pod_of({"name": "a"}, status={"conditions": [told]})])
+    (known,) = conditions.of("u-1")
+    assert (known.reason, known.message, known.observedGeneration) == ("Infeasible", "never", 7)
+    assert not conditions.set_pending("u-1", "Infeasible", "never", 7)
+    conditions.set_in_progress("u-1", 7)
+    conditions.clear_pending("u-1")
+    assert [c.type for c in conditions.of("u-1")] == ["PodResizeInProgress"]
+    conditions.clear("u-3")
+
+
+def test_pods_without_a_generation_are_resized_too_CG_063() -> None:
+    conditions = ResizeConditions(SetClock())
+    assert conditions.set_in_progress("u", 0) == (0, True)
+    assert conditions.set_in_progress("u", 0) == (0, False)
+    assert conditions.set_in_progress("u", 0, "Error", "a") == (0, True)
+    assert conditions.set_in_progress("u", 0, "", "b") == (0, True)
+    assert conditions.finish("u", 0) == 0
+    assert conditions.finish("u", 0) is None
+
+
+def test_the_handler_compares_with_what_is_allocated_CG_062() -> None:
+    asked: list[Pod] = []
+
+    def allocated(pod: Pod) -> Pod:
+        asked.append(pod)
+        return pod
+
+    handler = feasible_resizes(EXCLUSIVE, allocated)
+    assert handler(PodAdmitAttributes(MORE_CPU, (), Operation.RESIZE)) is None
+    assert asked == [MORE_CPU]

@@ -152,3 +152,49 @@ def test_no_limit_with_v1_is_a_very_large_one_CG_063() -> None:
     assert told == ResourceRequirements(limits={"memory": "9007199254740988Ki"})
     v2 = ResourceConfig(2, -1, 100_000, -1)
     assert pod_resources_shown(web(resources(), **RUNNING), None, v2) == ResourceRequirements()
+
+
+@pytest.mark.parametrize(
+    ("group", "told"),
+    [
+        (ResourceConfig(cpu_quota_us=1, cpu_period_us=1000), "/"),  # rounds to nothing
+        (ResourceConfig(cpu_quota_us=20, cpu_period_us=1000), "/20m"),
+        (ResourceConfig(cpu_quota_us=0, cpu_period_us=1000), "/"),
+        (ResourceConfig(cpu_quota_us=-1, cpu_period_us=1000), "/"),
+        (ResourceConfig(cpu_quota_us=20_000), "/"),
+        (ResourceConfig(cpu_period_us=1000), "/"),
+        (ResourceConfig(cpu_shares=2), "/"),
+        (ResourceConfig(cpu_shares=3), "3m/"),
+        (ResourceConfig(cpu_shares=1024), "1/"),
+    ],
+)
+def test_what_the_files_of_a_cgroup_mean_CG_063(group: ResourceConfig, told: str) -> None:
+    assert pod_resources_shown(web(resources(), **RUNNING), None, group) == resources(told)
+
+
+def test_the_pods_own_resources_are_the_ground_CG_063() -> None:
+    own = {"requests": {"cpu": "9", "memory": "8Mi"}, "limits": {"cpu": "9", "example.com/x": "1"}}
+    pod = web(ASKED, **RUNNING)
+    assert pod.spec is not None
+    pod.spec.resources = ResourceRequirements.from_dict(own)
+    told = pod_resources_shown(pod, None, ResourceConfig(memory_limit_bytes=1))
+    assert told.to_dict() == {
+        "requests": {"cpu": "9", "memory": "8Mi"},
+        "limits": {"cpu": "9", "memory": "1", "example.com/x": "1"},
+    }
+    small = pod_resources_shown(pod, None, ResourceConfig(2, 10, 1000))
+    assert (small.requests or {})["cpu"] == "2m"
+    assert (small.limits or {})["cpu"] == "10m"
+
+
+def test_huge_pages_are_shown_before_the_pod_runs_CG_063() -> None:
+    asked = ResourceRequirements(limits={"hugepages-2Mi": "4Mi", "example.com/x": "1"})
+    told = pod_resources_shown(web(asked), None, None)
+    assert told.limits == {"hugepages-2Mi": "4Mi"}
+
+
+def test_a_given_limit_of_cpu_alone_leaves_memory_at_none_CG_063() -> None:
+    told = shown(resources("100m/200m"), None, actuated=resources("100m/200m"))
+    assert told == ResourceRequirements(
+        requests={"cpu": "100m", "memory": "0"}, limits={"cpu": "200m", "memory": "0"}
+    )

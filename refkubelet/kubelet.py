@@ -18,7 +18,7 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from refkubelet.admission.apparmor import apparmor_enforceable
-from refkubelet.admission.features import features_supported
+from refkubelet.admission.features import declared_features, features_supported
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.predicates import PredicateDeps, predicates
@@ -72,7 +72,7 @@ from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps, ShutdownSource
 from refkubelet.node.shutdown_state import FILE_NAME
-from refkubelet.node.status import NodeFacts
+from refkubelet.node.status import NodeFacts, runtime_fields
 from refkubelet.oom.watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
@@ -323,9 +323,7 @@ class Kubelet:
             )
         )
         facts = deps.node_facts
-        check_reservations(
-            self.config, facts.capacity if facts else machine_capacity(deps.machine)
-        )
+        check_reservations(self.config, facts.capacity if facts else machine_capacity(deps.machine))
         self.cgroups = self._container_manager() if self.config.cgroups_per_qos else None
         hooks = StepHooks(
             network_error=self.runtime_state.network_error,
@@ -706,8 +704,14 @@ class Kubelet:
             pressures=self.eviction.node_conditions,
             not_ready=self._not_ready,
             devices=self.devices,
+            runtime=self._runtime_fields,
         )
         return NodeRegistrar(api, settings, self.recorder, self.deps.clock)
+
+    def _runtime_fields(self) -> Mapping[str, Any]:
+        state = self.runtime_state
+        declared = declared_features(self.config.feature_gates)
+        return runtime_fields(state.handlers, strict_groups=state.strict_groups, declared=declared)
 
     def _not_ready(self) -> list[str]:
         """NODE-022: the runtime, then shutdown."""

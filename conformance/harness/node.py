@@ -475,6 +475,10 @@ class Node:
         """The same for all that the node has."""
         return self._amount("capacity", resource)
 
+    def node_status(self, field: str) -> Any:
+        """That field of the Node's status at the API; None while it is not there."""
+        return (self._observed.node.get("status") or {}).get(field)
+
     def _amount(self, kind: str, resource: str) -> str:
         amounts = (self._observed.node.get("status") or {}).get(kind) or {}
         return str(amounts.get(resource, ""))

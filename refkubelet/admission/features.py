@@ -34,10 +34,20 @@ NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
 )
 
 
+# What this kubelet can do while the gate of that name is on; sorted. User namespaces on the host's
+# network need a runtime that none is yet.
+HERE: Final = (
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    RESTART_ALL_CONTAINERS,
+)
+
+
 def declared_features(gates: Mapping[str, bool]) -> tuple[str, ...]:
-    """Those of the features above that this node has: user namespaces on the host's network need
-    a runtime that none is yet."""
-    return (RESTART_ALL_CONTAINERS,) if gates.get(RESTART_ALL_CONTAINERS, True) else ()
+    """What the Node declares (NODE-035); nothing with the gate NodeDeclaredFeatures off."""
+    if not gates.get(NODE_DECLARED_FEATURES, True):
+        return ()
+    return tuple(name for name in HERE if gates.get(name, True))
 
 
 def features_supported(gates: Mapping[str, bool]) -> Check:

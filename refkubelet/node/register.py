@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -45,6 +46,9 @@ _ADOPTED_LABELS: Final = (
 )
 
 
+NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
 def _nothing() -> Sequence[Any]:
     return ()
 
@@ -52,7 +56,8 @@ def _nothing() -> Sequence[Any]:
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """How the node reports. `pressures`: conditions of the eviction manager; `not_ready`: why the
-    node is not ready, nothing when it is; `devices`: what device plugins offer (CG-084)."""
+    node is not ready, nothing when it is; `devices`: what device plugins offer (CG-084);
+    `runtime`: further fields of the status (NODE-035)."""
 
     facts: NodeFacts
     register: bool = True
@@ -61,6 +66,7 @@ class NodeSettings:
     pressures: Callable[[], Sequence[Condition]] = _nothing
     not_ready: Callable[[], Sequence[str]] = _nothing
     devices: DeviceSource | None = None
+    runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
 
 
 class DeviceSource(Protocol):
@@ -161,7 +167,7 @@ class NodeRegistrar:
         now = format_rfc3339(self._clock.wall_ns())
         rows = conditions(s.pressures(), s.not_ready(), self._conditions, now)
         facts = with_devices(s.facts, s.devices.amounts()) if s.devices else s.facts
-        return node_status(facts, rows)
+        return {**node_status(facts, rows), **s.runtime()}
 
     def _accept(self, status: dict[str, Any]) -> None:
         """The server has it: tell about flipped conditions, remember what was written."""

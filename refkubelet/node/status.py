@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from refkubelet.cgroups.allocatable import shown
+from refkubelet.runtime.records import HandlerFeatures
 
 _NODE_INFO: Final = (  # every field the API wants, NODE-033
     "machineID",
@@ -171,6 +172,27 @@ def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str
         "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.kubelet_port}},
         "nodeInfo": {**dict.fromkeys(_NODE_INFO, ""), **facts.info},
     }
+
+
+def runtime_fields(
+    handlers: Mapping[str, HandlerFeatures], *, strict_groups: bool, declared: Sequence[str]
+) -> dict[str, Any]:
+    """What the status tells of the runtime and of this kubelet (NODE-035): handlers by name, policy
+    of groups, features that pods may need. Nothing of the runtime before it has answered."""
+    fields: dict[str, Any] = {"declaredFeatures": list(declared)} if declared else {}
+    if handlers:
+        fields["features"] = {"supplementalGroupsPolicy": strict_groups}
+        fields["runtimeHandlers"] = [
+            {
+                "name": name,
+                "features": {
+                    "recursiveReadOnlyMounts": can.recursive_read_only_mounts,
+                    "userNamespaces": can.user_namespaces,
+                },
+            }
+            for name, can in sorted(handlers.items())
+        ]
+    return fields
 
 
 def initial_node(facts: NodeFacts, status: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import pytest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.admission.features import declared_features
 from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.cgroups.allocatable import allocatable_of
 from refkubelet.cgroups.settings import reservations_of
@@ -38,8 +39,9 @@ from refkubelet.node.status import (
     default_labels,
     flip_events,
     node_status,
+    runtime_fields,
 )
-from refkubelet.runtime.records import RuntimeConditions
+from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.usage import UsageError
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
@@ -54,7 +56,8 @@ class Pressure:
 
 
 class World:
-    """A registrar on a fake API server; `not_ready` and `pressures` may be changed."""
+    """A registrar on a fake API server; `not_ready`, `pressures` and `told` may be
+    changed."""
 
     def __init__(self, loop: VirtualLoop, *, register: bool) -> None:
         self.api = FakeApi(clock=loop.clock)
@@ -62,11 +65,13 @@ class World:
         self.recorder = QueuedEventRecorder(None, loop.clock, Ids(Rng(1)), "n1")
         self.not_ready: list[str] = []
         self.pressures: list[Pressure] = []
+        self.told: dict[str, Any] = {}
         settings = NodeSettings(
             FACTS,
             register=register,
             pressures=lambda: self.pressures,
             not_ready=lambda: self.not_ready,
+            runtime=lambda: self.told,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
 
@@ -417,3 +422,52 @@ def test_this_machine_answers(tmp_path: Path) -> None:
     facts = node_facts(KubeletConfiguration(), "n1", real, root_dir=str(tmp_path))
     assert facts.capacity["cpu"] == real.cpu_count() * NANO
     assert facts.capacity["pods"] == 110 * NANO
+
+
+def test_what_a_node_says_of_its_runtime_and_of_features_NODE_035() -> None:
+    handlers = {"runc": HandlerFeatures(True, False), "": HandlerFeatures(False, True)}
+    fields = runtime_fields(handlers, strict_groups=True, declared=declared_features({}))
+    assert fields == {
+        "declaredFeatures": [
+            "InPlacePodLevelResourcesVerticalScaling",
+            "InPlacePodVerticalScalingInitContainers",
+            "RestartAllContainersOnContainerExits",
+        ],
+        "features": {"supplementalGroupsPolicy": True},
+        "runtimeHandlers": [
+            {
+                "name": "",
+                "features": {"recursiveReadOnlyMounts": False, "userNamespaces": True},
+            },
+            {
+                "name": "runc",
+                "features": {"recursiveReadOnlyMounts": True, "userNamespaces": False},
+            },
+        ],
+    }
+    gates = {"NodeDeclaredFeatures": False}
+    none = runtime_fields({}, strict_groups=False, declared=declared_features(gates))
+    assert none == {}
+
+
+def test_the_runtimes_fields_are_written_when_they_change_NODE_035() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(15)
+        assert "features" not in (await world.node())["status"]
+        world.told["features"] = {"supplementalGroupsPolicy": True}
+        await asyncio.sleep(11)
+        assert (await world.node())["status"]["features"] == {"supplementalGroupsPolicy": True}
+
+    registered(body)
+
+
+def test_a_hurry_writes_the_status_at_once_NODE_061() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(15)
+        world.not_ready.append("node is shutting down")
+        world.registrar.hurry()
+        await asyncio.sleep(0.1)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["status"], ready["message"]) == ("False", "node is shutting down")
+
+    registered(body)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.harness import limits
-from conformance.harness.expect import expect_equal
+from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
@@ -82,3 +82,24 @@ async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
     level = {"requests": {"cpu": "10m"}}
     text = "PodLevelResources feature gate is disabled"
     await refused(node, pod("level", resources=level), "PodLevelResourcesNotSupported", text)
+
+
+@conformance(id="node-features", rules=["NODE-035"], needs=[API])
+async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
+    """The Node names the runtime's handlers in order, whether it keeps to group policies, and the
+    features that pods may need."""
+    await node.create_pod(pod("web"))
+    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.run_until(
+        lambda: node.node_status("features"), within_s=limits.STATUS_PASS_S, what="features"
+    )
+    call = next(call for call in node.calls("Status") if call.response)
+    names = sorted(handler.name for handler in call.response.runtime_handlers)
+    told = node.node_status("runtimeHandlers") or []
+    expect_equal(node, [handler.get("name", "") for handler in told], names, "handlers")
+    groups = call.response.features.supplemental_groups_policy
+    seen = node.node_status("features").get("supplementalGroupsPolicy", False)
+    expect_equal(node, seen, groups, "supplementalGroupsPolicy")
+    declared = node.node_status("declaredFeatures") or []
+    expect(node, RESTART_ALL in declared, f"{RESTART_ALL} declared", declared)
+    expect_equal(node, declared, sorted(declared), "declared features in order")

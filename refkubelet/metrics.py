@@ -133,6 +133,6 @@ class MetricsPage:
         for several in self._histograms:
             name = PREFIX + several.name
             histogram = HistogramMetricFamily(name, several.help, labels=(several.label,))
-            for value, durations in several.read().items():
-                histogram.add_metric((value,), durations.cumulative(), durations.sum_s)
+            for label, durations in several.read().items():
+                histogram.add_metric((label,), durations.cumulative(), durations.sum_s)
             yield histogram

@@ -101,7 +101,7 @@ class Node:
         return self._volume_file(pod, volume, file).exists()
 
     def _volume_file(self, pod: str, volume: str, file: str) -> Path:
-        uid = (self.pod(pod) or {})["metadata"]["uid"]
+        uid = str((self.pod(pod) or {})["metadata"]["uid"])
         volumes = self._parts.paths.root / "pods" / uid / "volumes" / "kubernetes.io~empty-dir"
         return volumes / volume / file
 

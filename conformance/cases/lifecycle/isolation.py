@@ -65,7 +65,8 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
 async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
     """`hostUsers: false`: 65536 ids for each pod, shared with no other and not with the node, in
     sandbox, container and every mount; other pods have the node's."""
-    for name, fields in (("a", {"hostUsers": False}), ("b", {"hostUsers": False}), ("c", {})):
+    own: dict[str, Any] = {"hostUsers": False}
+    for name, fields in (("a", own), ("b", own), ("c", {})):
         await node.apply_static(pod(name, container("main"), **fields))
         await started(node, name)
     firsts = []

@@ -56,6 +56,10 @@ class Kubelet(Protocol):
         """SIGTERM or its like; returns when it is gone. Containers keep running."""
         ...
 
+    async def close(self) -> None:
+        """Nothing of it is left, whatever state it is in."""
+        ...
+
     async def kill(self) -> None:
         """SIGKILL or its like."""
         ...

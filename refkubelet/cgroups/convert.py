@@ -36,9 +36,8 @@ def cpu_weight(shares: int) -> int:
     >>> [cpu_weight(s) for s in (2, 102, 512, 1024, 2048, 262144)]
     [1, 4, 20, 39, 79, 10000]
     """
-    if shares >= MAX_SHARES:
-        return MAX_WEIGHT
-    return 1 + (shares - MIN_SHARES) * (MAX_WEIGHT - 1) // (MAX_SHARES - MIN_SHARES)
+    above_least = min(shares, MAX_SHARES) - MIN_SHARES
+    return 1 + above_least * (MAX_WEIGHT - 1) // (MAX_SHARES - MIN_SHARES)
 
 
 def shares_of_weight(weight: int) -> int:
@@ -65,8 +64,8 @@ def systemd_quota_us(quota_us: int, period_us: int) -> int:
     >>> systemd_quota_us(33_300, 100_000), systemd_quota_us(50_000, 100_000)
     (34000, 50000)
     """
-    if quota_us <= 0:
-        return quota_us
+    if quota_us == NO_QUOTA:
+        return NO_QUOTA
     per_second_us = quota_us * 1_000_000 // period_us
     if per_second_us % HUNDREDTH_US == 0:
         return quota_us

@@ -92,6 +92,16 @@ LEVEL = {"requests": {"cpu": "500m", "memory": "64Mi"}, "limits": {"cpu": "500m"
             pod(container("50m", "100m/64Mi"), initContainers=[container(limits="1/256Mi")]),
             config(1024, 100_000, 256),
         ),
+        (
+            pod(container("50m", "100m/64Mi"),
+                initContainers=[sidecar("", "20m/8Mi"), container(limits="20m/8Mi")]),
+            config(71, 12_000, 72),
+        ),
+        (
+            pod(container("50m", "100m/64Mi"),
+                initContainers=[sidecar("", "20m/8Mi"), sidecar(), container()]),
+            config(71, 12_000, 72),
+        ),
         # CG-029: BestEffort
         (pod(container()), config(2)),
         (pod(container(), overhead={"cpu": "1", "memory": "1Gi"}), config(2)),

@@ -124,6 +124,24 @@ def test_cores_of_another_size_are_never_whole() -> None:
     assert take_packed(topology, topology.cpus, 2) == {4, 5}
 
 
+def test_part_of_a_cache_is_taken_only_if_it_is_all_of_the_rest() -> None:
+    """Cores of four threads, two to a cache: six CPUs are no part of seven free ones, seven are."""
+    places = [CpuPlace(cpu, cpu // 4 * 4, cpu // 8, 0, 0) for cpu in range(16)]
+    topology = CpuTopology(places)
+    free = topology.cpus - {0, 8}
+    assert take_packed(topology, free, 7, Packing(by_cache=True)) == {1, 2, 3, 4, 5, 6, 7}
+    assert take_packed(topology, free, 6, Packing(by_cache=True)) == {1, 2, 4, 5, 6, 7}
+    assert take_packed(topology, free, 3, Packing(by_cache=True)) == {1, 2, 3}
+
+
+def test_groups_that_two_nodes_cannot_give_are_given_by_others_CG_081() -> None:
+    """Two nodes with three CPUs left have enough CPUs for three cores, but not enough cores; the
+    kubelet's allocator never ends here."""
+    topology = cpus_of(sockets=4, cores=8, threads=2)
+    seen = take_distributed(topology, topology.cpus - {0, 8}, 54, 2)
+    assert [len(cpus & seen) for cpus in topology.units["node"].values()] == [14, 12, 14, 14]
+
+
 def test_a_node_may_be_larger_than_a_socket() -> None:
     places = [CpuPlace(cpu, cpu, cpu // 2, 0, cpu // 2) for cpu in range(4)]
     assert CpuTopology(places).hierarchy == ("node", "socket")

@@ -58,9 +58,9 @@ def test_one_container_that_is_not_guaranteed_spoils_the_pod() -> None:
     assert pod_exclusive_cpus(web) == 0
 
 
-def test_pod_level_resources_pin_nothing_CG_081() -> None:
-    amounts = {"cpu": "2", "memory": "1Gi"}
-    level = {"requests": amounts, "limits": amounts}
+@pytest.mark.parametrize("which", [("requests",), ("limits",), ("requests", "limits")])
+def test_pod_level_resources_pin_nothing_CG_081(which: tuple[str, ...]) -> None:
+    level = {key: {"cpu": "2", "memory": "1Gi"} for key in which}
     web = pod("u", container("main", "2", "1Gi"), resources=level)
     assert exclusive_cpus(web, named(web, "main")) == 0
     assert pod_exclusive_cpus(web) == 0
@@ -73,6 +73,7 @@ def test_pod_level_resources_pin_nothing_CG_081() -> None:
         ([("a", 1, False)], [1, 1], 2),
         ([("s", 1, True), ("a", 3, False)], [1], 4),
         ([("a", 3, False), ("s", 2, True)], [2], 4),
+        ([("r", 1, True), ("s", 2, True), ("a", 3, False)], [1], 6),
         ([], [1, 2], 3),
     ],
 )
@@ -205,6 +206,25 @@ def test_full_pcpus_only_wants_whole_cores_CG_081() -> None:
 def test_options_choose_the_way(options: dict[str, bool], cpus: set[int]) -> None:
     rules = policy(**options)
     assert rules.choose(rules.checked(CpuState()), 6, None) == cpus
+
+
+def test_whole_cores_are_distributed_with_both_options_CG_081() -> None:
+    four = cpus_of(sockets=2, cores=4, threads=2)
+    both = policy(four, "0,8", distribute_cpus_across_numa=True, full_pcpus_only=True)
+    cpus = both.choose(both.checked(CpuState()), 10, None)
+    assert {cpu % 8 for cpu in cpus if cpu < 8} == {cpu % 8 for cpu in cpus if cpu >= 8}
+    split = policy(four, "0,8", distribute_cpus_across_numa=True)
+    assert (
+        len(split.choose(split.checked(CpuState()), 10, None) & {4, 5, 6, 7, 12, 13, 14, 15}) == 5
+    )
+
+
+def test_last_level_caches_are_preferred_where_wanted_CG_081() -> None:
+    cached = cpus_of(sockets=1, cores=8, caches_per_node=2)  # CPUs 0-3, 4-7
+    state = CpuState(cached.cpus - {1})
+    plain, by_cache = policy(cached), policy(cached, prefer_align_cpus_by_uncorecache=True)
+    assert plain.choose(state, 4, None) == {2, 3, 4, 5}
+    assert by_cache.choose(state, 4, None) == {4, 5, 6, 7}
 
 
 # -- hints ----------------------------------------------------------------------------------------

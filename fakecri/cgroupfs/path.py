@@ -82,7 +82,7 @@ class CgroupPath:
             if self.is_file():
                 raise refuse(errno.ENOTDIR)
             names = self.fs.names(self)
-        return iter([self / name for name in names])
+        return iter([CgroupPath(self.fs, (*self.parts, name)) for name in names])
 
     def mkdir(self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Make a cgroup; `mode` is not used: root may do everything (CG-100)."""

@@ -163,17 +163,22 @@ class Cgroup:
         found = self.hierarchy.core.get(name)
         if found is None:
             for controller in self.states:
-                found = found or self.hierarchy.controllers[controller].files.get(name)
-        if found is None or not found.is_in(self):
-            return None
-        hidden = name.endswith(".pressure") and name != "cgroup.pressure"
-        return None if hidden and self.settings.get("cgroup.pressure") == 0 else found
+                found = self.hierarchy.controllers[controller].files.get(name)
+                if found is not None:
+                    break
+        return None if found is None or not self._has(found) else found
+
+    def _has(self, file: InterfaceFile) -> bool:
+        if not file.is_in(self):
+            return False
+        shown = self.settings.get("cgroup.pressure") != 0
+        return shown or not file.name.endswith(".pressure") or file.name == "cgroup.pressure"
 
     def file_names(self) -> list[str]:
         """All it has now, by name."""
         tables = [self.hierarchy.core]
         tables += [self.hierarchy.controllers[name].files for name in self.states]
-        return sorted(name for files in tables for name in files if self.file(name))
+        return sorted(f.name for files in tables for f in files.values() if self._has(f))
 
     def notify(self, file: str) -> None:
         """Tell who watches that file that it changed."""

@@ -39,7 +39,8 @@ class Clockwork:
     def pump(self) -> None:
         """Bring the core up to now, hand out its news, and set the timer for what comes next."""
         core = self._core
-        if core.quiet and self._timer_for is None and not self._watchers:
+        nothing_to_do = not (core.due or core.news or core.writes)
+        if nothing_to_do and self._timer_for is None and not self._watchers:
             return  # as it is around nearly every call
         running.advance(core)
         while core.news:  # who hears of it may change something

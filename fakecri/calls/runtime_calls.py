@@ -120,16 +120,20 @@ def _pod_sandbox_status(
 
 def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListPodSandboxResponse:
     wanted = request.filter
-    ids = matching_ids(core.sandboxes, wanted.id)
+    ids = matching_ids(core.sandboxes, wanted.id) if wanted.id else None
     state = wanted.state.state if wanted.HasField("state") else None
     labels = wanted.label_selector
     return pb.ListPodSandboxResponse.FromString(
         b"".join(
-            sandbox_row(s)
-            for s in core.sandboxes.values()
-            if (ids is None or s.id in ids)
-            and (state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY))
-            and (not labels or labels_fit(s.config.labels, labels))
+            [
+                sandbox_row(s)
+                for s in core.sandboxes.values()
+                if (ids is None or s.id in ids)
+                and (
+                    state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY)
+                )
+                and (not labels or labels_fit(s.config.labels, labels))
+            ]
         )
     )
 
@@ -158,18 +162,21 @@ def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.Cont
 
 def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListContainersResponse:
     wanted = request.filter
-    ids = matching_ids(core.containers, wanted.id)
-    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
+    sandbox = wanted.pod_sandbox_id
+    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
     state = wanted.state.state if wanted.HasField("state") else None
     labels = wanted.label_selector
     return pb.ListContainersResponse.FromString(
         b"".join(
-            container_row(c)
-            for c in core.containers.values()
-            if (ids is None or c.id in ids)
-            and (sandboxes is None or c.sandbox.id in sandboxes)
-            and (state is None or c.state.value == state)
-            and (not labels or labels_fit(c.config.labels, labels))
+            [
+                container_row(c)
+                for c in core.containers.values()
+                if (ids is None or c.id in ids)
+                and (sandboxes is None or c.sandbox.id in sandboxes)
+                and (state is None or c.state.value == state)
+                and (not labels or labels_fit(c.config.labels, labels))
+            ]
         )
     )
 
@@ -220,8 +227,9 @@ def _list_container_stats(
     core: Core, request: pb.ListContainerStatsRequest
 ) -> pb.ListContainerStatsResponse:
     wanted = request.filter
-    ids = matching_ids(core.containers, wanted.id)
-    sandboxes = matching_ids(core.sandboxes, wanted.pod_sandbox_id)
+    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
+    sandbox = wanted.pod_sandbox_id
+    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
     labels, now_ns, mountpoint = wanted.label_selector, core.now_ns(), core.node.image_root
     response = pb.ListContainerStatsResponse()
     for c in core.containers.values():
@@ -258,6 +266,11 @@ def check_streams(
         raise CriError(grpc.StatusCode.INVALID_ARGUMENT, text)
 
 
+READINGS: Final = frozenset(
+    {"Version", "Status", "RuntimeConfig", "PodSandboxStatus", "ListPodSandbox"}
+    | {"ContainerStatus", "ListContainers"}
+)
+"""Those that change nothing."""
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     "Version": _version,
     "Status": _status,

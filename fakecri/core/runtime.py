@@ -108,11 +108,6 @@ class Core:
         self._last_stamp_ns = max(self.now_ns(), self._last_stamp_ns + 1)
         return self._last_stamp_ns
 
-    @property
-    def quiet(self) -> bool:
-        """Nothing is planned, and nothing is to be told or written."""
-        return not (self.due or self.news or self.writes)
-
     def next_due_ns(self) -> int | None:
         """When `running.advance` next has something to do; None: nothing is planned."""
         while self.due and self.due[0][2] not in self.containers:

@@ -211,7 +211,8 @@ class Recorder:
         self.totals[method] += 1
         if now_s < self._t0_s:
             self._t0_s = 0.0
-        question = self._question(method, request)
+        data = request.SerializeToString()
+        question = self._questions.get((method, data)) or self._new_question(method, request)
         subject = question.subject
         if subject is None:
             subject = self._subjects.subject_of(method, request)
@@ -222,7 +223,8 @@ class Recorder:
         self._calls.append(call)
         return call
 
-    def _question(self, method: str, request: Message) -> _Question:
+    def _new_question(self, method: str, request: Message) -> _Question:
+        """Requests with credentials are kept without them, and under that name."""
         shown = _masked(request) if method == "PullImage" else request
         data = shown.SerializeToString()
         known = self._questions.get((method, data))

@@ -141,9 +141,7 @@ class FaultRules:
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
-        return bool(self.rules) and any(
-            isinstance(r, CallRule) and r.condition.method == method for r in self.rules
-        )
+        return any(isinstance(r, CallRule) and r.condition.method == method for r in self.rules)
 
     async def apply(self, call: Call, proceed: Proceed) -> Message:
         """Answer the call: by the newest rule that fits, else by `proceed`.

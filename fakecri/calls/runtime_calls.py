@@ -118,6 +118,9 @@ def _pod_sandbox_status(
     return response
 
 
+SANDBOX_STATES: Final = {True: pb.SANDBOX_READY, False: pb.SANDBOX_NOTREADY}
+
+
 def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListPodSandboxResponse:
     wanted = request.filter
     ids = matching_ids(core.sandboxes, wanted.id) if wanted.id else None

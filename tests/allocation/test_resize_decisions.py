@@ -137,6 +137,12 @@ def test_the_order_of_pending_resizes_CG_061(pending: list[PendingResize]) -> No
     assert in_order(pending) == [resize.uid for resize in ORDERED]
 
 
+def test_equals_keep_their_turn_CG_061() -> None:
+    rows = [waiting(name, increases=False, priority=number) for number, name in enumerate("cab")]
+    assert in_order(rows) == ["c", "a", "b"]
+    assert in_order([waiting(name, since_s=None) for name in "cab"]) == ["c", "a", "b"]
+
+
 # -- conditions ----------------------------------------------------------------------------------
 
 
@@ -243,6 +249,8 @@ def test_other_classes_are_resized_under_any_policy_CG_062() -> None:
         (asking("a", "", "1Gi/4Gi"), asking("a", "1", "1Gi/4Gi"), False),
         (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/5Gi"), False),  # no share of the swap
         (asking("a", "1", "4Gi/4Gi"), asking("a", "1", "5Gi/6Gi"), True),
+        (asking("a", "1", "4Gi/6Gi"), asking("a", "1", "6Gi/6Gi"), True),
+        (asking("a", "1"), asking("a", "2"), False),
     ],
 )
 def test_memory_of_containers_with_swap_is_not_resized_CG_062(
@@ -257,6 +265,12 @@ def test_memory_of_containers_with_swap_is_not_resized_CG_062(
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     restarts = [pod_of({**c, "resizePolicy": policy}) for c in (new, old)]
     assert infeasible(*restarts, swap) is None
+
+
+def test_critical_pods_do_not_swap_CG_062() -> None:
+    old, new = asking("a", "", "1Gi/4Gi"), asking("a", "", "2Gi/4Gi")
+    pods = [pod_of(c, priority=2_000_000_000) for c in (new, old)]
+    assert infeasible(*pods, ResizeLimits(swap=True)) is None
 
 
 def test_only_resizes_can_be_infeasible_CG_062() -> None:

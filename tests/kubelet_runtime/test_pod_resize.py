@@ -13,16 +13,18 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.removal import CgroupError
-from refkubelet.model.objects import Pod
+from refkubelet.model.objects import Container, Pod
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.decisions.pod_resize import (
     LowerLimits,
     MemoryUsage,
+    lower_limits,
     merged,
     pod_limits_of,
     refused_decrease,
     sandbox_update,
 )
+from refkubelet.runtime.decisions.resize_actions import ContainerUpdate, GivenResources
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
@@ -131,6 +133,62 @@ def test_limits_below_what_is_used_are_refused_CG_066(
     """The message about a container names the usage of the pod, as kubelet 1.36.2 does."""
     told = refused_decrease(LowerLimits(*lower), MemoryUsage(*usage))
     assert told == (None if problem is None else f"cannot decrease memory limits: {problem}")
+
+
+def update(before_mib: int, after_mib: int, resource: str = "memory") -> ContainerUpdate:
+    before, after = (
+        GivenResources(100, 100, mib * MIB, mib * MIB) for mib in (before_mib, after_mib)
+    )
+    return ContainerUpdate("c-1", Container("main"), resource, before, after)
+
+
+@pytest.mark.parametrize(
+    ("updates", "now", "wanted", "pod", "containers"),
+    [
+        ([], 100, 50, 50, {}),
+        ([], 100, 100, None, {}),
+        ([], 50, 100, None, {}),
+        ([], None, 50, 50, {}),
+        ([], 100, None, None, {}),
+        ([update(9, 8)], 100, 100, None, {"main": 8 * MIB}),
+        ([update(0, 8)], 100, 100, None, {"main": 8 * MIB}),  # a first limit
+        ([update(8, 9)], 100, 100, None, {}),
+        ([update(8, 8)], 100, 100, None, {}),
+        ([update(8, 0)], 100, 100, None, {}),
+        ([update(9, 8, "cpu")], 100, 100, None, {}),
+        ([update(9, 8, "cpu"), update(9, 8)], 100, 50, 50, {"main": 8 * MIB}),
+    ],
+)
+def test_which_memory_limits_get_lower_CG_066(
+    updates: list[ContainerUpdate],
+    now: int | None,
+    wanted: int | None,
+    pod: int | None,
+    containers: dict[str, int],
+) -> None:
+    lower = lower_limits(updates, memory(now), memory(wanted))
+    assert lower == LowerLimits(pod, containers)
+    assert bool(lower) is (pod is not None or bool(containers))
+
+
+def test_without_groups_only_containers_have_limits_CG_066() -> None:
+    assert lower_limits([update(9, 8)], None, None) == LowerLimits(None, {"main": 8 * MIB})
+    assert not lower_limits([], None, None)
+    assert LowerLimits(0, {})
+
+
+def test_what_else_a_group_has_is_told_too_CG_065() -> None:
+    config = ResourceConfig(cpus="0-1", unified={"memory.low": "5"})
+    told = sandbox_update(config, make_pod("main"))
+    assert told == cri.LinuxContainerResources(cpuset_cpus="0-1", unified={"memory.low": "5"})
+    assert sandbox_update(ResourceConfig(), make_pod("main", overhead={"cpu": "1"})) == (
+        cri.LinuxContainerResources()
+    )
+    assert merged(config, ResourceConfig()) == config
+    assert merged(ResourceConfig(), config) == config
+    spec_less = make_pod("main")
+    spec_less.spec = None
+    assert sandbox_update(NOW, spec_less).cpu_quota == 20_000
 
 
 # -- carrying it out -----------------------------------------------------------------------------

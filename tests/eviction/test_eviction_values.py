@@ -1,0 +1,305 @@
+"""Eviction decisions at their borders: a number more or less, an equal one, a word of a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_eviction_rules import hard, make_pod, soft, uses
+
+from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
+from refkubelet.eviction.cycle import CycleMemory, evaluate
+from refkubelet.eviction.grammar import ThresholdError, parse_thresholds
+from refkubelet.eviction.layout import Layout
+from refkubelet.eviction.local_storage import Violation, local_storage_violation
+from refkubelet.eviction.messages import eviction_text
+from refkubelet.eviction.ranking import rank_pods
+from refkubelet.eviction.signals import Observation
+from refkubelet.eviction.thresholds import SIGNALS, Threshold, ThresholdValue
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.runtime.records import ContainerUsage
+from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
+
+MI = 1 << 20
+
+
+def ranked(signal: str, *rows: tuple[Pod, PodUsage | None]) -> list[str]:
+    pods = [pod for pod, _ in rows]
+    usage = {pod.metadata.uid or "": used for pod, used in rows if used and pod.metadata}
+    found = rank_pods(signal, pods, usage, Layout.ONE)
+    return [pod.metadata.name or "" for pod in found if pod.metadata]
+
+
+# -- ranking --------------------------------------------------------------------------------------
+
+
+def test_as_much_as_requested_is_not_more_EVIC_080_EVIC_081() -> None:
+    asks = {"memory": "1Mi", "ephemeral-storage": "1Mi"}
+    equal, more = make_pod("equal", requests=asks), make_pod("more", requests=asks, priority=9)
+    for signal in ("memory.available", "nodefs.available"):
+        rows = ((equal, uses(MI, MI)), (more, uses(MI + 1, MI + 1)))
+        assert ranked(signal, *rows) == ["more", "equal"]
+
+
+def test_one_inode_is_more_than_none_EVIC_081() -> None:
+    none, one = make_pod("none"), make_pod("one", priority=9)
+    rows = ((none, uses(inodes=0)), (one, uses(inodes=1)))
+    assert ranked("nodefs.inodesFree", *rows) == ["one", "none"]
+
+
+def test_inodes_are_ranked_by_inodes_and_disk_by_bytes_EVIC_081() -> None:
+    rows = (
+        (make_pod("bytes"), uses(disk=900, inodes=1)),
+        (make_pod("files"), uses(disk=1, inodes=9)),
+    )
+    assert ranked("nodefs.inodesFree", *rows) == ["files", "bytes"]
+    assert ranked("nodefs.available", *rows) == ["bytes", "files"]
+
+
+@pytest.mark.parametrize("signal", sorted(SIGNALS))
+def test_without_statistics_the_priority_decides_and_then_the_name_EVIC_083(signal: str) -> None:
+    rows = [
+        (make_pod(name, priority=priority), None)
+        for name, priority in (("b", 1), ("c", 0), ("a", 1), ("d", -1))
+    ]
+    assert ranked(signal, *rows) == ["d", "c", "a", "b"]
+
+
+def test_overhead_counts_with_the_request_EVIC_080() -> None:
+    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"requests": {}}}]}
+    spec["containers"][0]["resources"]["requests"]["memory"] = "1Mi"
+    spec["overhead"] = {"memory": "1Mi"}
+    meta = {"name": "heavy", "namespace": "n", "uid": "heavy"}
+    heavy = decode_pod({"metadata": meta, "spec": spec})
+    plain = make_pod("plain", requests={"memory": "1Mi"}, priority=9)
+    rows = ((heavy, uses(2 * MI)), (plain, uses(2 * MI)))
+    assert ranked("memory.available", *rows) == ["plain", "heavy"]
+
+
+# -- cycles ---------------------------------------------------------------------------------------
+
+
+def cycle(
+    threshold: Threshold, available: int, before: CycleMemory, now_s: float, **more: Any
+) -> Any:
+    time_ns = more.get("time_ns", int(now_s * 10**9) + 1)
+    seen = {threshold.signal: Observation(available, 1000, time_ns)}
+    return evaluate([threshold], seen, before, now_s, more.get("transition_s", 30.0))
+
+
+def test_grace_ends_with_its_last_second_EVIC_053() -> None:
+    threshold = soft("memory.available", "100", "10s")
+    first = cycle(threshold, 1, CycleMemory(), 0.0)
+    assert cycle(threshold, 1, first.memory, 9.9).acting == ()
+    assert cycle(threshold, 1, first.memory, 10.0).acting == (threshold,)
+
+
+def test_a_condition_lasts_less_than_the_period_EVIC_053() -> None:
+    threshold = hard("memory.available", "100")
+    memory = cycle(threshold, 1, CycleMemory(), 0.0).memory
+    assert cycle(threshold, 500, memory, 29.9).conditions == ("MemoryPressure",)
+    assert cycle(threshold, 500, memory, 30.0).conditions == ()
+
+
+def test_minimum_reclaim_is_a_border_too_EVIC_053() -> None:
+    threshold = hard("memory.available", "100", "50")
+    memory = cycle(threshold, 99, CycleMemory(), 0.0).memory
+    assert cycle(threshold, 149, memory, 10.0).acting == (threshold,)
+    assert cycle(threshold, 150, memory, 10.0).acting == ()
+    assert cycle(threshold, 149, CycleMemory(), 10.0).acting == ()
+
+
+def test_an_unknown_time_is_always_new_and_an_equal_one_never_EVIC_053() -> None:
+    threshold = hard("memory.available", "100")
+    memory = cycle(threshold, 1, CycleMemory(), 0.0, time_ns=0).memory
+    assert cycle(threshold, 1, memory, 10.0, time_ns=0).acting == (threshold,)
+    memory = cycle(threshold, 1, CycleMemory(), 0.0, time_ns=7).memory
+    assert cycle(threshold, 1, memory, 10.0, time_ns=7).acting == ()
+    assert cycle(threshold, 1, memory, 10.0, time_ns=8).acting == (threshold,)
+
+
+# -- thresholds -----------------------------------------------------------------------------------
+
+
+def test_amounts_and_how_they_are_shown_EVIC_009_EVIC_092() -> None:
+    share = ThresholdValue("50%", percent=50.0)
+    assert (share.amount(3000), share.shown(4096)) == (1500, "2Ki")
+    fixed = ThresholdValue("1000M", quantity=10**9)
+    assert (fixed.amount(7), fixed.shown(7)) == (10**9, "1G")
+    assert ThresholdValue("0%", percent=None).amount(500) == 0
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"),
+    [
+        (
+            ({"nodefs.available": "lots"}, {}, {}, {}),
+            "evictionHard: nodefs.available: quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'; wanted a quantity such as 100Mi, or a "
+            "share such as 10%",
+        ),
+        (
+            ({}, {"nodefs.available": "x%"}, {}, {}),
+            'evictionSoft: nodefs.available: strconv.ParseFloat: parsing "x": invalid syntax; '
+            "wanted a number before the %, such as 10%",
+        ),
+        (
+            ({}, {}, {}, {"nodefs.available": "1K"}),
+            "evictionMinimumReclaim: nodefs.available: unable to parse quantity's suffix; wanted a "
+            "quantity such as 100Mi, or a share such as 10%",
+        ),
+        (
+            ({}, {}, {}, {"nodefs.available": "x%"}),
+            'evictionMinimumReclaim: nodefs.available: strconv.ParseFloat: parsing "x": invalid '
+            "syntax; wanted a number before the %, such as 10%",
+        ),
+        (
+            ({}, {"nodefs.available": "1Gi"}, {}, {}),
+            "grace period must be specified for the soft eviction threshold nodefs.available",
+        ),
+        (
+            ({}, {}, {"nodefs.available": "-1s"}, {}),
+            "invalid eviction grace period specified: -1s, must be a positive value",
+        ),
+        (
+            ({}, {}, {}, {"nodefs.available": "0%"}),
+            "eviction percentage minimum reclaim nodefs.available must be positive: 0%",
+        ),
+        (
+            ({}, {}, {}, {"nodefs.available": "-1"}),
+            "negative eviction minimum reclaim specified for nodefs.available",
+        ),
+    ],
+)
+def test_every_error_in_full_EVIC_003_EVIC_004_EVIC_005(maps: Any, message: str) -> None:
+    with pytest.raises(ThresholdError) as error:
+        parse_thresholds(*maps)
+    assert str(error.value) == message
+
+
+def test_borders_that_are_allowed_EVIC_003_EVIC_004_EVIC_005() -> None:
+    signal = "nodefs.available"
+    (low,) = parse_thresholds({signal: "-0%"}, {}, {}, {})
+    assert low.value.percent == 0.0
+    (high,) = parse_thresholds({signal: "100.0%"}, {}, {}, {signal: "0"})
+    assert (high.value.percent, high.min_reclaim) == (100.0, ThresholdValue("0", quantity=0))
+    (one,) = parse_thresholds({signal: "1"}, {}, {}, {signal: "0.5%"})
+    assert (one.value.quantity, one.min_reclaim) == (1, ThresholdValue("0.5%", percent=0.5))
+    assert parse_thresholds({signal: "10%%"}, {}, {}, {})[0].value.percent == 10.0
+    assert soft(signal, "1Gi", "0").hard
+
+
+def test_hard_and_soft_of_one_signal_EVIC_004() -> None:
+    signal = "memory.available"
+    first, second = parse_thresholds({signal: "1Mi"}, {signal: "2Mi"}, {signal: "1m30s"}, {})
+    assert (first.hard, first.grace_s, second.hard, second.grace_s) == (True, 0.0, False, 90.0)
+
+
+# -- storage limits -------------------------------------------------------------------------------
+
+
+def limited(limit: str, size: str = "") -> Pod:
+    container = {"name": "main", "resources": {"limits": {"ephemeral-storage": limit}}}
+    spare = {"name": "spare", "resources": {"limits": {"ephemeral-storage": "1Gi"}}}
+    sizes = [{"name": "other", "emptyDir": {}}, {"name": "v", "emptyDir": {"sizeLimit": size}}]
+    volumes = sizes if size else []
+    return decode_pod({"spec": {"containers": [container, spare], "volumes": volumes}})
+
+
+def holds(layer: int, logs: int = 0, volume: int = 0) -> PodUsage:
+    row = ContainerUsage("id", "main", "p", "p", "n", 0, 0, None, None, layer, 0)
+    volumes = {"v": VolumeUse(DiskUse(volume), 1), "other": VolumeUse(DiskUse(0), 1)}
+    return PodUsage((row,), files=PodFiles({"main": DiskUse(logs)}, volumes))
+
+
+def test_as_much_as_the_limit_is_allowed_EVIC_100_EVIC_102() -> None:
+    pod = limited("5", "7")
+    for usage in (holds(5), holds(4, 1), holds(0, 0, 7)):
+        assert local_storage_violation(pod, usage, Layout.ONE) is None
+    broken = local_storage_violation(pod, holds(4, 2), Layout.ONE)
+    assert broken == Violation(
+        "ephemeralcontainerfs.limit",
+        "EVIC-102",
+        'Container main exceeded its local ephemeral storage limit "5". ',
+    )
+    assert local_storage_violation(pod, holds(0, 0, 8), Layout.ONE) == Violation(
+        "emptydirfs.limit", "EVIC-100", 'Usage of EmptyDir volume "v" exceeds the limit "7". '
+    )
+
+
+def test_a_disk_for_layers_leaves_the_logs_EVIC_102() -> None:
+    pod = limited("5")
+    assert local_storage_violation(pod, holds(90, 5), Layout.SPLIT) is None
+    assert local_storage_violation(pod, holds(90, 6), Layout.DEDICATED) is not None
+
+
+def test_a_limit_of_nothing_is_none_EVIC_102() -> None:
+    assert local_storage_violation(limited("0"), holds(90), Layout.ONE) is None
+
+
+def test_the_sum_of_all_limits_EVIC_101() -> None:
+    found = local_storage_violation(limited("5"), holds(0, 0, (1 << 30) + 6), Layout.ONE)
+    assert found == Violation(
+        "ephemeralpodfs.limit",
+        "EVIC-101",
+        "Pod ephemeral local storage usage exceeds the total limit of containers 1073741829. ",
+    )
+
+
+# -- texts and admission --------------------------------------------------------------------------
+
+
+def test_a_container_at_its_request_is_not_named_EVIC_091() -> None:
+    threshold = hard("memory.available", "100")
+    seen = {"memory.available": Observation(5, 1000, 1)}
+    pod = make_pod(requests={"memory": "1Mi"})
+    text = eviction_text(pod, uses(MI), "memory", [threshold], seen)
+    assert text.message == (
+        "The node was low on resource: memory. Threshold quantity: 100, available: 5. "
+    )
+    text = eviction_text(pod, uses(MI + 1), "memory", [], {})
+    assert text.message == (
+        "The node was low on resource: memory. Container main was using 1048577, request is 1Mi, "
+        "has larger consumption of memory. "
+    )
+
+
+def test_numbers_are_those_of_the_same_resource_EVIC_092() -> None:
+    acting = [hard("memory.available", "100"), hard("nodefs.inodesFree", "5k")]
+    seen = {
+        "memory.available": Observation(5, 1000, 1),
+        "nodefs.inodesFree": Observation(2000, 9000, 1),
+    }
+    text = eviction_text(make_pod(), None, "inodes", acting, seen)
+    assert text.message == (
+        "The node was low on resource: inodes. Threshold quantity: 5k, available: 2k. "
+    )
+    text = eviction_text(make_pod(), None, "pids", acting, seen)
+    assert text.message == "The node was low on resource: pids. "
+
+
+@pytest.mark.parametrize(
+    ("toleration", "admitted"),
+    [
+        ({"key": MEMORY_TAINT, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": MEMORY_TAINT, "operator": "Equal", "value": ""}, True),
+        ({"key": MEMORY_TAINT}, True),
+        ({"key": MEMORY_TAINT, "operator": "Equal", "value": "x"}, False),
+        ({"key": MEMORY_TAINT, "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"key": "other"}, False),
+        ({"operator": "Exists"}, True),
+    ],
+)
+def test_tolerations_of_memory_pressure_EVIC_110(toleration: Any, admitted: bool) -> None:
+    pod = make_pod(tolerations=[toleration])
+    assert (admit_under_pressure(pod, ("MemoryPressure",)) is None) == admitted
+
+
+def test_the_reason_of_a_refusal_EVIC_111() -> None:
+    found = admit_under_pressure(make_pod(), ("DiskPressure", "MemoryPressure"))
+    assert found is not None
+    assert (found.reason, found.message) == (
+        "Evicted",
+        "The node had condition: [DiskPressure MemoryPressure]. ",
+    )

@@ -193,6 +193,25 @@ def test_a_node_whose_groups_cannot_be_made_CG_015() -> None:
     on(CgroupFS(2), body)
 
 
+def test_a_read_only_root_CG_015() -> None:
+    class ReadOnly(CgroupPath):
+        def __truediv__(self, name: Any) -> CgroupPath:
+            return ReadOnly(self.fs, super().__truediv__(name).parts)
+
+        def mkdir(self, *args: Any, **fields: Any) -> None:
+            raise OSError(errno.EROFS, "Read-only file system", str(self))
+
+    fs = CgroupFS(2)
+
+    async def body(world: World) -> None:
+        with pytest.raises(
+            ContainerManagerError, match=r"^mkdir /kubepods: read-only file system$"
+        ):
+            world.manager.start()
+
+    on(fs, body, root=ReadOnly(fs, ()))
+
+
 def test_a_node_whose_controllers_are_kept_back_CG_015() -> None:
     async def body(world: World) -> None:
         world.fs.path("/a").mkdir()

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from fakecri import FakeCRI
 from fakecri.core.objects import State
 from fakecri.node import FakeNode
@@ -145,3 +147,30 @@ async def test_a_second_kubelet_on_a_used_port_leaves_the_first_alone(tmp_path: 
             "perhaps by another kubelet; stop it or set another healthzPort",
         )
         assert cri.count("RunPodSandbox") == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ("cgroupsPerQOS: true\ncgroupRoot: /nowhere\n", "cgroup"),
+        (
+            'cgroupsPerQOS: false\nkubeReserved: {cpu: "99999"}\n',
+            'invalid Node Allocatable configuration. Resource "cpu" has a reservation of 99999',
+        ),
+    ],
+)
+async def test_a_machine_that_does_not_fit_is_one_clear_error_CG_015_CG_034(
+    tmp_path: Path, fields: str, wanted: str
+) -> None:
+    config = write_config(tmp_path, healthz_port=0)
+    config.write_text(config.read_text().replace("cgroupsPerQOS: false\n", fields))
+    cri = FakeCRI(node=FakeNode(image_root="/"))
+    async with (
+        serve(cri, f"unix://{tmp_path}/cri.sock") as server,
+        kubelet(config, server.endpoint) as process,
+    ):
+        code, rest = await process.end()
+    assert code == 2
+    assert "Traceback" not in rest
+    assert wanted in rest.splitlines()[-1]
+    assert cri.count("RunPodSandbox") == 0

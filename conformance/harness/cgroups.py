@@ -103,6 +103,10 @@ class NodeCgroups:
             return None if limit >= UNLIMITED_V1 else limit
         return _number(self.read("memory", "memory.max", *words))
 
+    def memory_usage_bytes(self, *words: str) -> int:
+        file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return int(self.read("memory", file, *words))
+
     def pids_limit(self, *words: str) -> int | None:
         return _number(self.read("pids", "pids.max", *words))
 

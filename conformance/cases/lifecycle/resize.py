@@ -290,6 +290,8 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     tried again."""
     main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
     await run_pod(node, pod("web", main))
+    group = node.pod_cgroup("web")
+    await until(node, lambda: node.cgroups.memory_usage_bytes(*group) > 95 * MI, "100 MiB in use")
     await node.resize_pod("web", "main", asking("100m", "64Mi"))
     await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
     error = message(node, "ResizeError", "web")[1]["error"]

@@ -25,6 +25,10 @@ _STAT: Final = (
 _ANON: Final = ("anon", "active_anon")
 _FILE: Final = ("file", "inactive_file")
 
+_STAT_FORMAT: Final = "".join(
+    f"{name} {'{anon}' if name in _ANON else '{file}' if name in _FILE else 0}\n" for name in _STAT
+)
+
 
 def of(cgroup: Cgroup) -> Memory:
     found: Memory = cgroup.states[MEMORY]
@@ -76,8 +80,7 @@ def _read_stat(cgroup: Cgroup) -> str:
     memory = of(cgroup)
     file = memory.cache_bytes
     anon = memory.usage_bytes - file
-    values = dict.fromkeys(_STAT, 0) | dict.fromkeys(_ANON, anon) | dict.fromkeys(_FILE, file)
-    return "".join(f"{name} {value}\n" for name, value in values.items())
+    return _STAT_FORMAT.format(anon=anon, file=file)
 
 
 def _read_nodes(cgroup: Cgroup) -> str:

@@ -173,14 +173,16 @@ class Group:
 
 def settle(core: Core) -> None:
     """Bring up to date what grows with time, and what others than containers use."""
-    node = core.node
-    wanted = max(0, node.base_memory_used_bytes + core.used.total(core.now_ns()).memory)
+    node, now_ns = core.node, core.now_ns()
+    used = core.used.total(now_ns)
+    seen = (now_ns, node.base_memory_used_bytes, used)
+    if seen == core.settled:
+        return
+    core.settled = seen
+    wanted = max(0, node.base_memory_used_bytes + used.memory)
     init = node.cgroups.init
     if init.memory_bytes != wanted:
         memory_use.set_process(init, wanted)
-    now_ns = core.now_ns()
-    if core.burning and core.settled_ns != now_ns:
-        core.settled_ns = now_ns
-        for container in core.burning.values():
-            if container.group is not None:
-                container.group.charge_cpu(container, container.age_s(now_ns))
+    for container in core.burning.values():
+        if container.group is not None:
+            container.group.charge_cpu(container, container.age_s(now_ns))

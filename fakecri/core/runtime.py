@@ -89,8 +89,8 @@ class Core:
     """The first two or three numbers of pod addresses."""
     burning: dict[str, Container] = field(default_factory=dict)
     """Running containers that use CPU in a cgroup, by id."""
-    settled_ns: int = -1
-    """Up to when their CPU time is charged."""
+    settled: tuple[object, ...] = ()
+    """When all that grows was last charged, and what was used then."""
     _counter: int = 0
     _last_stamp_ns: int = 0
     _next_ip: int = 2

@@ -62,7 +62,7 @@ class Orphans:
     def _pod_groups(self) -> Iterable[tuple[str, CgroupName]]:
         for name in self._parents:
             path = self._tree.path(name)
-            for child in self._tree.children(name):
+            for child in self._tree.children(name, like="pod"):
                 found = parse_path(f"{path}/{child}", self._tree.driver)
                 pod = pod_uid(found[-1])
                 if pod is not None:

@@ -195,11 +195,12 @@ class CgroupTree:
 
     # Children, and the end
 
-    def children(self, name: CgroupName) -> list[str]:
-        """The names of the directories below, in any of the trees, each once, in order."""
+    def children(self, name: CgroupName, *, like: str = "") -> list[str]:
+        """The names of the directories below that have `like` in them, in any of the trees, each
+        once, in order."""
         found: dict[str, None] = {}
         for directory in self.directories(name):
-            found.update(dict.fromkeys(child.name for child in subdirectories(directory)))
+            found.update(dict.fromkeys(child.name for child in subdirectories(directory, like)))
         return sorted(found)
 
     async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:

@@ -35,15 +35,15 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
     names = ("memory.usage_in_bytes", "memory.limit_in_bytes")
     usage_file, limit_file = names if version == 1 else ("memory.current", "memory.max")
     try:
-        stat = _table((directory / "memory.stat").read_text())
+        stat = (directory / "memory.stat").read_text()
         if (directory / usage_file).exists():
             usage = int((directory / usage_file).read_text())
             limit = _limit((directory / limit_file).read_text())
         else:  # the root of v2 has neither (EVIC-026)
-            usage, limit = stat.get("anon", 0) + stat.get("file", 0), None
+            usage, limit = _number(stat, "anon") + _number(stat, "file"), None
+        inactive, rss, faults, major = (_number(stat, key) for key in _STAT_KEYS[version])
     except (OSError, ValueError):
         return None
-    inactive, rss, faults, major = (stat.get(key, 0) for key in _STAT_KEYS[version])
     return CgroupMemory(usage, max(0, usage - inactive), limit, rss, faults, major)
 
 
@@ -51,7 +51,7 @@ def read_swap(directory: CgroupDir, version: Literal[1, 2]) -> tuple[int, int | 
     """Swap in use and left, bytes; nothing is left where no limit says so, None without limit."""
     try:
         if version == 1:
-            return _table((directory / "memory.stat").read_text()).get("total_swap", 0), 0
+            return _number((directory / "memory.stat").read_text(), "total_swap"), 0
         used = int((directory / "memory.swap.current").read_text())
         limit = _limit((directory / "memory.swap.max").read_text())
     except (OSError, ValueError):
@@ -81,10 +81,10 @@ def cpu_usage_ns(machine: Machine, path: str) -> int | None:
         if machine.cgroup_version() == 1:
             top = root / "cpuacct"
             return int(((top / relative if relative else top) / "cpuacct.usage").read_text())
-        stat = _table(((root / relative if relative else root) / "cpu.stat").read_text())
+        stat = ((root / relative if relative else root) / "cpu.stat").read_text()
+        return _number(stat, "usage_usec") * 1000 if "usage_usec " in stat else None
     except (OSError, ValueError):
         return None
-    return stat["usage_usec"] * 1000 if "usage_usec" in stat else None
 
 
 def count_processes(directory: CgroupDir, container_ids: tuple[str, ...]) -> int:
@@ -115,6 +115,8 @@ def _limit(text: str) -> int | None:
     return None if limit > UNLIMITED_BYTES else limit
 
 
-def _table(text: str) -> dict[str, int]:
-    rows = (line.split() for line in text.splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) == 2}
+def _number(text: str, key: str) -> int:
+    """The value of that key in a file of lines with a key and a value each; 0 without it. The files
+    are long, read at every cycle, and of interest for few keys."""
+    _, _, rest = f"\n{text}".partition(f"\n{key} ")
+    return int(rest.partition("\n")[0] or 0)

@@ -36,12 +36,12 @@ from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_
 from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, MemoryOptions, RuntimeOptions
 from refkubelet.runtime.records import (
+    IDS_PER_POD,
     ContainerState,
     RuntimeConditions,
     RuntimePod,
     RuntimeVersion,
 )
-from refkubelet.runtime.user_namespaces import IDS_PER_POD
 from refkubelet.runtime_state import STATUS_PERIOD_S, RuntimeState
 from simtime import Clock
 

@@ -21,7 +21,7 @@ from refkubelet.runtime.images.records import (
     POLICIES,
     is_allowlist_entry,
 )
-from refkubelet.runtime.user_namespaces import IDS_PER_POD
+from refkubelet.runtime.records import IDS_PER_POD
 
 PREFIX: Final = "invalid configuration: "
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"

@@ -182,12 +182,15 @@ class HandlerFeatures:
     user_namespaces: bool = False
 
 
+IDS_PER_POD: Final = 65_536
+
+
 @dataclass(frozen=True, slots=True)
 class UserNamespace:
     """User and group ids of one pod: id 0 inside is `first` outside, and so on."""
 
     first: int
-    length: int = 65_536
+    length: int = IDS_PER_POD
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.records import PodRuntimeError, UserNamespace
 
 FILE: Final = "userns"
-IDS_PER_POD: Final = 65_536
 ALL_IDS: Final = 1 << 32
 
 

@@ -118,6 +118,7 @@ PURE = (
     "refkubelet.resources.topology.numa",
     "refkubelet.resources.topology.options",
     "refkubelet.resources.topology.policies",
+    "refkubelet.runtime.decisions.mount_modes",
     "refkubelet.runtime.decisions.actions",
     "refkubelet.runtime.decisions.backoff",
     "refkubelet.runtime.convert",

@@ -368,3 +368,50 @@ def test_layouts_by_devices_EVIC_040() -> None:
     assert layout_of("a", "b", "a") is Layout.SPLIT
     assert layout_of("a", "b", "c") is Layout.SPLIT
     assert layout_of("a", "a", "b") is Layout.ONE
+
+
+def storage_use(*rows: tuple[str, int | None], logs: int = 1) -> PodUsage:
+    usages = (
+        ContainerUsage(name, name, "p", "p", "n", 0, 0, None, None, size, 1) for name, size in rows
+    )
+    return PodUsage(tuple(usages), files=PodFiles({name: DiskUse(logs, 1) for name, _ in rows}))
+
+
+def test_who_is_named_for_storage_EVIC_091() -> None:
+    """Not an ephemeral container; not one without a layer; nobody when inodes run short."""
+    usage = storage_use(("debugger", 7), ("main", 5))
+    ending = (
+        "Container main was using 6, request is 0, has larger consumption of ephemeral-storage. "
+    )
+    low = "The node was low on resource: ephemeral-storage. "
+    assert eviction_text(make_pod(), usage, "ephemeral-storage", [], {}).message == low + ending
+    unknown = storage_use(("main", None))
+    assert eviction_text(make_pod(), unknown, "ephemeral-storage", [], {}).message == low
+    text = eviction_text(make_pod(), usage, "inodes", [], {})
+    assert text.message == "The node was low on resource: inodes. "
+    assert text.annotations == {
+        "starved_resource": "inodes",
+        "offending_containers": "",
+        "offending_containers_usage": "",
+    }
+
+
+def test_several_containers_are_named_in_the_order_of_statistics_EVIC_091_EVIC_093() -> None:
+    containers = [{"name": "main"}, {"name": "side"}]
+    pod = decode_pod({"spec": {"containers": containers, "initContainers": [{"name": "init"}]}})
+    usage = storage_use(("side", 1), ("init", 2), ("main", 3))
+    text = eviction_text(pod, usage, "ephemeral-storage", [], {})
+    assert text.annotations["offending_containers"] == "side,init,main"
+    assert text.annotations["offending_containers_usage"] == "2,3,4"
+
+
+def test_requests_of_the_pod_are_named_for_memory_alone_EVIC_091() -> None:
+    spec = {"containers": [{"name": "main"}], "resources": {"requests": {"memory": "1024Mi"}}}
+    pod = decode_pod({"metadata": {"name": "p"}, "spec": spec})
+    low = "The node was low on resource: "
+    text = eviction_text(pod, uses(5), "memory", [], {})
+    named = "Pod p was using 5, request is 1Gi, has larger consumption of memory. "
+    container = "Container main was using 5, request is 0, has larger consumption of memory. "
+    assert text.message == f"{low}memory. {named}{container}"
+    assert text.annotations["offending_pod"] == "p"
+    assert "offending_pod" not in eviction_text(pod, uses(5), "pids", [], {}).annotations

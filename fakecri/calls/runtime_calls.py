@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import grpc
@@ -47,22 +48,28 @@ def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
 
 
 def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
-    network = pb.RuntimeCondition(type="NetworkReady", status=core.network_ready)
-    if not core.network_ready:
+    response = pb.StatusResponse.FromString(_status_answer(core.network_ready, core.handlers))
+    if request.verbose:
+        response.info["config"] = json.dumps(core.facts())
+    return response
+
+
+@lru_cache(maxsize=16)
+def _status_answer(network_ready: bool, handlers: tuple[str, ...]) -> bytes:
+    """Made once: kubelets ask every few seconds."""
+    network = pb.RuntimeCondition(type="NetworkReady", status=network_ready)
+    if not network_ready:
         network.reason = "NetworkPluginNotReady"
         network.message = "Network plugin returns error: cni plugin not initialized"
     ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
     features = pb.RuntimeHandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
-    response = pb.StatusResponse(
+    return pb.StatusResponse(
         status=pb.RuntimeStatus(conditions=[ready, network]),
         runtime_handlers=[
-            pb.RuntimeHandler(name=name, features=features) for name in ("", *core.handlers)
+            pb.RuntimeHandler(name=name, features=features) for name in ("", *handlers)
         ],
         features=pb.RuntimeFeatures(supplemental_groups_policy=True),
-    )
-    if request.verbose:
-        response.info["config"] = json.dumps(core.facts())
-    return response
+    ).SerializeToString()
 
 
 def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:

@@ -26,6 +26,7 @@ UNIFIED: Final = "unified"
 OF_THE_RUNTIME: Final = "devices"
 """The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
 _CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
+_MOST_FILES: Final = 500
 
 
 class CgroupTree:
@@ -46,6 +47,7 @@ class CgroupTree:
         self.controllers = tuple(self._mounts) if version == 1 else _controllers_of(root)
         self._page_sizes = page_sizes if "hugetlb" in self.controllers else ()
         self._lacking: set[str] = set()
+        self._files: dict[tuple[str, str, str], CgroupDir] = {}
 
     def path(self, name: CgroupName) -> str:
         """Below a tree's mount."""
@@ -147,10 +149,10 @@ class CgroupTree:
     def _write(self, path: str, write: Write) -> None:
         if write.file in self._lacking:
             return
-        directory = self._directory(write.controller, path)
         try:
-            (directory / write.file).write_text(write.text)
+            self._file(write.controller, path, write.file).write_text(write.text)
         except OSError:
+            directory = self._directory(write.controller, path)
             # A kernel that lacks the file forbids to create one: EACCES.
             if not write.optional or not directory.exists() or (directory / write.file).exists():
                 raise
@@ -183,6 +185,16 @@ class CgroupTree:
             return int((self._directory("memory", path) / file).read_text())
         except (OSError, ValueError):
             return 0
+
+    def _file(self, controller: str, path: str, name: str) -> CgroupDir:
+        """The files that are written again and again are named once."""
+        key = (controller, path, name)
+        file = self._files.get(key)
+        if file is None:
+            if len(self._files) >= _MOST_FILES:
+                self._files.clear()
+            file = self._files[key] = self._directory(controller, path) / name
+        return file
 
     def _directory(self, controller: str, path: str) -> CgroupDir:
         """Raises OSError for a controller that is in no tree."""

@@ -36,10 +36,10 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
     usage_file, limit_file = names if version == 1 else ("memory.current", "memory.max")
     try:
         stat = (directory / "memory.stat").read_text()
-        if (directory / usage_file).exists():
+        try:
             usage = int((directory / usage_file).read_text())
             limit = _limit((directory / limit_file).read_text())
-        else:  # the root of v2 has neither (EVIC-026)
+        except FileNotFoundError:  # the root of v2 has neither (EVIC-026)
             usage, limit = _number(stat, "anon") + _number(stat, "file"), None
         inactive, rss, faults, major = (_number(stat, key) for key in _STAT_KEYS[version])
     except (OSError, ValueError):

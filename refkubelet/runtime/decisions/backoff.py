@@ -86,7 +86,8 @@ class BackoffTable:
 
     def collect(self, now_ns: int) -> None:
         """Drop entries last updated more than 600 s before *now* (housekeeping, BACK-004)."""
-        self._entries = {k: e for k, e in self._entries.items() if not expired(e, now_ns)}
+        if self._entries:
+            self._entries = {k: e for k, e in self._entries.items() if not expired(e, now_ns)}
 
 
 def restart_key(pod: Pod, container: Container) -> str:

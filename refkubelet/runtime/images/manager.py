@@ -191,8 +191,9 @@ class ImageManager:
     def forget_old_backoffs(self) -> None:
         """Housekeeping (BACK-004)."""
         self.backoff.collect(self._clock.wall_ns())
-        failures = self._last_failures
-        self._last_failures = {k: v for k, v in failures.items() if self.backoff.get(k)}
+        if self._last_failures:
+            failures = self._last_failures
+            self._last_failures = {k: v for k, v in failures.items() if self.backoff.get(k)}
 
     def _tell(self, request: ImageRequest, reason: str, message: str) -> None:
         path = request.field_path

@@ -48,10 +48,10 @@ SETTINGS: Final[Mapping[str, Any]] = {
     "eviction_minimum_reclaim": {"memory.available": "100Mi"},
 }
 WAVES: Final = (
-    (8000, DAY_S),  # a leak: until it is evicted
+    (7400, DAY_S),  # a leak: until it is evicted
     (6900, DAY_S),  # below the soft threshold alone, and stays there
     (6900, 30.0),  # the same, but it ends in time
-    (8000, 12.0),  # of an important pod: others go first
+    (7400, 12.0),  # of an important pod: others go first
 )
 """MiB, and for how long."""
 

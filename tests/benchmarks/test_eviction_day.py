@@ -67,7 +67,7 @@ def test_a_second_run_leaves_the_same_trace(day: Day) -> None:
 def test_a_wave_is_in_the_curve_of_its_pod_alone() -> None:
     plan = Plan(pods=12, waves=2, every_s=100.0)
     calm = 60 << 20
-    assert plan.curve(0, 0.0)[:2] == [(0.0, calm), (100.0, 8000 << 20)]
+    assert plan.curve(0, 0.0)[:2] == [(0.0, calm), (100.0, 7400 << 20)]
     assert plan.curve(0, 150.0) == [(0.0, calm)]  # it was before this life of the pod
     assert plan.curve(1, 150.0)[1][0] == 50.0
     assert plan.curve(7, 0.0) == [(0.0, calm)]

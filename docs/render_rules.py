@@ -23,7 +23,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 ROOT: Final = Path(__file__).parents[1]
-DONE: Final = ("lifecycle", "restart-and-pleg", "probes")
+DONE: Final = ("lifecycle", "restart-and-pleg", "probes", "eviction", "cgroups")
 LEVELS: Final = ("MUST", "SHOULD", "DETAIL")
 AREAS: Final = "LIFE|BACK|PLEG|GC|SRC|MIRR|STAT|EVIC|PREE|CG|PROBE|CRI|NODE|SRV|CFG"
 DEFINED: Final = re.compile(rf"\*\*((?:{AREAS})-\d{{3}})\*\*")
@@ -189,8 +189,8 @@ def _head(found: Found, results: Sequence[dict[str, Any]]) -> str:
     lines = [
         "# Rules\n\n",
         "Made by `docs/render_rules.py` from the rule IDs in the code, the tests and the cases.\n",
-        f"Of the {len(must)} MUST rules of lifecycle, restart-and-pleg and probes, {len(tested)}",
-        " have a test or a case that\nnames them; [gaps.md](gaps.md) has the rest, with reasons.",
+        f"Of the {len(must)} MUST rules of {', '.join(DONE[:-1])} and {DONE[-1]}, {len(tested)}",
+        " have a test\nor a case that names them; [gaps.md](gaps.md) has the rest, with reasons.",
         " Rules of areas to come read *not yet*.\n\n",
         "The last three columns: cases passed of cases run that cite the rule, in these runs ",
         "(`docs/conformance.json`).\n\n",

@@ -40,7 +40,7 @@ def test_a_rule_without_a_test_is_a_complaint_and_so_is_a_gap_that_is_none(
 ) -> None:
     rules = [render.Rule(f"LIFE-00{n}", "lifecycle", "MUST") for n in (1, 2, 3, 4)]
     rules.append(render.Rule("LIFE-005", "lifecycle", "DETAIL"))
-    rules.append(render.Rule("EVIC-001", "eviction", "MUST"))
+    rules.append(render.Rule("SRV-001", "node-and-server", "MUST"))
     tests, cases = {"LIFE-001": ["test_x.py: test_a"]}, {"LIFE-002": ["a-case"]}
     found = render.Found(rules, {}, tests, cases)
     gaps = "| LIFE-003 | because |\n| LIFE-002 | because |\n"

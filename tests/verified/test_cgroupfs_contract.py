@@ -193,7 +193,9 @@ def put(process: Any, path: Any) -> None:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_a_new_group_has_the_kernels_files_and_defaults_CG_100_CG_145(side: Any, tree: str) -> None:
+def test_a_new_group_has_the_kernels_files_and_defaults_CG_100_CG_120_CG_145(
+    side: Any, tree: str
+) -> None:
     path = group(side, tree)
     assert {name: read(path / name) for name in DEFAULTS[tree]} == DEFAULTS[tree]
     modes = {entry.name: entry.stat().st_mode & 0o777 for entry in path.iterdir()}

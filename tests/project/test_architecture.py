@@ -161,7 +161,7 @@ PURE = (
 IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random", "pathlib"}
 # What decisions import of modules that are not pure, and why that is no matter.
 VALUES_BESIDE = {
-    "refkubelet.node.machine": "the machine's topology as data; beside it the interface of a machine",
+    "refkubelet.node.machine": "the machine's topology as data; beside it a machine's interface",
     "refkubelet.probes.results": "the words Success and Failure; beside them the queues of results",
     "refkubelet.runtime.config.dns": "the choice of resolvers; beside it reading resolv.conf",
     "refkubelet.runtime.options": "frozen settings; beside them what the shells are given",

@@ -82,7 +82,7 @@ class Choice:
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
         pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
         if self.runtime in (FAKE, FAKE_SOCKET):
-            pods |= {Feature.POD_SERVERS, Feature.USER_NAMESPACES}
+            pods |= {Feature.POD_SERVERS, Feature.POD_STATS, Feature.USER_NAMESPACES}
         own_mounts = self.kubelet in KUBELET_FEATURES or os.geteuid() == 0
         plugins = {Feature.DEVICE_PLUGINS} if own_mounts else set()
         cgroups = VIRTUAL_CGROUPS if self.virtual else _cgroups_here()

@@ -88,7 +88,7 @@ async def below_a_soft_threshold(node: Node) -> None:
     id="sandbox-statistics",
     rules=["EVIC-030", "EVIC-080"],
     level=Level.DETAIL,
-    needs=[API, PRESSURE],
+    needs=[API, PRESSURE, Feature.POD_STATS],
     node_config={"featureGates": {"PodAndContainerStatsFromCRI": True}},
 )
 async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:

@@ -153,9 +153,17 @@ class PodHandlers:
         due = frozenset(deps.workers.work_queue.take_due())
         self.syncs(pod for pod in deps.pods.pods() if uid(pod) in due or self._is_overdue(pod))
 
+    def may_be_due(self) -> bool:
+        """False: `sync_due` would do nothing, as nearly every second."""
+        deps = self._deps
+        return deps.workers.work_queue.may_be_due() or any(
+            pod.spec is not None and pod.spec.activeDeadlineSeconds is not None
+            for pod in deps.pods.pods()
+        )
+
     def _is_overdue(self, pod: Pod) -> bool:
         if pod.spec is None or pod.spec.activeDeadlineSeconds is None:
-            return False  # nearly all pods, every second
+            return False
         deps = self._deps
         return past_active_deadline(pod, deps.statuses.get(uid(pod)), deps.clock.now())
 

@@ -19,10 +19,12 @@ _NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
 
 
 class Ticker:
-    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`."""
+    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`. `wanted`: a
+    tick for which it says no is left out."""
 
-    def __init__(self, period_s: float) -> None:
+    def __init__(self, period_s: float, wanted: Callable[[], bool] | None = None) -> None:
         self._period_s = period_s
+        self._wanted = wanted
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, on_tick: Callable[[], object]) -> None:
@@ -38,7 +40,8 @@ class Ticker:
     ) -> None:
         def tick() -> None:
             self._set_timer(loop, due_s + self._period_s, on_tick)
-            on_tick()
+            if self._wanted is None or self._wanted():
+                on_tick()
 
         self._timer = loop.call_at(due_s, tick)
 

@@ -93,7 +93,10 @@ class SyncLoop:
                 "startup": queues.startup,
             },
             random.choice,
-            {"sync": Ticker(SYNC_PERIOD_S), "housekeeping": Ticker(HOUSEKEEPING_PERIOD_S)},
+            {
+                "sync": Ticker(SYNC_PERIOD_S, deps.handlers.may_be_due),
+                "housekeeping": Ticker(HOUSEKEEPING_PERIOD_S),
+            },
         )
 
     async def run(self) -> None:

@@ -5,6 +5,8 @@ Upstream: pkg/kubelet/util/queue/work_queue.go.
 
 from __future__ import annotations
 
+import math
+
 from simtime import Clock
 
 
@@ -14,10 +16,16 @@ class WorkQueue:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._due_s: dict[str, float] = {}
+        self._next_s = math.inf  # nothing is due before
 
     def enqueue(self, uid: str, delay_s: float) -> None:
         """Want a sync of `uid` in `delay_s` seconds; replaces an earlier wish."""
-        self._due_s[uid] = self._clock.monotonic_s() + delay_s
+        due_s = self._due_s[uid] = self._clock.monotonic_s() + delay_s
+        self._next_s = min(self._next_s, due_s)
+
+    def may_be_due(self) -> bool:
+        """False: `take_due` would give nothing."""
+        return self._clock.monotonic_s() >= self._next_s
 
     def take_due(self) -> tuple[str, ...]:
         """Remove and return the UIDs whose time has come, in the order they were due."""
@@ -25,6 +33,7 @@ class WorkQueue:
         due = sorted((at_s, uid) for uid, at_s in self._due_s.items() if at_s <= now_s)
         for _, uid in due:
             del self._due_s[uid]
+        self._next_s = min(self._due_s.values(), default=math.inf)
         return tuple(uid for _, uid in due)
 
     def forget(self, uid: str) -> None:

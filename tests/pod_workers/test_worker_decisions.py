@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from refkubelet.pod_workers.grace import effective_grace_period
 from refkubelet.pod_workers.predicates import WorkerQuestions
+from refkubelet.pod_workers.queue import WorkQueue
 from refkubelet.pod_workers.records import PodSyncStatus
 from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
 from refkubelet.pod_workers.start_order import may_start, still_waiting
@@ -19,6 +20,7 @@ from refkubelet.pod_workers.transitions import (
     WorkState,
     transition,
 )
+from simtime import VirtualLoop
 
 ORDER = [WorkState.SYNCING, WorkState.TERMINATING, WorkState.TERMINATED, WorkState.FINISHED]
 
@@ -198,3 +200,22 @@ def test_questions_about_a_known_record_LIFE_051_057(
     workers = WorkerQuestions()
     workers._records["x"] = PodSyncStatus("x", "x_default", state=state, **flags)
     assert {method for _, method, _, _ in QUESTIONS if getattr(workers, method)("x")} == yes
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=6), st.integers(0, 6)
+)
+def test_nothing_is_taken_from_a_queue_of_which_nothing_may_be_due_LIFE_004(
+    wishes: list[tuple[str, int]], at_s: int
+) -> None:
+    loop = VirtualLoop()
+    queue = WorkQueue(loop.clock)
+    for uid, delay_s in wishes:
+        queue.enqueue(uid, delay_s)
+    loop.call_at(at_s, loop.stop)
+    loop.run_forever()
+    loop.close()
+    due = {uid for uid, delay_s in dict(wishes).items() if delay_s <= at_s}
+    assert due == set() if not queue.may_be_due() else True
+    assert set(queue.take_due()) == due
+    assert not queue.may_be_due()

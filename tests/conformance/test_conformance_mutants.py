@@ -56,7 +56,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.pod_workers.start_order.may_start", always(True), "static-edit",
     ),
     "static pods can be evicted": (
-        "refkubelet.eviction.manager.is_critical", always(False), "evict-not-static",
+        "refkubelet.eviction.evictor.is_critical", always(False), "evict-not-static",
     ),
     "static pods are refused under pressure": (
         "refkubelet.eviction.admission.is_critical", always(False), "static-admitted",

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from crash_loop import IN_MEMORY, configuration, virtual_clock
+from crash_loop import IN_MEMORY, WITH_CGROUPS, configuration, virtual_clock
 from measure import Row
 
 from fakeapi import FakeApi
@@ -170,7 +170,7 @@ def told(day: Day, clock: Clock) -> Iterator[None]:
 def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> Kubelet:
     """A kubelet with an API server and the thresholds of the day."""
     clock, rng = virtual_clock(), Rng(1)
-    config = replace(configuration(directory), **SETTINGS)
+    config = replace(configuration(directory, **WITH_CGROUPS), **SETTINGS)
     root = directory / "root"
     facts = node_facts(config, NODE, node, root_dir=str(root))
     deps = KubeletDeps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from crash_loop import Result, in_fresh_directory, measured
+from crash_loop import WITH_CGROUPS, Result, in_fresh_directory, measured
 from measure import Row
 
 from fakecri import FakeCRI, FakeNode
@@ -32,7 +32,7 @@ async def start_all(directory: Path, pods: int) -> Result:
             await asyncio.sleep(0.1)
         return f"{cri.count()} calls"
 
-    return await measured(directory, cri, node, all_running)
+    return await measured(directory, cri, node, all_running, **WITH_CGROUPS)
 
 
 def _running(kubelet: Kubelet) -> int:

@@ -230,7 +230,7 @@ def rows(hours: float = 24.0) -> list[Row]:
     """Wall time of one day; shorter days have fewer waves."""
     waves = max(4, round(100 * hours / 24))
     day = a_day(hours * 3600, waves=waves)
-    what = f"{hours:g} h of 110 pods, memory crossing thresholds {day.crossings} times"
+    what = f"{hours:g} h of 110 pods, {day.crossings} waves of memory above thresholds"
     explained = sum(" evicting " in line for line in day.trace)
     remark = f"{len(day.evicted)} evictions, {explained} explained by rule"
     return [Row(what, day.took_s, "s", 60 * hours / 24, remark)]

@@ -115,6 +115,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """asyncio tells: a timer that has not run was cancelled. Where most of many are, the heap
         is rid of them; single ones go when their time comes."""
+        if not handle._scheduled:  # type: ignore[attr-defined]
+            return  # it has run already
         self._cancelled_timers += 1
         if self._cancelled_timers > _FEW_TIMERS and self._cancelled_timers > len(self._timers) / 2:
             self._timers = [row for row in self._timers if not row[2].cancelled()]
@@ -159,7 +161,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
             self._cancelled_timers -= 1
-        if not timers:
+        if not timers or math.isinf(timers[0][0]):  # who sleeps for ever waits for nothing
             raise NothingToWaitFor(self._describe_waiters())
         when = timers[0][0]
         if when > self._limit_s:

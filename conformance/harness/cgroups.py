@@ -158,7 +158,7 @@ def _empty(directory: Any, refuge: Any) -> None:
         return
     for child in [d for d in directory.iterdir() if d.is_dir()]:
         _empty(child, refuge)
-    for pid in (directory / "cgroup.procs").read_text().split():
+    for pid in _pids(directory):
         with contextlib.suppress(ProcessLookupError):
             (refuge / "cgroup.procs").write_text(pid)
     directory.rmdir()
@@ -168,7 +168,11 @@ def machine_version() -> Literal[1, 2] | None:
     """Of this machine; None where the suite cannot make groups."""
     if os.geteuid() != 0 or not CGROUPS.is_dir() or not os.access(CGROUPS, os.W_OK):
         return None
-    return 2 if (CGROUPS / "cgroup.controllers").exists() else 1
+    if not (CGROUPS / "cgroup.controllers").exists():
+        return 1
+    # In a container the root may be a group with processes: nothing can be enabled below it.
+    free = not _pids(CGROUPS) or not (CGROUPS / "cgroup.type").exists()
+    return 2 if free else None
 
 
 @contextlib.asynccontextmanager
@@ -180,10 +184,10 @@ async def own_groups(name: str) -> AsyncIterator[NodeCgroups]:
         raise RuntimeError("this machine's cgroups cannot be used: the case needs Feature.CGROUPS")
     groups = NodeCgroups(CGROUPS, version, "cgroupfs", name)
     tops = [tree / name for tree in groups._trees()]
-    for top in tops:
-        top.mkdir()
-        _begin(top, version)
     try:
+        for top in tops:
+            top.mkdir()
+            _begin(top, version)
         yield groups
     finally:
         for top in tops:
@@ -229,9 +233,14 @@ def _remove_below(top: Path) -> None:
 
 
 def _kill_in(directory: Path) -> None:
-    for pid in (directory / "cgroup.procs").read_text().split():
+    for pid in _pids(directory):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
+
+
+def _pids(directory: Any) -> list[str]:
+    """Without those that this process cannot see: they read 0, which would mean itself."""
+    return [pid for pid in (directory / "cgroup.procs").read_text().split() if pid != "0"]
 
 
 def view_of(machine: Any, config: Mapping[str, Any]) -> NodeCgroups:

@@ -63,8 +63,8 @@ async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
         file.truncate(SIZE_BYTES)
     try:
         await _run("mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image))
-        await _run("mount", "-o", "loop", str(image), str(root))
         try:
+            await _run("mount", "-o", "loop", str(image), str(root))
             yield OwnDisk(root)
         finally:
             if os.path.ismount(root):  # the end of a kubelet unmounts what is below its case
@@ -90,6 +90,11 @@ async def _run(*command: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
-    _, said = await process.communicate()
+    ending = asyncio.ensure_future(process.communicate())
+    try:
+        _, said = await asyncio.shield(ending)
+    except asyncio.CancelledError:
+        await ending  # a mount that comes about later would stay
+        raise
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: {said.decode().strip()}")

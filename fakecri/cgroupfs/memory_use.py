@@ -257,6 +257,7 @@ def _oom_kill(full: Memory) -> bool:
         if tid == task.process.pid
         and task.process.alive
         and task.process.oom_score_adj > NEVER_A_VICTIM
+        and not task.process.dies_later
     ]
     if not candidates:
         return False

@@ -121,9 +121,14 @@ class Process:
         self._need_life()
         self.table.end(self, code)
 
+    @property
+    def dies_later(self) -> bool:
+        """A deadly signal does not end it now: the v1 freezer holds it (CG-144)."""
+        return any(_freezer_frozen(c) for c in self.leader.at.values())
+
     def kill(self, signal: int = SIGKILL) -> None:
         """A deadly signal; nothing for a zombie. v1-frozen tasks die when thawed (CG-144)."""
-        if not self.alive or any(_freezer_frozen(c) for c in self.leader.at.values()):
+        if not self.alive or self.dies_later:
             self.table.pending += [(self, signal)] if self.alive else []
             return
         self.table.end(self, -signal)

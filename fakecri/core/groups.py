@@ -9,6 +9,7 @@ directory or a process of it is still there.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -116,10 +117,11 @@ class Group:
         memory = self.memory
         if memory is not None:
             memory_use.set_cache(memory, plan.cache_bytes(age_s))
-        if self.main.alive and self.main.memory_bytes != plan.memory_bytes(age_s):
-            memory_use.set_process(self.main, plan.memory_bytes(age_s))
-        if self.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
-            self._exhaust(core)
+        with suppress(OSError):  # nobody can be killed for it: it has what fits
+            if self.main.alive and self.main.memory_bytes != plan.memory_bytes(age_s):
+                memory_use.set_process(self.main, plan.memory_bytes(age_s))
+            if self.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
+                self._exhaust(core)
 
     def charge_cpu(self, container: Container, age_s: float) -> None:
         """The CPU time since it was last charged."""

@@ -95,7 +95,9 @@ class ServedPlugins:
 
     async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
         """The plugin listens and registers. Raises `CriError` when the kubelet refuses it, or with
-        UNAVAILABLE when there is none; a faithful plugin then waits for the next one."""
+        UNAVAILABLE when there is none; a faithful plugin then waits for the next one. One that was
+        started already dies first."""
+        await self.stop(plugin)
         served = self._served[plugin.endpoint] = _Served(plugin, self.directory)
         await served.listen()
         if faithful:

@@ -189,11 +189,11 @@ async def a_static_pod_is_critical(node: Node) -> None:
     await node.apply_static(pod("static"))
     await node.run_until(lambda: preempted(node), within_s=limits.START_S, what="a preemption")
     await node.create_pod(pod("later"))
-    await running(node, "static")
     await node.run_until(lambda: node.api_phase("later") == "Failed", within_s=GONE_S)
     expect_equal(node, preempted(node), ["victim"], "victims")
     stops = node.calls("StopContainer", pod="victim")
     expect(node, stops and stops[0].ended_s, "the victim had stopped before later was looked at")
+    await running(node, "static")
 
 
 @conformance(

@@ -176,7 +176,7 @@ class Projection:
             return  # removed since
         if text == self._texts.get(file) or not file.is_file():
             return
-        del self._texts[file]  # whatever comes of it, the fake's text goes back there
+        self._texts.pop(file, None)  # whatever comes of it, the fake's text goes back there
         try:
             if self._adoption is not None and file.name in PROCESS_FILES:
                 text = self._adoption.with_process(text, 0)
@@ -208,7 +208,8 @@ async def project(
 
     async def follow() -> None:
         while True:
-            projection.refresh()
+            with suppress(OSError):  # others remove files at the same time; the next look mends it
+                projection.refresh()
             await asyncio.sleep(refresh_s)
 
     try:

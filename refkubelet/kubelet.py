@@ -647,18 +647,22 @@ class Kubelet:
         try:
             await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
-                if task.done() and not task.cancelled():
+                if task.cancelled():
+                    raise RuntimeError(f"{task.get_name()} was cancelled from inside")
+                if task.done():
                     task.result()  # a part never ends by itself: its error ends the kubelet
         finally:
             waiting.cancel()
             for task in reversed(tasks):
                 task.cancel()
             await asyncio.gather(*tasks, waiting, return_exceptions=True)
-            await self.workers.stop()
-            await self.probes.stop()
-            if self.cgroups is not None:
-                await self.cgroups.stop()
-            self._stopped.set()
+            try:
+                await self.workers.stop()
+                await self.probes.stop()
+                if self.cgroups is not None:
+                    await self.cgroups.stop()
+            finally:
+                self._stopped.set()
 
     def _parts(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
         parts = [

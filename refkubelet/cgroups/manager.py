@@ -223,7 +223,11 @@ class ContainerManager:
 
     async def destroy(self, pod: Pod) -> None:
         """Kill and remove all of the pod's group (CG-042). Raises `CgroupError`."""
-        await self._tree.destroy(self._name(pod), self._deps.kill, self._deps.clock)
+        try:
+            name = self._name(pod)
+        except CgroupNameError:  # there cannot be one
+            return
+        await self._tree.destroy(name, self._deps.kill, self._deps.clock)
 
     def _name(self, pod: Pod) -> CgroupName:
         return pod_group(self.node.root, pod)

@@ -77,6 +77,9 @@ def _kill_all(pids: Sequence[int], kill: Callable[[int], None]) -> None:
             except OSError as error:
                 failed.append(pid)
                 errors.append(f"{pid}: {reason(error)}")
+            except ValueError as error:  # 0: a process that this PID namespace does not show
+                failed.append(pid)
+                errors.append(f"{pid}: {error}")
         if not failed:
             return
         left = failed

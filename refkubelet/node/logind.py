@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbus_fast import Message
     from dbus_fast.aio import MessageBus
 
+CALL_LIMIT_S: Final = 10.0
 LOGIND: Final = "org.freedesktop.login1"
 LOGIND_PATH: Final = "/org/freedesktop/login1"
 MANAGER: Final = "org.freedesktop.login1.Manager"
@@ -132,10 +133,12 @@ class Logind:
         interface, _, member = method.rpartition(".")
         request = Message(name, path, interface, member, signature=types, body=list(body))
         try:
-            answer = await bus.call(request)
+            async with asyncio.timeout(CALL_LIMIT_S):
+                answer = await bus.call(request)
         except Exception as error:
             self.disconnect()
-            raise ShutdownSourceError(f"{method}: {error}") from None
+            reason = str(error) or type(error).__name__
+            raise ShutdownSourceError(f"{method}: {reason}") from None
         if answer is None or answer.message_type is MessageType.ERROR:
             text = answer.body[0] if answer is not None and answer.body else "no answer"
             raise ShutdownSourceError(f"{method}: {text}")

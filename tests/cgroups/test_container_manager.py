@@ -12,8 +12,10 @@ import pytest
 from manager_world import GI, MI, World, pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
+from refkubelet.cgroups import removal
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.cgroups.names import CgroupNameError, pod_word
 from refkubelet.cgroups.node import ReservedGroup
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree
@@ -484,6 +486,28 @@ def test_five_tries_to_kill_CG_042() -> None:
         assert world.killed.count(other.pid) == 1
 
     on(CgroupFS(2), body)
+
+
+def test_a_pod_that_can_have_no_cgroup_can_end_CG_011_CG_042() -> None:
+    async def body(world: World) -> None:
+        world.manager.start()
+        with pytest.raises(CgroupNameError):
+            pod_word("my_pod")
+        await world.manager.destroy(pod("my_pod"))
+
+    on(CgroupFS(2), body)
+
+
+def test_a_process_of_another_pid_namespace_keeps_no_other_alive_CG_042() -> None:
+    def kill(pid: int) -> None:
+        killed.append(pid)
+        if pid == 0:  # so cgroup.procs shows it, and so RealMachine answers
+            raise ValueError("pid 0: not one process")
+
+    killed: list[int] = []
+    with pytest.raises(CgroupError, match="0: pid 0: not one process"):
+        removal._kill_all([0, 7], kill)
+    assert killed[:2] == [0, 7]
 
 
 # Orphans

@@ -190,3 +190,17 @@ async def test_a_socket_that_cannot_be_made_is_told(
     await server.start()
     await server.stop()
     assert "cannot serve the pod-resources API at " in caplog.text
+
+
+async def test_a_plugin_that_ends_while_it_allocates_fails_that_pod_only_CG_084(root: Path) -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    plugin.hangs("Allocate")
+    async with running_manager(root) as manager, serve(plugin, root / "device-plugins"):
+        await until(lambda: manager.amounts().allocatable == {WIDGET: 1})
+        allocating = asyncio.create_task(manager.allocate(ONE, container(ONE)))
+        await until(lambda: plugin.allocated)
+        plugin.end_streams()  # the manager closes the connection, and with it the call
+        async with asyncio.timeout(10):
+            await asyncio.wait([allocating])
+        assert isinstance(allocating.exception(), AllocationError)
+        assert "the connection was closed" in str(allocating.exception())

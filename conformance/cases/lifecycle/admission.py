@@ -91,14 +91,17 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     await node.create_pod(pod("web"))
     await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
     await node.run_until(
-        lambda: node.node_status("features"), within_s=limits.STATUS_PASS_S, what="features"
+        lambda: node.node_status("declaredFeatures"),
+        within_s=limits.STATUS_PASS_S,
+        what="features",
     )
     call = next(call for call in node.calls("Status") if call.response)
     names = sorted(handler.name for handler in call.response.runtime_handlers)
     told = node.node_status("runtimeHandlers") or []
     expect_equal(node, [handler.get("name", "") for handler in told], names, "handlers")
     groups = call.response.features.supplemental_groups_policy
-    seen = node.node_status("features").get("supplementalGroupsPolicy", False)
+    features = node.node_status("features") or {}  # none where the runtime tells none
+    seen = features.get("supplementalGroupsPolicy", False)
     expect_equal(node, seen, groups, "supplementalGroupsPolicy")
     declared = node.node_status("declaredFeatures") or []
     expect(node, RESTART_ALL in declared, f"{RESTART_ALL} declared", declared)

@@ -8,6 +8,7 @@ Upstream: pkg/kubelet/cm/devicemanager/endpoint.go, plugin/v1beta1/client.go.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final, Protocol
 
@@ -151,6 +152,14 @@ async def _call(
         return await connection.call(method, request, timeout_s=limit_s)
     except grpc.RpcError as error:
         raise _failed(error) from None
+    except asyncio.CancelledError:
+        # grpc cancels the calls of a connection that is closed, as that of a plugin that has gone:
+        # the call has failed, and nobody wants the task that made it to end.
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        text = "rpc error: code = Canceled desc = the connection was closed"
+        raise PluginError(text) from None
 
 
 def _failed(error: Any) -> PluginError:

@@ -95,7 +95,12 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
         within_s=limits.STATUS_PASS_S,
         what="features",
     )
-    call = next(call for call in node.calls("Status") if call.response)
+    await node.run_until(
+        lambda: any(call.response is not None for call in node.calls("Status")),
+        within_s=limits.STATUS_PASS_S,
+        what="the runtime is asked for its status",
+    )
+    call = next(call for call in node.calls("Status") if call.response is not None)
     names = sorted(handler.name for handler in call.response.runtime_handlers)
     told = node.node_status("runtimeHandlers") or []
     expect_equal(node, [handler.get("name", "") for handler in told], names, "handlers")

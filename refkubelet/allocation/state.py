@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +21,13 @@ from lightkube.models.core_v1 import ResourceRequirements
 from refkubelet.allocation.checkpoint import CheckpointError, data_of, decode, pod_text, whole
 from refkubelet.allocation.resources import PodResources
 from refkubelet.config.errors import ConfigError
+from refkubelet.durable import write_whole
 from refkubelet.failures import log_failure
 
 log = logging.getLogger(__name__)
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
-FILE_MODE: Final = 0o600
-_TEMPORARY: Final = ".tmp"
 
 
 class StateFileError(ConfigError):
@@ -129,12 +127,8 @@ class ResourceState:
         self._outdated = False
 
     def _write(self, text: str) -> None:
-        temporary = self._path.with_name(f".{self._path.name}{_TEMPORARY}")
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-        with open(os.open(temporary, flags, FILE_MODE), "w") as out:
-            out.write(text)
-        temporary.replace(self._path)
+        write_whole(self._path, text.encode())
 
 
 def _read(path: Path) -> dict[str, PodResources]:

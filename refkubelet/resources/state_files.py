@@ -7,7 +7,6 @@ Upstream: pkg/kubelet/checkpointmanager; pkg/kubelet/util/store/filestore.go.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from refkubelet.durable import write_whole
 from refkubelet.resources.errors import StateFileError
 from refkubelet.resources.golang import quoted
 
@@ -74,6 +74,4 @@ class StateFile(Generic[F, S]):
             raise StateFileError(str(error)) from None
 
     def _replace(self, state: S) -> None:
-        hidden = self.path.with_name(f".{self.path.name}.new")
-        hidden.write_bytes(msgspec.json.encode(self.encode(self.policy, state)))
-        os.replace(hidden, self.path)
+        write_whole(self.path, msgspec.json.encode(self.encode(self.policy, state)))

@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from refkubelet.durable import write_whole
 from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.records import PodRuntimeError, UserNamespace
 
@@ -108,6 +109,4 @@ class UserNamespaces:
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         mapping = asdict(IdMapping(users.first, 0, users.length))
         data = msgspec.json.encode({"uidMappings": [mapping], "gidMappings": [mapping]})
-        hidden = directory / f".{FILE}"
-        hidden.write_bytes(data)
-        hidden.replace(directory / FILE)
+        write_whole(directory / FILE, data)

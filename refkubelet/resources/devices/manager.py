@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from refkubelet.durable import write_whole
 from refkubelet.model.objects import Container, Pod, PodStatus, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
@@ -191,9 +191,7 @@ class DeviceManager:
     def _save(self) -> None:
         text = checkpoint.write(self._ledger.entries(), self._inventory.healthy())
         self._file.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        hidden = self._file.with_name(f".{self._file.name}.new")
-        hidden.write_text(text)
-        os.replace(hidden, self._file)
+        write_whole(self._file, text.encode())
 
     async def _was_running(self, pod_uid: str, container: str) -> bool:
         if self._ran_before is None:

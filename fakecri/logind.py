@@ -25,10 +25,17 @@ class FakeLock:
 
 
 class Signals(AsyncIterator[bool]):
-    """What one listener has not heard yet."""
+    """What one listener has not heard yet; nothing is kept for it once it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, listeners: list[Signals]) -> None:
         self.unheard: asyncio.Queue[bool] = asyncio.Queue()
+        self._listeners = listeners
+        listeners.append(self)
+
+    async def aclose(self) -> None:
+        """Listen no longer; once more is no error."""
+        if self in self._listeners:
+            self._listeners.remove(self)
 
     def __aiter__(self) -> Signals:
         return self
@@ -39,11 +46,12 @@ class Signals(AsyncIterator[bool]):
 
 @dataclass(slots=True, eq=False)
 class FakeLogind:
-    """`delay_s`: InhibitDelayMaxSec; a change of it is obeyed unless `stubborn`. `locks`: those
-    that are held."""
+    """`delay_s`: InhibitDelayMaxSec; a change of it is obeyed unless `stubborn`. `asked_s`: the
+    changes that were asked for. `locks`: those that are held."""
 
     delay_s: float = 5.0
     stubborn: bool = False
+    asked_s: list[float] = field(default_factory=list)
     locks: list[FakeLock] = field(default_factory=list)
     shutting_down: bool = False
     _listeners: list[Signals] = field(default_factory=list)
@@ -62,6 +70,11 @@ class FakeLogind:
             listener.unheard.put_nowait(begins)
 
     @property
+    def listening(self) -> int:
+        """How many follow the signals."""
+        return len(self._listeners)
+
+    @property
     def delayed(self) -> bool:
         """A shutdown is under way, and somebody holds it up."""
         return self.shutting_down and bool(self.locks)
@@ -72,6 +85,7 @@ class FakeLogind:
         return self.delay_s
 
     async def set_longest_delay(self, delay_s: float) -> None:
+        self.asked_s.append(delay_s)
         if not self.stubborn:
             self.delay_s = delay_s
 
@@ -81,6 +95,4 @@ class FakeLogind:
         return lock
 
     def signals(self) -> Signals:
-        listener = Signals()
-        self._listeners.append(listener)
-        return listener
+        return Signals(self._listeners)

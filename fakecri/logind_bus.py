@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -135,6 +135,7 @@ class _Served:
     async def _tell(self) -> None:
         from dbus_fast import Message
 
-        async for begins in self._logind.signals():
-            told = Message.new_signal(PATH, f"{NAME}.Manager", "PrepareForShutdown", "b", [begins])
-            await self._bus.send(told)
+        async with aclosing(self._logind.signals()) as signals:
+            async for begins in signals:
+                what = f"{NAME}.Manager", "PrepareForShutdown", "b", [begins]
+                await self._bus.send(Message.new_signal(PATH, *what))

@@ -67,10 +67,12 @@ class Logind:
         return float(answer.body[0].value) / 1e6
 
     async def set_longest_delay(self, delay_s: float) -> None:
+        """A file that says so already is left alone; logind reads it anew in any case."""
         text = f"# Written by refkubelet\n[Login]\nInhibitDelayMaxSec={delay_s:.0f}\n"
         try:
             self._config.parent.mkdir(parents=True, exist_ok=True)
-            self._config.write_text(text)
+            if not self._config.exists() or self._config.read_text(errors="replace") != text:
+                self._config.write_text(text)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise ShutdownSourceError(f"{self._config}: cannot be written: {reason}") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -49,6 +50,16 @@ class InhibitLock(Protocol):
         ...
 
 
+class ShutdownSignals(Protocol):
+    """True: a shutdown begins, False: it has been called off. Ends when the connection does."""
+
+    def __aiter__(self) -> AsyncIterator[bool]: ...
+
+    async def aclose(self) -> None:
+        """Nobody listens any longer."""
+        ...
+
+
 class ShutdownSource(Protocol):
     """Who tells of shutdowns: systemd-logind. Every method raises `ShutdownSourceError`."""
 
@@ -62,10 +73,7 @@ class ShutdownSource(Protocol):
 
     async def inhibit(self) -> InhibitLock: ...
 
-    def signals(self) -> AsyncIterator[bool]:
-        """True: a shutdown begins, False: it has been called off. From this call on; ends when the
-        connection does."""
-        ...
+    def signals(self) -> ShutdownSignals: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,7 @@ class NodeShutdownManager:
         self._deps = deps
         self._shutting_down = False
         self._lock: InhibitLock | None = None
+        self._asked_for_time = False
         self._kills: list[asyncio.Task[None]] = []
         self._complaints = Complaints(log, deps.clock)
         self.times = ShutdownTimes()
@@ -123,28 +132,37 @@ class NodeShutdownManager:
 
     async def _watch(self) -> None:
         await self._demand_time()
-        signals = self._source.signals()
-        await self._hold_up()
-        self._complaints.over(NOBODY_TELLS)
-        async for begins in signals:
-            await (self._shut_down() if begins else self._call_off())
+        async with aclosing(self._source.signals()) as signals:
+            await self._hold_up()
+            self._complaints.over(NOBODY_TELLS)
+            async for begins in signals:
+                await (self._shut_down() if begins else self._call_off())
 
     async def _demand_time(self) -> None:
-        """NODE-060: the lock must be able to hold for as long as all groups together need."""
+        """NODE-060, NODE-064: the lock must be able to hold for as long as all groups together
+        need. Who allows less is asked for more once, and watched from then on."""
         wanted_s = sum(group.grace_s for group in self._groups)
-        if await self._source.longest_delay_s() >= wanted_s:
+        allowed_s = await self._source.longest_delay_s()
+        if allowed_s < wanted_s and not self._asked_for_time:
+            await self._source.set_longest_delay(wanted_s)
+            self._asked_for_time = True
+            allowed_s = await self._delay_granted_s(wanted_s)
+        if allowed_s >= wanted_s:
+            self._asked_for_time = False
             return
-        await self._source.set_longest_delay(wanted_s)
+        raise ShutdownSourceError(
+            f"shutdowns can be held up for {allowed_s:g} s, and shutdownGracePeriod needs "
+            f"{wanted_s} s; set InhibitDelayMaxSec in logind.conf"
+        )
+
+    async def _delay_granted_s(self, wanted_s: float) -> float:
         allowed_s = 0.0
         for pause_s in DELAY_CHECKS_S:
             await self._deps.clock.sleep(pause_s)
             allowed_s = await self._source.longest_delay_s()
             if allowed_s >= wanted_s:
-                return
-        raise ShutdownSourceError(
-            f"shutdowns can be held up for {allowed_s:g} s, and shutdownGracePeriod needs "
-            f"{wanted_s} s; set InhibitDelayMaxSec in logind.conf"
-        )
+                break
+        return allowed_s
 
     async def _hold_up(self) -> None:
         lock = await self._source.inhibit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -24,7 +25,9 @@ def fake() -> FakeLogind:
 @pytest.fixture
 async def address(fake: FakeLogind, tmp_path: Path) -> AsyncIterator[str]:
     async with serve_logind(fake, tmp_path) as where:
+        assert fake.listening == 1
         yield where
+    assert fake.listening == 0
 
 
 async def test_the_longest_delay_is_read_NODE_060(address: str) -> None:
@@ -67,6 +70,10 @@ async def test_more_time_is_asked_for_in_a_file_of_its_own_NODE_064(
     with pytest.raises(ShutdownSourceError, match="KillUnit"):  # nobody plays systemd here
         await logind.set_longest_delay(30.0)
     assert file.read_text().splitlines()[1:] == ["[Login]", "InhibitDelayMaxSec=30"]
+    os.utime(file, (0, 0))
+    with pytest.raises(ShutdownSourceError, match="KillUnit"):
+        await logind.set_longest_delay(30.0)
+    assert file.stat().st_mtime == 0  # it said so already
     (tmp_path / "file").write_text("")
     with pytest.raises(ShutdownSourceError, match="file/x: cannot be written: "):
         await Logind(tmp_path / "file" / "x", address).set_longest_delay(30.0)

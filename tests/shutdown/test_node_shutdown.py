@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakecri.logind import FakeLogind
+from fakecri.logind import FakeLock, FakeLogind
 from refkubelet.admission.handlers import PodAdmitAttributes
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
@@ -326,18 +326,71 @@ def test_a_shutdown_that_is_called_off_NODE_064(tmp_path: Path) -> None:
     assert beside(body, tmp_path).log == [(0.01, BEGINS), (1.01, CALLED_OFF)]
 
 
-def test_who_allows_too_little_time_is_asked_again_NODE_064(
+def test_who_allows_too_little_time_is_asked_once_and_watched_NODE_064(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def body(world: World) -> None:
-        await asyncio.sleep(2)
+        await asyncio.sleep(60)
         assert world.logind.locks == []
+        assert world.logind.asked_s == [10.0]
         assert "shutdowns can be held up for 5 s, and shutdownGracePeriod needs 10" in caplog.text
-        world.logind.stubborn = False
-        await asyncio.sleep(3)
+        world.logind.delay_s = 10.0  # as somebody else's file says
+        await asyncio.sleep(1.1)
         assert len(world.logind.locks) == 1
 
-    beside(body, tmp_path, logind=FakeLogind(stubborn=True))
+    assert beside(body, tmp_path, logind=FakeLogind(stubborn=True)).logind.asked_s == [10.0]
+
+
+def test_who_could_not_be_asked_is_asked_again_NODE_064(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(5)
+        assert world.logind.asked_s == [10.0]
+        assert len(world.logind.locks) == 1
+
+    beside(body, tmp_path, logind=Deaf())
+
+
+def test_a_logind_that_has_forgotten_is_asked_anew_NODE_064(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        world.logind.delay_s = 5.0
+        await asyncio.sleep(3)  # its connection has broken meanwhile
+        assert world.logind.asked_s == [10.0, 10.0]
+        assert len(world.logind.locks) == 1
+
+    beside(body, tmp_path, logind=Flaky())
+
+
+def test_nobody_listens_when_the_manager_does_not(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        assert world.logind.listening == 0
+        await asyncio.sleep(10)
+        assert world.logind.listening == 1
+
+    assert beside(body, tmp_path, logind=Lockless()).logind.listening == 0
+
+
+class Lockless(FakeLogind):
+    """Every second lock is refused."""
+
+    wanted = 0
+
+    async def inhibit(self) -> FakeLock:
+        self.wanted += 1
+        if self.wanted % 2:
+            raise ShutdownSourceError("no locks today")
+        return await super().inhibit()
+
+
+class Deaf(FakeLogind):
+    """Three times it cannot be asked for more time."""
+
+    tries = 0
+
+    async def set_longest_delay(self, delay_s: float) -> None:
+        self.tries += 1
+        if self.tries <= 3:
+            raise ShutdownSourceError("nobody plays systemd here")
+        await super().set_longest_delay(delay_s)
 
 
 class Flaky(FakeLogind):

@@ -316,6 +316,49 @@ def test_a_plugin_that_registers_again_takes_over_CG_084(play: Play) -> None:
     play(story)
 
 
+@pytest.mark.parametrize(("old_s", "new_s"), [(5.0, 0.0), (0.0, 5.0), (5.0, 5.0), (5.0, 4.0)])
+def test_of_two_registrations_at_a_time_the_newer_wins_whole_CG_084(
+    play: Play, old_s: float, new_s: float
+) -> None:
+    async def story(world: DeviceWorld) -> None:
+        await world.plugin("z")  # both replace it
+        old = FakeDevicePlugin(WIDGET, "abc", endpoint="old.sock")
+        new = FakeDevicePlugin(WIDGET, "de", endpoint="new.sock")
+        old.delays("GetDevicePluginOptions", old_s)
+        new.delays("GetDevicePluginOptions", new_s)
+        first = asyncio.create_task(world.plugins.start(old))
+        await asyncio.sleep(0)
+        await asyncio.gather(first, world.plugins.start(new))  # neither is refused
+        await world.clock.sleep(0.1)
+        assert world.manager.amounts().capacity == {WIDGET: 2}
+        old.set_devices("f")
+        await world.plugins.stop(old)
+        new.set_devices("d", "e", "g")
+        await world.clock.sleep(0.1)
+        assert world.manager.amounts().allocatable == {WIDGET: 3}
+        assert await world.admit(pod("one", asking(3))) is None
+        assert (old.allocated, new.allocated) == ([], [("d", "e", "g")])
+
+    play(story)
+
+
+def test_a_newer_registration_that_fails_leaves_the_older_CG_084(play: Play) -> None:
+    async def story(world: DeviceWorld) -> None:
+        old = FakeDevicePlugin(WIDGET, "abc", endpoint="old.sock")
+        new = FakeDevicePlugin(WIDGET, "de", endpoint="new.sock")
+        old.delays("GetDevicePluginOptions", 1.0)
+        new.fails("GetDevicePluginOptions", "no")
+        first = asyncio.create_task(world.plugins.start(old))
+        await asyncio.sleep(0)
+        with pytest.raises(CriError, match="failed to get device plugin options"):
+            await world.plugins.start(new)
+        await first
+        await world.clock.sleep(0.1)
+        assert world.manager.amounts().allocatable == {WIDGET: 3}
+
+    play(story)
+
+
 def test_devices_change_while_they_are_given_CG_084(play: Play) -> None:
     async def story(world: DeviceWorld) -> None:
         plugin = await world.plugin("a", "b")
@@ -559,6 +602,24 @@ def test_a_directory_that_cannot_be_used_is_told_and_the_kubelet_goes_on(
     with caplog.at_level(logging.ERROR):
         run_virtual(main)
     assert "device plugins cannot register: /x/device-plugins: " in caplog.text
+
+
+def test_what_is_being_given_is_not_free_for_others_CG_084(play: Play) -> None:
+    async def story(world: DeviceWorld) -> None:
+        plugin = await world.plugin("a", "b")
+        over, one, two, three = (pod(name, asking(1)) for name in ("over", "one", "two", "three"))
+        await world.admit(over)
+        plugin.delays("Allocate", 5.0, times=1)
+        first = asyncio.create_task(world.admit(one))
+        await world.clock.sleep(1)
+        world.pods.remove(over)
+        world.given(one)  # a monitor asks, and what was over's becomes free
+        await first
+        assert await world.admit(two) is None
+        assert "Requested: 1, Available: 0" in str(await world.admit(three))
+        assert sorted((*world.given(one), *world.given(two))) == ["a", "b"]
+
+    play(story)
 
 
 def test_many_pods_at_once_share_no_device_CG_084(play: Play) -> None:

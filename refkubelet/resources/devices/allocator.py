@@ -117,8 +117,9 @@ class Allocator:
             try:
                 await self._allocate(pod, container)
             except (Unavailable, PluginError) as error:
-                self._in_use = self._ledger.in_use()
                 raise AllocationError(str(error)) from None
+            finally:  # monitors may have had devices taken back meanwhile, or somebody gave it up
+                self._in_use = self._ledger.in_use()
             self._leave_to_next(pod, container)
 
     async def _allocate(self, pod: Pod, container: Container) -> None:

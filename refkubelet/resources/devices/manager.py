@@ -15,6 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,6 +74,8 @@ class DeviceManager:
         self._inventory = Inventory()
         self._ledger = Ledger()
         self._watches: dict[str, asyncio.Task[None]] = {}
+        self._turns = count(1)
+        self._turn_of: dict[str, int] = {}  # of the registration that has the resource
         self._ran_before: frozenset[tuple[str, str]] | None = None
         self._allocator = Allocator(
             self._inventory,
@@ -111,8 +114,12 @@ class DeviceManager:
                 await plugin.close()
 
     async def register(self, request: Any) -> None:
-        """Registration.Register: check, connect, follow. Raises `PluginError`."""
-        resource = request.resource_name
+        """Registration.Register: check, connect, follow. Raises `PluginError`.
+
+        Of two at a time for one resource the one that was asked for later stays, whichever answers
+        first; the other is taken as one that was replaced at once.
+        """
+        resource, turn = request.resource_name, next(self._turns)
         self.metrics.registrations[resource] += 1
         if (why := refusal(request.version, resource)) is not None:
             log.error("bad registration of the device plugin at %s: %s", request.endpoint, why)
@@ -127,19 +134,26 @@ class DeviceManager:
         except PluginError as error:
             await connection.close()
             raise PluginError(f"failed to get device plugin options: {error}") from None
-        before = self._inventory.connect(plugin)
-        if before is not None:
-            await self._leave(before)
+        if turn < self._turn_of.get(resource, 0):
+            log.info("a newer device plugin of %s than %s has come", resource, request.endpoint)
+            await plugin.close()
+            return
+        self._turn_of[resource] = turn
         log.info("device plugin of %s registered, at %s", resource, request.endpoint)
-        watch = asyncio.create_task(self._follow(plugin), name=f"device plugin {resource}")
-        self._watches[resource] = watch
+        await self._replace(plugin)
 
-    async def _leave(self, plugin: Plugin) -> None:
+    async def _replace(self, plugin: Plugin) -> None:
+        """The books change at once; then the end of the one before is waited for."""
+        before = self._inventory.connect(plugin)
         watch = self._watches.pop(plugin.resource, None)
         if watch is not None:
             watch.cancel()
+        name = f"device plugin {plugin.resource}"
+        self._watches[plugin.resource] = asyncio.create_task(self._follow(plugin), name=name)
+        if watch is not None:
             await asyncio.gather(watch, return_exceptions=True)
-        await plugin.close()
+        if before is not None:
+            await before.close()
 
     async def _follow(self, plugin: Plugin) -> None:
         """Every list of the plugin, until its stream ends: then its devices are unhealthy."""

@@ -24,27 +24,34 @@ class KernelMessage:
 
 
 class KernelLogReader(AsyncIterator[KernelMessage]):
-    """The lines from when it was made; never ends by itself."""
+    """The lines from when it was made; ends when it is closed."""
 
     def __init__(self) -> None:
         self._unread: deque[KernelMessage] = deque(maxlen=_KEPT)
         self._more = asyncio.Event()
+        self._closed = False
 
     def __aiter__(self) -> KernelLogReader:
         return self
 
     async def __anext__(self) -> KernelMessage:
         while not self._unread:
+            if self._closed:
+                raise StopAsyncIteration
             self._more.clear()
             await self._more.wait()
         return self._unread.popleft()
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Nothing more is read, and nobody waits for more."""
+        self._closed = True
         self._unread.clear()
+        self._more.set()
 
     def hear(self, message: KernelMessage) -> None:
         """Called by the log."""
+        if self._closed:
+            return
         self._unread.append(message)
         self._more.set()
 

@@ -30,7 +30,8 @@ def open_at_end(file: Path) -> int:
 
 
 class KernelLog(AsyncIterator[KernelMessage]):
-    """The records of a descriptor, which it owns; ends when the other side of a pipe does.
+    """The records of a descriptor, which it owns; ends when the other side of a pipe does, or when
+    it is closed. One waits at a time.
 
     Upstream: github.com/euank/go-kmsg-parser.
     """
@@ -38,6 +39,7 @@ class KernelLog(AsyncIterator[KernelMessage]):
     def __init__(self, fd: int, clock: Clock) -> None:
         self._file = os.fdopen(fd, "rb", buffering=0)
         self._clock = clock
+        self._waiting: asyncio.Future[None] | None = None
 
     def __aiter__(self) -> KernelLog:
         return self
@@ -57,17 +59,26 @@ class KernelLog(AsyncIterator[KernelMessage]):
         raise StopAsyncIteration
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Nothing more is read, and nobody waits for more."""
+        self._wake()
         self._file.close()
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
-        readable = asyncio.Event()
-        loop.add_reader(self._file, readable.set)
+        self._waiting = loop.create_future()
+        loop.add_reader(self._file, self._wake)
         try:
-            await readable.wait()
+            await self._waiting
         finally:
-            loop.remove_reader(self._file)
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            return
+        waiting.get_loop().remove_reader(self._file)
+        if not waiting.done():
+            waiting.set_result(None)
 
 
 def message_of(record: bytes) -> str | None:

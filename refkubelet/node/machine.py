@@ -86,14 +86,14 @@ class KernelMessage:
 
 
 class KernelLogReader(Protocol):
-    """Gives the records one after the other, each as soon as it is there."""
+    """Gives the records one after the other, each as soon as it is there, until it is closed."""
 
     def __aiter__(self) -> KernelLogReader: ...
 
     async def __anext__(self) -> KernelMessage: ...
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Nothing more is read, and nobody waits for more."""
         ...
 
 

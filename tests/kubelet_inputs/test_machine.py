@@ -181,6 +181,30 @@ async def test_a_reader_that_is_cancelled_leaves_nothing_with_the_loop() -> None
     os.close(writing)
 
 
+async def test_a_log_that_is_closed_ends_who_waits_for_it() -> None:
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_DIRECT)
+    log = KernelLog(reading, RealClock())
+    waiting = asyncio.ensure_future(anext(log, None))
+    await asyncio.sleep(0)
+    log.close()
+    log.close()
+    assert await asyncio.wait_for(waiting, 5) is None
+    assert not asyncio.get_running_loop().remove_reader(reading)
+    os.close(writing)
+
+
+async def test_a_fake_log_that_is_closed_ends_who_waits_for_it() -> None:
+    node = FakeNode(now_ns=lambda: 7)
+    log, other = node.kernel_log(), node.kernel_log()
+    waiting = asyncio.ensure_future(anext(log, None))
+    await asyncio.sleep(0)
+    log.close()
+    node.kernel_says("after")
+    assert await asyncio.wait_for(waiting, 5) is None
+    assert await anext(log, None) is None
+    assert (await anext(other)).text == "after"
+
+
 def test_a_log_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         RealMachine(RealClock(), tmp_path).kernel_log()

@@ -95,6 +95,21 @@ async def test_long_files_come_whole_CG_104(tmp_path: Path) -> None:
 
 
 @mountable
+async def test_directories_of_thousands_of_groups_are_listed_whole_CG_100(tmp_path: Path) -> None:
+    fs = enabled()
+    names = [f"{number:05}-{'long' * 30}" for number in range(2500)]
+    for name in names:
+        fs.path(f"/web/{name}").mkdir()
+    async with mount(fs, tmp_path):
+        code, output = await shell("find web -mindepth 1 -type d -printf '%f\\n'", tmp_path)
+        assert code == 0
+        assert sorted(output.split()) == names
+        fs.path(f"/web/{names[0]}").rmdir()
+        _, output = await shell("ls web | grep -c long", tmp_path)
+        assert output == "2499\n"
+
+
+@mountable
 async def test_real_processes_are_adopted_and_killed_for_real_CG_124(tmp_path: Path) -> None:
     fs = enabled()
     async with mount(fs, tmp_path, real_processes=True):

@@ -72,7 +72,9 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         return 0
 
     def readdir(self, path: str | None, handle: int) -> list[Any]:
-        names = self._ask("readdir", self._directories[handle])
+        names: list[Any] = []
+        while part := self._ask("readdir", self._directories[handle], len(names)):
+            names += part
         return [".", "..", *((name, {"st_mode": mode}, 0) for name, mode in names)]
 
     def mkdir(self, path: str, mode: int) -> int:

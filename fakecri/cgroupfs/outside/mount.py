@@ -144,16 +144,7 @@ def _serve(ours: socket.socket, requests: Requests, mounted: asyncio.Event) -> N
         answer = (error.errno or errno.EIO, None)
     finally:  # whatever happened: who asked cannot be killed while it waits
         with suppress(BrokenPipeError):
-            _send(ours, answer)
-
-
-def _send(ours: socket.socket, answer: tuple[int, Any]) -> None:
-    try:
-        ours.send(msgspec.msgpack.encode(answer))
-    except OSError as error:
-        if error.errno != errno.EMSGSIZE:
-            raise
-        ours.send(msgspec.msgpack.encode((errno.EOVERFLOW, None)))  # a list of thousands of groups
+            ours.send(msgspec.msgpack.encode(answer))
 
 
 async def _until_mounted(process: Process, mounted: asyncio.Event, at: Path) -> None:

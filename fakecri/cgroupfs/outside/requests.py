@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import stat
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from fakecri.cgroupfs.filesystem import CgroupFS
@@ -18,6 +19,8 @@ from fakecri.cgroupfs.outside.adoption import Adoption
 from fakecri.cgroupfs.values import refuse
 
 PROCESS_FILES: Final = ("cgroup.procs", "cgroup.threads", "tasks")
+LIST_BYTES: Final = 1 << 16
+"""Bytes of names after which a part of a directory's list ends."""
 VISIBLE: Final = bytes(n if n < 128 else ord("?") for n in range(256))
 """Interface files are ASCII: any other byte is as wrong as a question mark."""
 
@@ -29,6 +32,7 @@ class Requests:
         self._fs = fs
         self._adoption = adoption
         self._open: dict[int, OpenFile] = {}
+        self._listed: list[tuple[str, int]] = []
         self._operations: dict[str, Callable[..., Any]] = {
             "getattr": self._getattr,
             "readdir": self._readdir,
@@ -59,9 +63,20 @@ class Requests:
         found = self._fs.path(path).stat()
         return {"st_mode": found.st_mode, "st_nlink": found.st_nlink}
 
-    def _readdir(self, path: str) -> list[tuple[str, int]]:
-        at = self._fs.path(path)
-        return [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
+    def _readdir(self, path: str, first: int) -> list[tuple[str, int]]:
+        """The list from number `first` on, as far as one message carries; nothing at its end. It is
+        made at 0, and who asks asks for all of one before the next."""
+        if first == 0:
+            at = self._fs.path(path)
+            found = [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]
+            self._listed = found
+        part, size = [], 0
+        for entry in islice(self._listed, first, None):
+            part.append(entry)
+            size += len(entry[0])
+            if size >= LIST_BYTES:
+                break
+        return part
 
     def _opened(self, path: str, *, create: bool) -> int:
         opened = self._fs.path(path).open(create=create)

@@ -19,6 +19,8 @@ HUNDREDTH_US: Final = 10_000
 """A hundredth of a CPU's second."""
 NO_QUOTA: Final = -1
 """Written as -1 (v1), `max` (v2)."""
+MOST: Final = (1 << 63) - 1
+"""What a message and the kernel can take; who asks for more gets that."""
 
 
 def cpu_shares(millicores: int) -> int:
@@ -55,7 +57,8 @@ def cpu_quota_us(millicores: int, period_us: int) -> int:
     >>> cpu_quota_us(500, 100_000), cpu_quota_us(1, 100_000), cpu_quota_us(0, 100_000)
     (50000, 1000, 0)
     """
-    return max(millicores * period_us // 1000, MIN_QUOTA_US) if millicores else 0
+    quota_us = min(millicores * period_us // 1000, MOST)
+    return max(quota_us, MIN_QUOTA_US) if millicores else 0
 
 
 def systemd_quota_us(quota_us: int, period_us: int) -> int:
@@ -74,9 +77,13 @@ def systemd_quota_us(quota_us: int, period_us: int) -> int:
 
 def millicores(nano_cores: int) -> int:
     """Thousandths of a core, rounded up."""
-    return -(-nano_cores // (NANO // 1000))
+    return min(-(-nano_cores // (NANO // 1000)), MOST)
 
 
 def in_bytes(nano_bytes: int) -> int:
-    """Whole bytes, rounded up."""
-    return -(-nano_bytes // NANO)
+    """Whole bytes, rounded up.
+
+    >>> in_bytes(1), in_bytes(10**30 * NANO) == MOST
+    (1, True)
+    """
+    return min(-(-nano_bytes // NANO), MOST)

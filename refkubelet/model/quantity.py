@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 NANO: Final = 1_000_000_000
+MAX_LENGTH: Final = 1000  # of a text; Python reads no number of more than 4300 digits
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL: Final = {
     "n": -9,
@@ -39,6 +40,8 @@ def parse_nano(text: str) -> int:
     >>> parse_nano("1500m"), parse_nano("1E3") == parse_nano("1k"), parse_nano("0.5Ki") // NANO
     (1500000000, True, 512)
     """
+    if isinstance(text, str) and len(text) > MAX_LENGTH:
+        raise QuantityError(f"{text[:20]!r}... is no quantity: it has {len(text)} characters")
     match = _GRAMMAR.match(text) if isinstance(text, str) else None
     if match is None or not (match["whole"] or match["part"]):
         raise QuantityError(

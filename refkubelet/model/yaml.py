@@ -18,6 +18,8 @@ import yaml
 
 MAX_BYTES: Final = 10 * 1024 * 1024  # SRC-004
 MAX_VALUES: Final = 200_000
+MAX_DEPTH: Final = 1000  # deeper ones overflow the stack of the C parser, which ends the process
+MAX_DIGITS: Final = 1000  # of a decimal number: Python reads no more than 4300
 
 Path = tuple[str | int, ...]
 
@@ -28,13 +30,17 @@ _BOOLS: Final = {
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)\Z")
 _RADIX: Final = (
-    (re.compile(r"[-+]?0x[0-9a-fA-F_]+\Z"), 16),
-    (re.compile(r"[-+]?0b[01_]+\Z"), 2),
+    (re.compile(r"[-+]?0x_*[0-9a-fA-F][0-9a-fA-F_]*\Z"), 16),
+    (re.compile(r"[-+]?0b_*[01][01_]*\Z"), 2),
     (re.compile(r"[-+]?0o?[0-7_]+\Z"), 8),
 )
 _FLOAT: Final = re.compile(
     r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z"
 )
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+DUPLICATE: Final = "duplicate key"
+TOO_DEEP: Final = "nested too deeply"
+MUST_BE_JSON: Final = "a text that begins with a brace must be JSON"
 _SPECIAL: Final = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
@@ -83,6 +89,7 @@ def read_yaml(data: bytes | str) -> Document:
             data = data.decode()
         except UnicodeDecodeError as e:
             raise YamlError(f"not UTF-8 text: byte {e.start} is 0x{data[e.start]:02x}") from None
+    _check_depth(data)
     try:
         loader = _Loader(data)
         try:
@@ -96,7 +103,7 @@ def read_yaml(data: bytes | str) -> Document:
         line = data.encode()[: e.position].count(b"\n") + 1
         raise YamlError(f"the control character 0x{e.character:02x} is no text", line) from None
     except (yaml.YAMLError, RecursionError) as e:
-        raise YamlError(" ".join(str(e).split()) or "nested too deeply") from None
+        raise YamlError(" ".join(str(e).split()) or TOO_DEEP) from None
     if node is None:
         return Document(None)
     builder = _Builder()
@@ -110,14 +117,67 @@ def read_json_or_yaml(data: bytes) -> Document:
     if len(data) > MAX_BYTES or not data.lstrip().startswith(b"{"):
         return read_yaml(data)
     try:
-        json.loads(data)
-    except json.JSONDecodeError as e:
-        what = f"a text that begins with a brace must be JSON: {e.msg}"
-        raise YamlError(what, e.lineno) from None
-    except (UnicodeDecodeError, RecursionError):
+        text = data.decode()
+    except UnicodeDecodeError:
         return read_yaml(data)  # says what is wrong
-    # Between the parts of JSON tabs are allowed, in YAML not; within its texts they are escaped.
-    return read_yaml(data.replace(b"\t", b" "))
+    twice: list[str] = []
+    value = _json_value(text, twice)
+    try:  # for the lines, and for those of keys that are there twice
+        # Between the parts of JSON tabs are allowed, in YAML not; in its texts they are escaped.
+        lines = read_yaml(text.replace("\t", " ")).lines
+    except YamlError as e:
+        if e.problem.startswith(DUPLICATE):
+            raise
+        lines = {}  # YAML knows not all escapes and characters that JSON does
+    if twice:
+        raise YamlError(f"{DUPLICATE} {twice[0]!r}")
+    return Document(value, lines)
+
+
+def _json_value(text: str, twice: list[str]) -> Any:
+    """As JSON means it; `twice` gets the keys that an object has twice. Half a pair of surrogates
+    becomes U+FFFD, as in Go."""
+
+    def of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice.extend(key for key in found if keys.count(key) > 1)
+        return found
+
+    try:
+        value = json.loads(
+            text, parse_int=_integer, parse_constant=_no_json, object_pairs_hook=of_pairs
+        )
+    except json.JSONDecodeError as e:
+        what = f"{MUST_BE_JSON}: {e.msg}"
+        raise YamlError(what, e.lineno) from None
+    except RecursionError:
+        raise YamlError(TOO_DEEP) from None
+    if not _SURROGATE.search(text):
+        return value
+    whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
+    return json.loads(whole.decode("utf-16", "replace"), parse_int=_integer)
+
+
+def _no_json(word: str) -> Any:
+    raise YamlError(f"{MUST_BE_JSON}: it has no {word}")
+
+
+def _check_depth(text: str) -> None:
+    """Raises `YamlError` for a text that is nested too deeply for the parser's stack. Nearly every
+    text has too few openings for that. What is indented takes more bytes than a file may have."""
+    if sum(map(text.count, ("[", "{", "- ", "-\t", "? ", "?\t"))) <= MAX_DEPTH:
+        return
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise YamlError(TOO_DEEP)
+    except yaml.YAMLError:
+        return  # who builds the values says what is wrong
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
@@ -152,7 +212,7 @@ class _Builder:
                 return [self.build(child, (*path, i)) for i, child in enumerate(node.value)]
             return self._mapping(node, path)
         except RecursionError:
-            raise YamlError("nested too deeply", line) from None
+            raise YamlError(TOO_DEEP, line) from None
         finally:
             self._open.discard(id(node))
 
@@ -169,7 +229,7 @@ class _Builder:
                 continue
             key = _key(key_node)
             if key in first_line:
-                raise YamlError(f"duplicate key {key!r}, first on line {first_line[key]}", line)
+                raise YamlError(f"{DUPLICATE} {key!r}, first on line {first_line[key]}", line)
             first_line[key] = line
             self.lines[(*path, key)] = line
             result[key] = self.build(value_node, (*path, key))
@@ -207,6 +267,11 @@ def _is_tagged(node: yaml.ScalarNode) -> bool:
     return bool(start.line == end.line and end.column - start.column > len(node.value))
 
 
+def _integer(digits: str) -> int | float:
+    """What has so many digits that no field takes it, is no integer."""
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
+
+
 def plain_scalar(text: str) -> Any:
     """What an unquoted scalar means.
 
@@ -218,7 +283,7 @@ def plain_scalar(text: str) -> Any:
     if text in _BOOLS:
         return _BOOLS[text]
     if _INT.match(text):
-        return int(text.replace("_", ""))
+        return _integer(text.replace("_", ""))
     for pattern, base in _RADIX:
         if pattern.match(text):
             return int(text.replace("_", "").replace("o", ""), base)

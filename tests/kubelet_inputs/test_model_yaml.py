@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.yaml import YamlError, read_yaml
+from refkubelet.model.yaml import YamlError, read_json_or_yaml, read_yaml
 
 
 def test_a_duplicate_key_names_both_lines() -> None:
@@ -65,3 +65,54 @@ def test_bytes_that_are_no_text_are_a_yaml_error() -> None:
 def test_any_bytes_give_a_value_or_a_yaml_error(data: bytes) -> None:
     with suppress(YamlError):
         read_yaml(data)
+
+
+@pytest.mark.parametrize("text", ["0x_", "0b_", "-0x", "0x"])
+def test_a_base_without_digits_is_a_text(text: str) -> None:
+    assert read_yaml(f"a: {text}").value == {"a": text}
+
+
+def test_a_number_of_too_many_digits_is_no_integer() -> None:
+    digits = "1" * 5000
+    assert read_yaml(f"a: {digits}").value == {"a": float("inf")}
+    assert read_json_or_yaml(f'{{"a": {digits}}}'.encode()).value == {"a": float("inf")}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"a: " + b"[" * 100_000, b'{"a":' * 100_000, b"- " * 100_000, b"[" * 60_000 + b"]" * 60_000],
+)
+def test_what_is_nested_a_hundred_thousand_deep_is_refused_not_a_crash(data: bytes) -> None:
+    with pytest.raises(YamlError):
+        read_json_or_yaml(data)
+
+
+def test_many_values_beside_each_other_are_not_nested() -> None:
+    assert read_yaml("- x\n" * 3000).value == ["x"] * 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (r"\ud83d\ude00", "\U0001f600"),
+        (r"\ud83d", "\ufffd"),
+        (r"a\/b\u007f", "a/b\x7f"),
+        ("a\u2028 b\u0085 c\x7f", "a\u2028 b\u0085 c\x7f"),
+    ],
+)
+def test_texts_of_json_mean_what_json_says_SRC_004(text: str, meant: str) -> None:
+    document = read_json_or_yaml(f'{{\n"a": "{text}"}}'.encode())
+    assert document.value == {"a": meant}
+
+
+def test_json_with_a_duplicate_key_names_its_lines() -> None:
+    with pytest.raises(YamlError, match="line 3: duplicate key 'a', first on line 2"):
+        read_json_or_yaml(b'{\n"a": 1,\n"a": 2}')
+    with pytest.raises(YamlError, match="duplicate key 'a'"):
+        read_json_or_yaml(b'{"a": "\\ud83d\\ude00", "a": 2}')
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_that_begin_with_a_brace_give_a_value_or_a_yaml_error(data: bytes) -> None:
+    with suppress(YamlError):
+        read_json_or_yaml(b"{" + data)

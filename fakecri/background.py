@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, cast
+from typing import (
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+)
 
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
@@ -29,7 +39,7 @@ from fakecri.recording.recorder import Call
 from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
 from fakecri.streaming.programs import Programs
-from simtime import ManualLoop
+from simtime import ManualLoop, RealClock
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -205,13 +215,18 @@ def serve(
     `listen` and `control` are endpoints (`unix:///...`), by default in a new directory under the
     system's temporary one. `clock` "manual": time stands still until `advance`. `script`: a script
     file to begin with. `node` and `options` go to `FakeCRI` (images, registry, write_logs, ...).
-    Raises: EndpointError, ScriptError.
+    Raises: EndpointError, ScriptError; ValueError for another clock.
     """
+    if clock not in get_args(ClockMode):
+        raise ValueError(f"clock: wanted {' or '.join(get_args(ClockMode))}, got {clock!r}")
+    for endpoint in (listen, control):
+        if endpoint is not None:
+            socket_path(endpoint)
     own_directory = None if listen and control else Path(tempfile.mkdtemp(prefix="fakecri-"))
-    listen = listen or f"unix://{own_directory}/cri.sock"
-    control = control or f"unix://{own_directory}/ctl.sock"
-    require_two_sockets(listen, control)
     try:
+        listen = listen or f"unix://{own_directory}/cri.sock"
+        control = control or f"unix://{own_directory}/ctl.sock"
+        require_two_sockets(listen, control)
         loop: asyncio.AbstractEventLoop = (
             ManualLoop() if clock == "manual" else asyncio.new_event_loop()
         )
@@ -242,10 +257,12 @@ async def _start(
     loaded = None if script is None else load_script(Path(script))
     if loaded is not None and loaded.images is not None:
         options = {"images": loaded.images, **options}
-    cri = FakeCRI(node=node, **options)
+    loop = thread.loop  # the fake's, whatever loop of a test runs where somebody looks at the node
+    clock = loop.clock if isinstance(loop, ManualLoop) else RealClock()
+    cri = FakeCRI(clock, node=node, **options)
     if loaded is not None:
         apply_script(loaded, cri)
-    manual = thread.loop if isinstance(thread.loop, ManualLoop) else None
+    manual = loop if isinstance(loop, ManualLoop) else None
     endpoint = await stack.enter_async_context(serve_control(cri, control, manual))
     await stack.enter_async_context(serve_grpc(cri, listen))
     return ServedFake(thread, cri, f"unix://{socket_path(listen)}", endpoint)

@@ -87,7 +87,17 @@ class Clockwork:
                 await future
         except TimeoutError:
             return False
+        finally:
+            self._forget(container.id, future)
         return True
+
+    def _forget(self, container_id: str, future: asyncio.Future[None]) -> None:
+        """Who has given up waits no longer: a probed container would collect thousands of them."""
+        waiting = self._exits.get(container_id, [])
+        if future in waiting:
+            waiting.remove(future)
+            if not waiting:
+                del self._exits[container_id]
 
     @contextmanager
     def changes(self) -> Iterator[asyncio.Event]:

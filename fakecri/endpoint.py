@@ -29,7 +29,9 @@ def socket_path(endpoint: str) -> Path:
     >>> socket_path("unix:///run/x.sock")
     PosixPath('/run/x.sock')
     """
-    path = endpoint.removeprefix("unix://") if endpoint.startswith("unix://") else endpoint
+    if not isinstance(endpoint, str):
+        raise EndpointError(f"endpoint: wanted a text such as unix:///run/x.sock, got {endpoint!r}")
+    path = endpoint.removeprefix("unix://")
     if not path.startswith("/") or path.endswith("/"):
         raise EndpointError(
             f"endpoint {endpoint!r}: wanted unix:///absolute/path.sock "

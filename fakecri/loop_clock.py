@@ -1,7 +1,9 @@
 """The clock of whatever loop runs: a virtual or manual loop's own, the machine's elsewhere.
 
 It is chosen when time is first read inside a running loop, so a fixture may make the fake before
-the loop exists. What must never happen: the choice changes afterwards.
+the loop exists. A fake that is used on one loop after another (a `run_virtual` for each step of a
+test) goes on at the time where the last one ended. What must never happen: time goes back, or
+stands still because it is that of a loop that has ended.
 """
 
 from __future__ import annotations
@@ -12,23 +14,33 @@ from simtime import Clock, ManualLoop, RealClock, VirtualLoop
 
 
 class LoopClock(Clock):
-    """Reads the clock of the first running loop that asks."""
+    """Reads the clock of the loop that runs; between two loops, of the last one."""
 
     def __init__(self) -> None:
-        self._chosen: Clock | None = None
+        self._chosen: Clock = RealClock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._shift_s = 0.0
+        self._shift_ns = 0
 
     def monotonic_s(self) -> float:
-        return (self._chosen or self._clock()).monotonic_s()
+        loop = asyncio._get_running_loop()
+        if loop is not self._loop and loop is not None:
+            self._choose(loop)
+        return self._chosen.monotonic_s() + self._shift_s
 
     def wall_ns(self) -> int:
-        return (self._chosen or self._clock()).wall_ns()
+        loop = asyncio._get_running_loop()
+        if loop is not self._loop and loop is not None:
+            self._choose(loop)
+        return self._chosen.wall_ns() + self._shift_ns
 
-    def _clock(self) -> Clock:
-        if self._chosen is not None:
-            return self._chosen
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return RealClock()  # no choice yet: nothing runs
-        self._chosen = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
-        return self._chosen
+    def _choose(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the clock of `loop`. One that is not the machine's own begins where the last one
+        ended."""
+        before, first = self._chosen, self._loop is None
+        after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
+        both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
+        if not first and not both_real:
+            self._shift_s += before.monotonic_s() - after.monotonic_s()
+            self._shift_ns += before.wall_ns() - after.wall_ns()
+        self._chosen, self._loop = after, loop

@@ -87,6 +87,8 @@ async def execute(
     try:
         container = running_container(runtime.core, request.container_id)
         command = tuple(request.cmd)
+        if not command:
+            raise unknown("failed to start exec: args must not be empty")
         subject = runtime.subject_of(container)
         invocation_of = _invocations(container, programs, subject, command, request.tty)
         async with _console(channels, request.tty) as console:
@@ -129,6 +131,12 @@ async def attach(
         return Outcome()
     except CriError as error:
         return Outcome(failure=f"error attaching to container: {error.details()}")
+    except (ConnectionError, asyncio.CancelledError):
+        raise
+    except Exception as error:
+        log.exception("an attach handler of the test failed")
+        text = f"error attaching to container: {type(error).__name__}: {error}"
+        return Outcome(failure=text)
 
 
 def running_container(core: Core, container_id: str) -> Container:

@@ -1,7 +1,7 @@
 """What a `FakeCRI` has as `streaming`: the programs to stream with, and the server behind the URLs.
 
 The server starts at the first Exec, Attach or PortForward and lives until `stop` or the end of its
-loop. What must never happen: a socket is opened in virtual time.
+loop; on another loop there is another. What must never happen: a socket is opened in virtual time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Streaming(Programs):
                 "fakecri.server.serve; in virtual time use ExecSync",
             )
         async with self._starting:
-            if self._server is None:
+            if self._server is None or not self._server.lives:
                 from fakecri.streaming.server import StreamingServer
 
                 server = StreamingServer(self._runtime, self, self._tokens)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import weakref
 from collections.abc import Awaitable
 from functools import partial
 from typing import Final
@@ -45,6 +47,7 @@ class StreamingServer:
         self._programs = programs
         self._tokens = tokens
         self._server: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._web = web.Server(self._serve_web, handler_cancellation=True, access_log=None)
         self._work: dict[asyncio.Task[None], None] = {}
         self._open: dict[asyncio.BaseTransport, None] = {}
@@ -52,14 +55,22 @@ class StreamingServer:
 
     async def start(self, host: str, port: int = 0) -> None:
         """Listen; port 0 takes a free one. Raises: OSError."""
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Front(self), host, port)
-        name = self._server.sockets[0].getsockname()
+        self._loop = asyncio.get_running_loop()
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family)
+        weakref.finalize(self, listener.close)  # for a loop that ends before `stop`
+        self._server = await self._loop.create_server(lambda: Front(self), sock=listener)
+        name = listener.getsockname()
         self.address = f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
 
+    @property
+    def lives(self) -> bool:
+        """Whether the loop that runs is the one it listens on."""
+        return self._loop is asyncio.get_running_loop()
+
     async def stop(self) -> None:
-        """End every connection, then the listener."""
-        if self._server is None:
+        """End every connection, then the listener; all of it went with its loop, if that ended."""
+        if self._server is None or not self.lives:
             return
         self._server.close()
         tasks = list(self._work)
@@ -136,26 +147,26 @@ class StreamingServer:
         if protocol is None:
             text = f"requested protocols {names} are not supported; supported: {list(served)}\n"
             return web.Response(status=403, text=text)
-        socket = web.WebSocketResponse(
+        caller = web.WebSocketResponse(
             protocols=(protocol,) if protocol else (), max_msg_size=0, compress=False, timeout=2.0
         )
-        await socket.prepare(http)
-        await self.run(self._serve_socket(socket, protocol, request))
-        return socket
+        await caller.prepare(http)
+        await self.run(self._serve_socket(caller, protocol, request))
+        return caller
 
     async def _serve_socket(
-        self, socket: web.WebSocketResponse, protocol: str, request: Message
+        self, caller: web.WebSocketResponse, protocol: str, request: Message
     ) -> None:
         if isinstance(request, pb.PortForwardRequest):
             carry = self.forward_of(request)
             if protocol == over_websocket.TUNNEL:
-                await over_websocket.serve_tunnel(socket, carry)
+                await over_websocket.serve_tunnel(caller, carry)
             else:
                 ports = tuple(request.port)
-                await over_websocket.serve_port_channels(socket, protocol, ports, carry)
+                await over_websocket.serve_port_channels(caller, protocol, ports, carry)
         elif isinstance(request, pb.ExecRequest | pb.AttachRequest):
             work = self.work_of(request)
-            await over_websocket.serve_command(socket, protocol, wanted_of(request), work)
+            await over_websocket.serve_command(caller, protocol, wanted_of(request), work)
 
 
 async def _quiet(work: Awaitable[None]) -> None:

@@ -620,6 +620,7 @@ async def test_a_port_where_nothing_listens_says_so(node: Node) -> None:
             await client.until(lambda error=error: error in client.ended)
             assert text in client.data[error]
         bad = await client.open(streamType="data", port="0")
+        await client.until(lambda: bad in client.ended)
         assert bad in client.ended
 
 

@@ -1,0 +1,63 @@
+"""Mistakes of callers and of tests on streams: the caller is told, and nothing else breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import FakeCRI
+from fakecri.streaming.commands import Invocation
+
+POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
+WEB = cri.ContainerConfig(
+    metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
+)
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeCRI]:
+    fake = FakeCRI()
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    create = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox.pod_sandbox_id, config=WEB, sandbox_config=POD
+    )
+    made: Any = await fake.call("CreateContainer", create)
+    await fake.call("StartContainer", cri.StartContainerRequest(container_id=made.container_id))
+    yield fake
+    await fake.stop_streaming()
+
+
+async def told(url: str) -> str:
+    """What the caller hears at the end."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(url, protocols=("v5.channel.k8s.io",)) as socket,
+    ):
+        pieces = [message.data async for message in socket]
+    ends = [json.loads(piece[1:]) for piece in pieces if piece[:1] == b"\x03" and piece[1:]]
+    return str(ends[0]["message"]) if ends else ""
+
+
+async def test_an_attach_handler_that_fails_is_told(
+    fake: FakeCRI, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(run: Invocation) -> int:
+        raise LookupError("no such song")
+
+    fake.streaming.attach(broken)
+    request = cri.AttachRequest(container_id=fake.container("web").id, stdout=True)
+    answer: Any = await fake.call("Attach", request)
+    message = await told(answer.url)
+    assert message.endswith("error attaching to container: LookupError: no such song")
+    assert "an attach handler of the test failed" in caplog.text
+
+
+async def test_an_exec_without_a_command_is_refused(fake: FakeCRI) -> None:
+    request = cri.ExecRequest(container_id=fake.container("web").id, stdout=True)
+    answer: Any = await fake.call("Exec", request)
+    assert "args must not be empty" in await told(answer.url)

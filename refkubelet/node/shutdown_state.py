@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from refkubelet.durable import write_whole
 from simtime import format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -32,10 +33,8 @@ class ShutdownTimes:
 def store_times(file: Path, times: ShutdownTimes) -> None:
     """Write them; what goes wrong is logged."""
     fields = {"startTime": _text(times.began_ns), "endTime": _text(times.ended_ns)}
-    hidden = file.with_name(f".tmp-{file.name}")
     try:
-        hidden.write_text(json.dumps(fields, separators=(",", ":")))
-        hidden.rename(file)
+        write_whole(file, json.dumps(fields, separators=(",", ":")).encode())
     except OSError as error:
         log.error("%s: the times of the shutdown are not kept: %s", file, error)
 

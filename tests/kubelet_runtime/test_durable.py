@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from refkubelet.durable import write_whole
+from refkubelet.node.shutdown_state import ShutdownTimes, store_times
+from refkubelet.runtime.images.record_files import PullRecordFiles
 
 
 def test_the_bytes_are_on_the_disk_before_they_have_the_name(
@@ -39,3 +41,15 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match="No space left"):
         write_whole(file, b"newer")
     assert file.read_bytes() == b"old"
+
+
+def test_records_of_pulls_and_times_of_shutdowns_are_synced_NODE_064_BACK_211(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine goes down right after the one, and may at any time after the other."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_size))
+    store_times(tmp_path / "state", ShutdownTimes(1))
+    PullRecordFiles(tmp_path).write_intent("a:1")
+    files = [f for f in sorted(tmp_path.rglob("*"), key=lambda f: f.name != "state") if f.is_file()]
+    assert synced == [f.stat().st_size for f in files]

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from refkubelet.durable import write_whole
 from refkubelet.runtime.images.records import Access, PulledRecord, SecretUse
 from simtime import format_rfc3339
 from simtime.clock import NANOSECONDS
@@ -25,9 +25,8 @@ log = logging.getLogger(__name__)
 
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 DIRECTORY_MODE: Final = 0o700
-FILE_MODE: Final = 0o600
 PREFIX: Final = "sha256-"
-TEMPORARY: Final = ".tmp"
+UNFINISHED: Final = ".tmp"  # what a kubelet that was killed leaves
 
 
 class PullRecordFiles:
@@ -80,12 +79,8 @@ class PullRecordFiles:
         if not directory.is_dir():
             directory.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
             directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
-        target = _path(directory, key)
-        temporary = target.with_name(target.name + TEMPORARY)
         text = json.dumps({"kind": kind, "apiVersion": API_VERSION, **fields}) + "\n"
-        with open(os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, FILE_MODE), "w") as out:
-            out.write(text)
-        temporary.replace(target)
+        write_whole(_path(directory, key), text.encode())
 
 
 def _path(directory: Path, key: str) -> Path:
@@ -94,7 +89,7 @@ def _path(directory: Path, key: str) -> Path:
 
 def _objects(directory: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(directory.glob(f"{PREFIX}*")) if directory.is_dir() else ():
-        if path.name.endswith(TEMPORARY):
+        if path.name.endswith(UNFINISHED):
             continue
         try:
             value = json.loads(path.read_bytes())

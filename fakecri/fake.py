@@ -31,7 +31,6 @@ from fakecri.core.objects import Container
 from fakecri.core.plan import Plan, plan_for
 from fakecri.core.runtime import Core, Identity
 from fakecri.files import HostFiles
-from fakecri.instrument import require_method
 from fakecri.loop_clock import LoopClock
 from fakecri.node import FakeNode
 from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
@@ -45,7 +44,7 @@ from fakecri.rules.halfway import HALVES
 from fakecri.rules.matching import Match, Subject
 from fakecri.rules.on_base import Programmable
 from fakecri.scripts.annotations import annotated
-from fakecri.services import METHODS
+from fakecri.services import METHODS, require_method
 from fakecri.streaming.shell import PROGRAMS
 from fakecri.world import FakeWorld, subject_of
 from simtime import Clock, Ids, Rng

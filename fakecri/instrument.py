@@ -21,6 +21,7 @@ from fakecri.rules.matching import Match
 from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
+from fakecri.services import REQUEST_TYPES, require_method
 from simtime import Clock
 
 
@@ -32,6 +33,7 @@ class Instrumented(ABC):
         self.recorder = Recorder(call_limit, t0_s=clock.monotonic_s())
         self.faults = FaultRules()
         self._stream_faults = StreamFaults(self.faults.rules)
+        self._waiting: dict[asyncio.Timeout, grpc.RpcError | None] = {}
 
     def _at_once(self, method: str, request: Message) -> Message | None:
         """A fresh message with the undisturbed answer, or None if that may take time.
@@ -56,6 +58,8 @@ class Instrumented(ABC):
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
         """Answer one unary CRI call (see `fakecri.target.CriTarget`)."""
+        if type(request) is not REQUEST_TYPES.get(method):
+            raise _wrong_request(method, request)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         response = None
         try:
@@ -79,16 +83,38 @@ class Instrumented(ABC):
         return response
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
-        """The answer after all rules, a copy of its own. Raises TimeoutError at the deadline."""
+        """The answer after all rules, a copy of its own. Raises TimeoutError at the deadline, or
+        what `_break_off` was told."""
 
         async def proceed() -> Message:
             return await self._answer(call.method, request, timeout_s)
 
-        async with asyncio.timeout(timeout_s):
-            response = await self.faults.apply(call, proceed)
+        broken: grpc.RpcError | None = None
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                self._waiting[limit] = None
+                try:
+                    response = await self.faults.apply(call, proceed)
+                finally:
+                    broken = self._waiting.pop(limit)
+        except TimeoutError:
+            if broken is not None:
+                raise broken from None
+            raise
         copy = type(response)()
         copy.CopyFrom(response)
         return copy
+
+    def _break_off(self, error: grpc.RpcError) -> None:
+        """The calls that wait for something, also for a rule, end with `error` now."""
+        try:
+            now_s = asyncio.get_running_loop().time()
+        except RuntimeError:
+            return  # no loop runs, so none of its calls does
+        for limit in [limit for limit, broken in self._waiting.items() if broken is None]:
+            if not limit.expired():
+                self._waiting[limit] = error
+                limit.reschedule(now_s)
 
     def _note_cancelled(self, call: Call) -> None:
         ended_s = self.clock.monotonic_s()
@@ -108,6 +134,8 @@ class Instrumented(ABC):
     ) -> AsyncIterator[Message]:
         """Answer one streaming CRI call. Rules on calls decide at its start, rules on streams at
         every message."""
+        if type(request) is not REQUEST_TYPES.get(method):
+            raise _wrong_request(method, request)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         stream = OpenStream(call, timeout_s)
         try:
@@ -238,15 +266,11 @@ async def close(answers: AsyncIterator[Message]) -> None:
         await aclose()
 
 
-def require_method(method: str) -> None:
-    """Raises ValueError, naming the nearest, for a method that CRI v1 does not have."""
-    from difflib import get_close_matches
-
-    from criapi.v1 import api_pb2 as pb
-
-    services = pb.DESCRIPTOR.services_by_name.values()
-    known = [m.name for service in services for m in service.methods]
-    if method not in known:
-        near = get_close_matches(method, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ValueError(f"CRI v1 has no method {method!r}{hint}")
+def _wrong_request(method: str, request: object) -> Exception:
+    """For a method that CRI does not have, or a request that is another method's."""
+    try:
+        require_method(method)
+    except ValueError as error:
+        return error
+    wanted, given = REQUEST_TYPES[method].__name__, type(request).__name__
+    return TypeError(f"{method}: wanted a {wanted}, got {given} {request!r}"[:200])

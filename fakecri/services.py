@@ -78,6 +78,23 @@ METHODS: Final[Mapping[str, RpcMethod]] = _read_methods()
 """Every CRI v1 method by its bare name."""
 
 
+REQUEST_TYPES: Final[Mapping[str, type[Message]]] = {
+    method.name: method.request_type for method in METHODS.values()
+}
+"""What each of them is asked with."""
+
+
+def require_method(method: str) -> None:
+    """Raises ValueError, naming the nearest, for a method that CRI v1 does not have."""
+    if method in METHODS:
+        return
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(method), METHODS, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ValueError(f"CRI v1 has no method {method!r}{hint}")
+
+
 def served_by(api_version: str) -> tuple[RpcMethod, ...]:
     """The methods of one API version, in the order of the contract.
 

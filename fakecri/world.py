@@ -139,8 +139,8 @@ class FakeWorld(Instrumented):
             self.restore_network()
 
     def crash(self, *, loses_state: bool = False) -> None:
-        """The runtime goes down: calls fail with UNAVAILABLE, also those that wait for a container;
-        containers run on (CRI-160).
+        """The runtime goes down: calls fail with UNAVAILABLE, also those under way (a stop that
+        waits, a pull, a call that a rule holds up); containers run on (CRI-160).
 
         `loses_state`: it forgets its sandboxes and containers, as after the loss of its database;
         images stay.
@@ -150,6 +150,7 @@ class FakeWorld(Instrumented):
         text = "connection error: the fake runtime is down"
         self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
         self._clockwork.fail_waiting(self._down)
+        self._break_off(self._down)
         if loses_state:
             lost = list(self.core.containers.values())
             copies.forget(self.core)

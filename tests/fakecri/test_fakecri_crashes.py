@@ -1,0 +1,108 @@
+"""A crash of the fake runtime ends whatever was under way (CRI-160)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import CriError, FakeCRI, RegistryImage, ignores, start_hangs
+from simtime import run_virtual
+
+POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
+PULL = cri.PullImageRequest(image=cri.ImageSpec(image="registry.example/slow:1"))
+
+
+async def create(fake: FakeCRI) -> str:
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    config = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image="localhost/busybox:1")
+    )
+    made: Any = await fake.call(
+        "CreateContainer",
+        cri.CreateContainerRequest(
+            pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
+        ),
+    )
+    return str(made.container_id)
+
+
+def pull(fake: FakeCRI, _: str) -> Any:
+    return fake.call("PullImage", PULL)
+
+
+def start(fake: FakeCRI, container: str) -> Any:
+    return fake.call("StartContainer", cri.StartContainerRequest(container_id=container))
+
+
+def held_up(fake: FakeCRI, _: str) -> Any:
+    fake.on("Version").hangs()
+    return fake.call("Version", cri.VersionRequest())
+
+
+def late(fake: FakeCRI, _: str) -> Any:
+    fake.on("Status").answers_late(60)
+    return fake.call("Status", cri.StatusRequest(), timeout_s=100)
+
+
+@pytest.mark.parametrize("under_way", [pull, start, held_up, late])
+def test_a_crash_ends_calls_under_way_CRI_160(under_way: Callable[[FakeCRI, str], Any]) -> None:
+    async def main() -> tuple[float, grpc.StatusCode]:
+        fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
+        fake.behaves(start_hangs(20), container="web")
+        call = asyncio.create_task(under_way(fake, await create(fake)))
+        await asyncio.sleep(5)
+        fake.crash()
+        with pytest.raises(CriError) as caught:
+            await call
+        ended_s = asyncio.get_running_loop().time()
+        await asyncio.sleep(60)
+        fake.restart()
+        listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
+        assert not any("slow" in tag for image in listed.images for tag in image.repo_tags)
+        assert fake.calls()[-2].error == ("UNAVAILABLE", caught.value.details())
+        return ended_s, caught.value.code()
+
+    assert run_virtual(main) == (5, grpc.StatusCode.UNAVAILABLE)
+
+
+def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(ignores(), container="web")
+        container = await create(fake)
+        await start(fake, container)
+        stop = cri.StopContainerRequest(container_id=container, timeout=30)
+        call = asyncio.create_task(fake.call("StopContainer", stop))
+        await asyncio.sleep(5)
+        with fake.down():
+            with pytest.raises(CriError, match="UNAVAILABLE"):
+                await call
+            assert fake.container("web").state.name == "RUNNING"
+        await fake.call("StopContainer", stop)
+        assert fake.container("web").exit_code == 137
+
+    run_virtual(main)
+
+
+def test_a_crash_in_the_middle_of_a_call_of_its_own() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+
+        def crash(_: Any) -> bool:
+            fake.crash()
+            return False
+
+        fake.on("Version", where=crash).fails()
+        with pytest.raises(CriError, match="UNAVAILABLE"):
+            await fake.call("Version", cri.VersionRequest(), timeout_s=5)
+        fake.restart()
+        fake.faults.rules.clear()
+        await fake.call("Version", cri.VersionRequest(), timeout_s=5)
+        assert fake._waiting == {}
+
+    run_virtual(main)

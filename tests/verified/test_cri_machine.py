@@ -37,6 +37,7 @@ PAUSE: Final = "localhost/pause:1"
 IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", PAUSE)
 EXECS: Final = ("sh", "-c", "echo out; echo err >&2; exit 4")
 STEPS: Final = 50
+SETTLE_POLLS: Final = 1000
 
 PROGRAMS: Final = {
     "runs": ["sh", "-c", "exec sleep 1000"],
@@ -317,13 +318,16 @@ class TwoRuntimes(RuleBasedStateMachine):
             self.runner.run(self._settle(symbol))
 
     async def _settle(self, symbol: str) -> None:
-        """Wait until the new process is where its program brings it."""
+        """Wait until the new process is where its program brings it: before, answers would be a
+        matter of luck."""
         program = self.programs[symbol.rstrip("~")]
         for side in (self.pair.real, self.pair.fake):
-            for _ in range(400):
+            for _ in range(SETTLE_POLLS):
                 if await self._settled(side, side.id(symbol), program):
                     break
                 await asyncio.sleep(0.02)
+            else:
+                raise RuntimeError(f"{side.label}: {symbol} does not get to do what {program} does")
 
     async def _settled(self, side: Side, container: str, program: str) -> bool:
         if program == "exits":

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls import image_calls, list_streams, runtime_calls, stats_calls
+from fakecri.calls import image_calls, list_streams, often_asked, runtime_calls, stats_calls
 from fakecri.calls.checkpoint import checkpoint
 from fakecri.calls.events import EventStreams
 from fakecri.calls.exec_sync import ExecSync
@@ -243,6 +243,14 @@ class FakeCRI(FakeWorld):
             return self._slow_calls.start_at_once(request)  # type: ignore[arg-type]
         finally:
             self._clockwork.pump()
+
+    _in_bytes = often_asked.KINDS
+
+    def _bytes_at_once(self, method: str, request: Message) -> bytes:
+        if self._down is not None:
+            raise self._down
+        self._clockwork.pump()
+        return often_asked.IN_BYTES[method](self.core, request)
 
     async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
         answer = self._at_once(method, request)

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls import verbose
+from fakecri.calls import often_asked, verbose
 from fakecri.core import running
 from fakecri.core.containers import create_container, remove_container
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import (
-    container_row,
     container_status,
     fill_container_stats,
     labels_fit,
-    sandbox_row,
     sandbox_status,
 )
 from fakecri.core.objects import Container, Sandbox, State
@@ -45,31 +42,6 @@ def _version(core: Core, request: pb.VersionRequest) -> pb.VersionResponse:
         runtime_version=core.identity.version,
         runtime_api_version=API_VERSION,
     )
-
-
-def _status(core: Core, request: pb.StatusRequest) -> pb.StatusResponse:
-    response = pb.StatusResponse.FromString(_status_answer(core.network_ready, core.handlers))
-    if request.verbose:
-        response.info["config"] = json.dumps(core.facts())
-    return response
-
-
-@lru_cache(maxsize=16)
-def _status_answer(network_ready: bool, handlers: tuple[str, ...]) -> bytes:
-    """Made once: kubelets ask every few seconds."""
-    network = pb.RuntimeCondition(type="NetworkReady", status=network_ready)
-    if not network_ready:
-        network.reason = "NetworkPluginNotReady"
-        network.message = "Network plugin returns error: cni plugin not initialized"
-    ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
-    features = pb.RuntimeHandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
-    return pb.StatusResponse(
-        status=pb.RuntimeStatus(conditions=[ready, network]),
-        runtime_handlers=[
-            pb.RuntimeHandler(name=name, features=features) for name in ("", *handlers)
-        ],
-        features=pb.RuntimeFeatures(supplemental_groups_policy=True),
-    ).SerializeToString()
 
 
 def _runtime_config(core: Core, request: pb.RuntimeConfigRequest) -> pb.RuntimeConfigResponse:
@@ -125,29 +97,6 @@ def _pod_sandbox_status(
     return response
 
 
-SANDBOX_STATES: Final = {True: pb.SANDBOX_READY, False: pb.SANDBOX_NOTREADY}
-
-
-def _list_pod_sandbox(core: Core, request: pb.ListPodSandboxRequest) -> pb.ListPodSandboxResponse:
-    wanted = request.filter
-    ids = matching_ids(core.sandboxes, wanted.id) if wanted.id else None
-    state = wanted.state.state if wanted.HasField("state") else None
-    labels = wanted.label_selector
-    return pb.ListPodSandboxResponse.FromString(
-        b"".join(
-            [
-                sandbox_row(s)
-                for s in core.sandboxes.values()
-                if (ids is None or s.id in ids)
-                and (
-                    state is None or state == (pb.SANDBOX_READY if s.ready else pb.SANDBOX_NOTREADY)
-                )
-                and (not labels or labels_fit(s.config.labels, labels))
-            ]
-        )
-    )
-
-
 # -- containers --------------------------------------------------------------------------------
 
 
@@ -168,27 +117,6 @@ def _container_status(core: Core, request: pb.ContainerStatusRequest) -> pb.Cont
     if request.verbose:
         response.info["info"] = json.dumps(verbose.of_container(container))
     return response
-
-
-def _list_containers(core: Core, request: pb.ListContainersRequest) -> pb.ListContainersResponse:
-    wanted = request.filter
-    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
-    sandbox = wanted.pod_sandbox_id
-    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
-    state = wanted.state.state if wanted.HasField("state") else None
-    labels = wanted.label_selector
-    return pb.ListContainersResponse.FromString(
-        b"".join(
-            [
-                container_row(c)
-                for c in core.containers.values()
-                if (ids is None or c.id in ids)
-                and (sandboxes is None or c.sandbox.id in sandboxes)
-                and (state is None or c.state.value == state)
-                and (not labels or labels_fit(c.config.labels, labels))
-            ]
-        )
-    )
 
 
 def _update_container_resources(
@@ -277,24 +205,21 @@ def check_streams(
 
 
 READINGS: Final = frozenset(
-    {"Version", "Status", "RuntimeConfig", "PodSandboxStatus", "ListPodSandbox"}
-    | {"ContainerStatus", "ListContainers"}
+    {"Version", "RuntimeConfig", "PodSandboxStatus", "ContainerStatus", *often_asked.HANDLERS}
 )
 """Those that change nothing."""
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    **often_asked.HANDLERS,
     "Version": _version,
-    "Status": _status,
     "RuntimeConfig": _runtime_config,
     "UpdateRuntimeConfig": _update_runtime_config,
     "RunPodSandbox": _run_pod_sandbox,
     "StopPodSandbox": _stop_pod_sandbox,
     "RemovePodSandbox": _remove_pod_sandbox,
     "PodSandboxStatus": _pod_sandbox_status,
-    "ListPodSandbox": _list_pod_sandbox,
     "CreateContainer": _create_container,
     "RemoveContainer": _remove_container,
     "ContainerStatus": _container_status,
-    "ListContainers": _list_containers,
     "UpdateContainerResources": _update_container_resources,
     "UpdatePodSandboxResources": _update_pod_sandbox_resources,
     "ReopenContainerLog": _reopen_container_log,

@@ -94,7 +94,7 @@ def start_container(core: Core, container: Container) -> None:
 
 def fail_to_start(core: Core, container: Container, why: str) -> CriError:
     """The start fails: EXITED with 128, StartError (CRI-056). The error for the caller."""
-    container.change(Input.FAIL_TO_START)
+    core.change(container, Input.FAIL_TO_START)
     container.finished_at_ns = core.stamp_ns()
     container.exit_code, container.reason, container.message = START_FAILED, START_ERROR, why
     return unknown(why)

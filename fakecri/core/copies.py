@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 
+from fakecri.core.listed import ListedTable
 from fakecri.core.objects import State
-from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.requests import copied
 from fakecri.core.runtime import LOST, Core
 from fakecri.files import CloseLog
@@ -21,8 +21,8 @@ def snapshot(core: Core) -> Core:
     frozen.burning = {}
     frozen.images = copy.copy(core.images)
     frozen.images.images = dict(core.images.images)
-    frozen.sandboxes = PrefixTable((key, copy.copy(s)) for key, s in core.sandboxes.items())
-    frozen.containers = PrefixTable((key, copy.copy(c)) for key, c in core.containers.items())
+    frozen.sandboxes = ListedTable((key, copy.copy(s)) for key, s in core.sandboxes.items())
+    frozen.containers = ListedTable((key, copy.copy(c)) for key, c in core.containers.items())
     for sandbox in frozen.sandboxes.values():
         sandbox.containers = {key: frozen.containers[key] for key in sandbox.containers}
     for container in frozen.containers.values():

@@ -119,7 +119,8 @@ class Container:
     group: Group | None = None  # while it runs, if its pod has a cgroup
 
     def change(self, what: Input) -> None:
-        """Take the transition of the table. Raises KeyError for a pair that is not in it."""
+        """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that
+        is not in it."""
         self.state = TRANSITIONS[(self.state, what)]
 
     @property

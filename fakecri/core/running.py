@@ -44,7 +44,7 @@ def begin(core: Core, container: Container) -> None:
     plan, parent = container.plan, container.sandbox.config.linux.cgroup_parent
     if parent:
         container.group = _enter(core, container, parent)
-    container.change(Input.START)
+    core.change(container, Input.START)
     container.started_at_ns = core.stamp_ns()
     container.pid = container.group.main.pid if container.group else core.next_pid()
     core.used.started(container.id, container.started_at_ns, plan.uses, has_cgroup=bool(parent))
@@ -184,7 +184,7 @@ def _end(core: Core, container: Container) -> None:
     if container.group is not None:
         container.group.charge_cpu(container, container.age_s(core.now_ns()))
     core.burning.pop(container.id, None)
-    container.change(Input.EXIT)
+    core.change(container, Input.EXIT)
     container.finished_at_ns = core.stamp_ns()
     core.used.ended(container.id, core.now_ns())
     container.exit_code = container.end_code

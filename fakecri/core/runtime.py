@@ -24,10 +24,10 @@ from criapi.v1 import api_pb2 as pb
 
 from fakecri.core import lookup
 from fakecri.core.images import ImageStore
+from fakecri.core.listed import ListedTable
 from fakecri.core.names import NameTable
-from fakecri.core.objects import Container, Sandbox, State
+from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.plan import Plan
-from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.usage import UsageLedger
 from fakecri.files import FileWork
 from fakecri.node import FakeNode, Usage
@@ -67,8 +67,8 @@ class Core:
     images: ImageStore
     plan_of: Callable[[Container], Plan]
     now_ns: Callable[[], int]
-    sandboxes: PrefixTable[Sandbox] = field(default_factory=PrefixTable)
-    containers: PrefixTable[Container] = field(default_factory=PrefixTable)
+    sandboxes: ListedTable[Sandbox] = field(default_factory=ListedTable)
+    containers: ListedTable[Container] = field(default_factory=ListedTable)
     news: list[News] = field(default_factory=list)
     writes: list[FileWork] = field(default_factory=list)
     network_ready: bool = True
@@ -147,6 +147,13 @@ class Core:
     def containers_of(self, sandbox: Sandbox) -> list[Container]:
         """Oldest first; the cost does not depend on other pods."""
         return list(sandbox.containers.values())
+
+    # -- states --------------------------------------------------------------------------------
+
+    def change(self, container: Container, what: Input) -> None:
+        """The container takes the transition of the table; lists tell of it from now on."""
+        container.change(what)
+        self.containers.changed()
 
     # -- what others learn ---------------------------------------------------------------------
 

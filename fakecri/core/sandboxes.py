@@ -104,6 +104,7 @@ def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
     """The sandbox process dies: NOTREADY, address kept, containers run on (CRI-039)."""
     if sandbox.ready:
         sandbox.ready = False
+        core.sandboxes.changed()
         if sandbox.group is not None:
             group, sandbox.group = sandbox.group, None
             group.leave()

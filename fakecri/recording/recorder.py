@@ -256,6 +256,14 @@ class Recorder:
             question.answer = _Kept(type(response), data)
         call._response = question.answer
 
+    def finish_bytes(self, call: Call, ended_s: float, kind: type[Message], data: bytes) -> None:
+        """The call has ended with a response of that kind, given as bytes."""
+        answer = call._question.answer
+        if answer is None or answer.data != data:
+            self._subjects.learn(call.method, call.request, kind.FromString(data))
+            answer = call._question.answer = _Kept(kind, data)
+        call.ended_s, call._response = ended_s, answer
+
     def subject_of_id(self, identity: str) -> Subject:
         """What an id is about, as far as the passed calls tell."""
         return self._subjects.by_id(identity)

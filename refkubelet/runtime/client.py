@@ -9,7 +9,7 @@ leaves this module, a retry (retries are the callers' rules).
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import grpc
 from criapi.v1 import api_pb2 as cri
@@ -39,6 +39,7 @@ Message = Any
 T = TypeVar("T")
 
 INVALID_ANSWER: Final = "INVALID_ANSWER"
+STATUS_REQUEST: Final = cri.StatusRequest()
 
 
 class CriTarget(Protocol):
@@ -55,6 +56,16 @@ class CriTarget(Protocol):
     def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]: ...
+
+
+@runtime_checkable
+class BytesTarget(CriTarget, Protocol):
+    """A target that also answers in bytes: the very same ones while an answer stays the same, which
+    spares all who compare it with the one before."""
+
+    async def call_bytes(
+        self, method: str, request: Message, *, timeout_s: float | None = None
+    ) -> bytes: ...
 
 
 class CriCallError(Exception):
@@ -105,10 +116,12 @@ class CriClient:
     def __init__(self, target: CriTarget, request_timeout_s: float = 120.0) -> None:
         self.target = target
         self.request_timeout_s = request_timeout_s
-        self._sandboxes = Listings(lambda answer: answer.items, convert.listed_sandbox)
+        self._bytes = target.call_bytes if isinstance(target, BytesTarget) else self._as_bytes
+        self._sandboxes = Listings(cri.ListPodSandboxResponse, "items", convert.listed_sandbox)
         self._status_data: bytes | None = None
         self._status: RuntimeConditions
-        self._containers = Listings(lambda answer: answer.containers, convert.listed_container)
+        kind = cri.ListContainersResponse
+        self._containers = Listings(kind, "containers", convert.listed_container)
 
     # -- runtime ------------------------------------------------------------------------------
 
@@ -119,9 +132,9 @@ class CriClient:
 
     async def status(self) -> RuntimeConditions:
         """Asked all the time, and nearly always answered as before."""
-        answer = await self._call("Status", cri.StatusRequest())
-        data = answer.SerializeToString()
+        data = await self._call_bytes("Status", STATUS_REQUEST)
         if data != self._status_data:
+            answer = cri.StatusResponse.FromString(data)
             made = self._checked("Status", lambda: convert.runtime_conditions(answer))
             self._status_data, self._status = data, made
         return self._status
@@ -165,9 +178,10 @@ class CriClient:
     ) -> tuple[ListedSandbox, ...]:
         """In the runtime's order. `uid` "" lists the sandboxes of all pods (CRI-082); that list is
         the same object again while nothing changes."""
-        answer = await self._call("ListPodSandbox", sandbox_list_request(uid, ready_only))
+        request = sandbox_list_request(uid, ready_only)
         if uid:
-            return self._sandboxes.convert(answer)
+            return self._sandboxes.convert(await self._call("ListPodSandbox", request))
+        answer = await self._call_bytes("ListPodSandbox", request)
         return self._sandboxes.records(answer, alive_only=ready_only)
 
     # -- containers ---------------------------------------------------------------------------
@@ -218,9 +232,10 @@ class CriClient:
         self, *, uid: str = "", running_only: bool = False
     ) -> tuple[ListedContainer, ...]:
         """In the runtime's order; `uid` "" and identity as in `list_pod_sandboxes` (CRI-082)."""
-        answer = await self._call("ListContainers", container_list_request(uid, running_only))
+        request = container_list_request(uid, running_only)
         if uid:
-            return self._containers.convert(answer)
+            return self._containers.convert(await self._call("ListContainers", request))
+        answer = await self._call_bytes("ListContainers", request)
         return self._containers.records(answer, alive_only=running_only)
 
     async def container_status(self, container_id: str, sandbox_id: str = "") -> ContainerRecord:
@@ -326,6 +341,17 @@ class CriClient:
             return await self.target.call(method, request, timeout_s=deadline_s)
         except grpc.RpcError as error:
             raise call_error(method, error) from None
+
+    async def _call_bytes(self, method: str, request: Message) -> bytes:
+        """The answer as bytes, with the request timeout."""
+        try:
+            return await self._bytes(method, request, timeout_s=self.request_timeout_s)
+        except grpc.RpcError as error:
+            raise call_error(method, error) from None
+
+    async def _as_bytes(self, method: str, request: Message, *, timeout_s: float | None) -> bytes:
+        answer = await self.target.call(method, request, timeout_s=timeout_s)
+        return bytes(answer.SerializeToString())
 
     async def _call_unless_gone(
         self, method: str, request: Message, deadline_s: float | None = None

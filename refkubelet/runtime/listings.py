@@ -22,32 +22,31 @@ T = TypeVar("T")
 
 
 class Listings(Generic[T]):
-    """The last answers of one list method. `items` picks the rows of an answer, `record` converts
-    one of them."""
+    """The last answers of one list method: messages of that kind, with rows in that field, of
+    which `record` converts one."""
 
-    def __init__(
-        self, items: Callable[[Message], list[Message]], record: Callable[[Message], T]
-    ) -> None:
-        self._items = items
+    def __init__(self, kind: type[Message], rows: str, record: Callable[[Message], T]) -> None:
+        self._kind = kind
+        self._field = rows
         self._record = record
         self._last: dict[bool, tuple[bytes, tuple[T, ...]]] = {}
         self._rows: dict[bool, dict[bytes, T]] = {}
 
-    def records(self, answer: Message, *, alive_only: bool) -> tuple[T, ...]:
-        """The rows of a list over all pods; the tuple of last time if the answer is the same."""
-        data = answer.SerializeToString()
+    def records(self, answer: bytes, *, alive_only: bool) -> tuple[T, ...]:
+        """The rows of a list over all pods, given as bytes; the tuple of last time if the answer is
+        the same."""
         last = self._last.get(alive_only)
-        if last is not None and last[0] == data:
+        if last is not None and last[0] == answer:
             return last[1]
         records = self._convert_new(answer, alive_only)
-        self._last[alive_only] = (data, records)
+        self._last[alive_only] = (answer, records)
         return records
 
-    def _convert_new(self, answer: Message, alive_only: bool) -> tuple[T, ...]:
+    def _convert_new(self, answer: bytes, alive_only: bool) -> tuple[T, ...]:
         """As `convert`, with the records that are known already."""
         known, rows = self._rows.get(alive_only, {}), {}
         records = []
-        for item in self._items(answer):
+        for item in getattr(self._kind.FromString(answer), self._field):
             data = item.SerializeToString()
             record = known.get(data)
             if record is None:
@@ -59,7 +58,7 @@ class Listings(Generic[T]):
 
     def convert(self, answer: Message) -> tuple[T, ...]:
         """The rows of any answer, in the runtime's order."""
-        return tuple(self._record(item) for item in self._items(answer))
+        return tuple(self._record(item) for item in getattr(answer, self._field))
 
 
 @lru_cache(maxsize=1024)

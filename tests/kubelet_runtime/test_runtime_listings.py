@@ -9,10 +9,14 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.runtime import convert
 from refkubelet.runtime.listings import Listings, container_list_request
 from refkubelet.runtime.pods import group_pods
-from refkubelet.runtime.records import RuntimePod
+from refkubelet.runtime.records import ListedContainer, RuntimePod
 
 
-def answer(*states: int) -> cri.ListContainersResponse:
+def containers() -> Listings[ListedContainer]:
+    return Listings(cri.ListContainersResponse, "containers", convert.listed_container)
+
+
+def message(*states: int) -> cri.ListContainersResponse:
     rows = [
         cri.Container(id=f"c{i}", state=state, labels={"io.kubernetes.pod.uid": "u"})
         for i, state in enumerate(states)
@@ -20,21 +24,25 @@ def answer(*states: int) -> cri.ListContainersResponse:
     return cri.ListContainersResponse(containers=rows)
 
 
+def answer(*states: int) -> bytes:
+    return message(*states).SerializeToString()
+
+
 def test_the_same_answer_gives_the_same_tuple() -> None:
-    lists = Listings(lambda message: message.containers, convert.listed_container)
+    lists = containers()
     first = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
     assert lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False) is first
 
 
 def test_a_changed_state_gives_a_new_tuple() -> None:
-    lists = Listings(lambda message: message.containers, convert.listed_container)
+    lists = containers()
     before = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
     after = lists.records(answer(cri.CONTAINER_EXITED), alive_only=False)
     assert [c.state.value for c in (*before, *after)] == ["running", "exited"]
 
 
 def test_lists_with_another_filter_are_kept_apart() -> None:
-    lists = Listings(lambda message: message.containers, convert.listed_container)
+    lists = containers()
     everything = lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False)
     lists.records(answer(), alive_only=True)
     assert lists.records(answer(cri.CONTAINER_RUNNING), alive_only=False) is everything
@@ -48,16 +56,16 @@ def test_requests_carry_the_filter_CRI_082() -> None:
 
 
 def test_rows_and_pods_that_did_not_change_are_the_same_objects() -> None:
-    lists = Listings(lambda message: message.containers, convert.listed_container)
+    lists = containers()
 
-    def grouped(message: cri.ListContainersResponse, known: dict[str, RuntimePod]) -> list[Any]:
-        records = lists.records(message, alive_only=False)
+    def grouped(answer: bytes, known: dict[str, RuntimePod]) -> list[Any]:
+        records = lists.records(answer, alive_only=False)
         return [*records, *group_pods((), records, known)]
 
-    def listed(second: int) -> cri.ListContainersResponse:
-        made = answer(cri.CONTAINER_RUNNING, second)
+    def listed(second: int) -> bytes:
+        made = message(cri.CONTAINER_RUNNING, second)
         made.containers[1].labels["io.kubernetes.pod.uid"] = "other"
-        return made
+        return made.SerializeToString()
 
     a, b, pod_b, pod_a = grouped(listed(cri.CONTAINER_RUNNING), {})
     known = {"other": pod_b, "u": pod_a}

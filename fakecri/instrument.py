@@ -96,7 +96,8 @@ class Instrumented(ABC):
         """As `call`, with the answer as bytes: where it can be told, the very same bytes as long
         as the answer stays the same, so that nobody needs to look into them again."""
         kind = self._in_bytes.get(method)
-        if kind is None or (self.faults.rules and self.faults.concern(method)):
+        fits = type(request) is REQUEST_TYPES.get(method)
+        if kind is None or not fits or (self.faults.rules and self.faults.concern(method)):
             return (await self.call(method, request, timeout_s=timeout_s)).SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         try:

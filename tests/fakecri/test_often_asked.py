@@ -224,6 +224,16 @@ def test_methods_without_kept_answers_come_as_bytes_too() -> None:
     run_virtual(main)
 
 
+def test_a_request_of_another_method_is_refused() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        with pytest.raises(TypeError, match="ListContainers: wanted a ListContainersRequest"):
+            await fake.call_bytes("ListContainers", EVERY_BOX)
+        assert fake.count() == 0
+
+    run_virtual(main)
+
+
 def test_an_answer_of_as_of_now_stays_while_the_world_goes_on() -> None:
     async def main() -> None:
         world = World()

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ import aiohttp
 
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import unmount_below
+from conformance.harness.kubelets.ports import Ports
 from conformance.registry import Feature
 
 START_WITHIN_S: Final = 30.0
@@ -33,6 +33,8 @@ reach it never does."""
 LAST_WORDS_LINES: Final = 15
 ROOTLESS: Final = "KubeletInUserNamespace"  # lets a kubelet do without the kernel's log (EVIC-124)
 SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
+PORTS: Final = Ports()
+"""Of this run."""
 
 
 # Kubelets that run side by side must not share what upstream keeps in fixed places: the cgroup
@@ -155,7 +157,7 @@ class ProcessKubelet:
         the API server for its pods. Raises KubeletDied."""
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
-        self._read_only_port, healthz, main = _free_ports(3)
+        self._read_only_port, healthz, main = PORTS.take(3)
         ports = {
             "address": "127.0.0.1",
             "port": main,
@@ -309,36 +311,3 @@ class ProcessKubelet:
                 return await getattr(stub, method)(request, timeout=10)
             except grpc.aio.AioRpcError as error:
                 raise LookupError(error.details()) from None
-
-
-_GIVEN_PORTS: set[int] = set()
-_FIRST_PORT: Final = 10_300
-_PORTS: Final = 20_000
-"""Given to kubelets of this run; one may not listen on its own yet, so none is given twice."""
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports nobody uses now and that no kubelet of this run was given.
-
-    They lie below the range from which the system takes ports for outgoing connections, and runs
-    of different processes begin at different places.
-    """
-    found: list[int] = []
-    start = os.getpid() * 97 % _PORTS
-    for step in range(_PORTS):
-        port = _FIRST_PORT + (start + step) % _PORTS
-        if port not in _GIVEN_PORTS and _is_free(port):
-            found.append(port)
-            _GIVEN_PORTS.add(port)
-            if len(found) == count:
-                return found
-    raise RuntimeError(f"no {count} free ports from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1}")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as held:
-        try:
-            held.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

@@ -1,0 +1,66 @@
+"""Ports for kubelet processes.
+
+What must never happen here: two kubelets are given the same port, of one run or of two at once.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+FIRST: Final = 10_300
+BLOCK: Final = 100
+BLOCKS: Final = 200
+"""All below the range from which the system takes ports for outgoing connections."""
+HOST: Final = "127.0.0.1"
+
+
+class Ports:
+    """Gives ports that nobody uses, each once, since a kubelet may listen on its own only later.
+
+    They come in blocks. Who holds a block is bound to its first port until `close`, or until its
+    process ends, so that other runs on this machine take other blocks.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[socket.socket] = []
+        self._ports = self._free()
+
+    def take(self, count: int) -> list[int]:
+        """That many ports. Raises RuntimeError when all are taken."""
+        found = list(islice(self._ports, count))
+        if len(found) < count:
+            last = FIRST + BLOCK * BLOCKS - 1
+            raise RuntimeError(f"no {count} free ports from {FIRST} to {last}")
+        return found
+
+    def close(self) -> None:
+        """Give all blocks back."""
+        for held in self._held:
+            held.close()
+        self._held.clear()
+
+    def _free(self) -> Iterator[int]:
+        for block in range(FIRST, FIRST + BLOCK * BLOCKS, BLOCK):
+            held = _bound(block)
+            if held is None:
+                continue
+            self._held.append(held)
+            for port in range(block + 1, block + BLOCK):
+                probe = _bound(port)
+                if probe is not None:
+                    probe.close()
+                    yield port
+
+
+def _bound(port: int) -> socket.socket | None:
+    """A socket bound to that port, which does not listen; None when the port is in use."""
+    made = socket.socket()
+    try:
+        made.bind((HOST, port))
+    except OSError:
+        made.close()
+        return None
+    return made

@@ -6,6 +6,8 @@ slow still passes, one that waits for the wrong thing does not. Seconds everywhe
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,17 +32,34 @@ class Pace:
     """How the clock of a run behaves.
 
     `tick_s`: how often a wait looks. `slack_s`: added to every upper bound. `limit_s`: one case.
+    `busy`: how many times slower than a quiet machine this one is now, as far as that counts.
     """
 
     tick_s: float
     slack_s: float
     limit_s: float
+    busy: Callable[[], float]
 
 
-VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0)
+def stretch(load: float, cpus: int) -> float:
+    """How many times longer things may take on a machine with that load average: up to two
+    processes that want to run per CPU make no difference, and more than eight no further one.
+
+    >>> [stretch(load, 2) for load in (0.5, 4, 6, 16, 40)]
+    [1.0, 1.0, 1.5, 4.0, 4.0]
+    """
+    return min(max(1.0, load / (2 * cpus)), 4.0)
+
+
+def stretch_now() -> float:
+    """The same for this machine and the last minute."""
+    return stretch(os.getloadavg()[0], os.cpu_count() or 1)
+
+
+VIRTUAL: Final = Pace(tick_s=0.1, slack_s=0.15, limit_s=7200.0, busy=lambda: 1.0)
 # A real machine may run eight kubelets at once on two cores.
-REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0)
-REAL_LONG: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=2400.0)
+REAL: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=150.0, busy=stretch_now)
+REAL_LONG: Final = Pace(tick_s=0.1, slack_s=4.0, limit_s=2400.0, busy=stretch_now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,8 @@ class Node:
 
     @property
     def slack_s(self) -> float:
-        """What measuring may add to an upper bound."""
-        return self._pace.slack_s
+        """What measuring may add to an upper bound now."""
+        return self._pace.slack_s * self._pace.busy()
 
     @property
     def _pace(self) -> Pace:
@@ -355,10 +355,10 @@ class Node:
 
         `what`: the expectation as a sentence, for the failure.
         """
-        deadline_s = self.now_s + within_s + self.slack_s
+        start_s = self.now_s
         await self._observed.refresh()
         while not condition():
-            if self.now_s >= deadline_s:
+            if self.now_s >= start_s + within_s + self.slack_s:
                 raise failure(self, f"{what or 'condition'} within {within_s:g} s", "not so")
             await self._tick(max(self._pace.tick_s, min(1.0, within_s / 300)))
 

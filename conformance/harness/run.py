@@ -83,7 +83,7 @@ async def _run_body(case: Case, parts: Parts) -> Result:
     try:
         await parts.kubelet.start(parts.config)
         node = Node(parts)
-        async with asyncio.timeout(parts.pace.limit_s):
+        async with asyncio.timeout(parts.pace.limit_s * parts.pace.busy()):
             await case.body(node)
     except Exception as problem:
         outcome, detail = _judge(problem, node)

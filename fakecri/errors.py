@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import grpc
 
 
@@ -29,19 +31,23 @@ def deadline_exceeded(details: str = "context deadline exceeded") -> CriError:
     return CriError(grpc.StatusCode.DEADLINE_EXCEEDED, details)
 
 
+_CODES: Final = {code.name: code for code in grpc.StatusCode}
+_FAILURES: Final = tuple(name for name in _CODES if name != "OK")
+
+
 def status_code(value: grpc.StatusCode | str) -> grpc.StatusCode:
-    """A status code from itself or its name in any case.
+    """A status code from itself or its name in any case. Raises: ValueError, also for OK: a call
+    that fails with it would have no end.
 
     >>> status_code("unavailable").name
     'UNAVAILABLE'
     """
-    if isinstance(value, grpc.StatusCode):
-        return value
-    try:
-        return grpc.StatusCode[value.upper()]
-    except KeyError:
-        known = ", ".join(code.name for code in grpc.StatusCode)
-        raise ValueError(f"{value!r} is no gRPC status code; wanted one of {known}") from None
+    code = value if isinstance(value, grpc.StatusCode) else _CODES.get(str(value).upper())
+    if code is None or code is grpc.StatusCode.OK:
+        raise ValueError(
+            f"{value!r} is no gRPC status code of an error; wanted one of {', '.join(_FAILURES)}"
+        )
+    return code
 
 
 class CgroupRefused(Exception):

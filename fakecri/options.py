@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.core.images import Registry, any_image
+from fakecri.rules.matching import require_count
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
@@ -46,6 +47,15 @@ class Options:
             raise ValueError(
                 f"cgroup_driver: wanted cgroupfs or systemd, got {self.cgroup_driver!r}"
             )
+        for name in ("images", "runtime_handlers"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(f"{name}: wanted a list of names, got {getattr(self, name)!r}")
+        if not callable(self.registry):
+            wanted = "a function such as registry_of([...]) makes"
+            raise ValueError(f"registry: wanted {wanted}, got {self.registry!r}")
+        if not self.keep_events_s >= 0:
+            raise ValueError(f"keep_events_s: wanted seconds from 0, got {self.keep_events_s!r}")
+        require_count("call_limit", self.call_limit)
         numbers = self.pod_network.split(".")
         if len(numbers) not in (2, 3) or not all(n.isdecimal() and int(n) < 256 for n in numbers):
             raise ValueError(

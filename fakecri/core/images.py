@@ -109,6 +109,10 @@ class RegistryImage:
 
     def __post_init__(self) -> None:
         stop_signals.normal(self.stop_signal)  # a name that is none would only show at a create
+        if not self.pull_s >= 0:
+            raise ValueError(f"pull_s: wanted seconds from 0, got {self.pull_s!r}")
+        if not self.size_bytes >= 1:  # kubelets refuse such an image
+            raise ValueError(f"size_bytes: wanted 1 or more, got {self.size_bytes!r}")
 
 
 Registry: TypeAlias = Callable[[str], RegistryImage | None]
@@ -137,8 +141,12 @@ class ImageStore:
     def add(
         self, reference: str, source: RegistryImage = RegistryImage(), *, pinned: bool = False
     ) -> Image:
-        """Put an image into the store, as a pull that ended well would."""
-        ref = parse_reference(reference)
+        """Put an image into the store, as a pull that ended well would. Raises: ValueError for
+        what is no reference."""
+        try:
+            ref = parse_reference(reference)
+        except ValueError as error:
+            raise ValueError(f"{reference!r}: {error}") from None
         content = source.content or str(ref)
         image_id = _digest(f"config of {content}")
         manifest = ref.digest or _digest(f"manifest of {content}")

@@ -168,4 +168,7 @@ async def next_reply(rule: Replies, context: ExecContext) -> Reply:
     made = rule.handler(context)
     if inspect.isawaitable(made):
         made = await made
-    return Reply(made) if isinstance(made, int) else made
+    reply = Reply(made) if isinstance(made, int) else made
+    if not isinstance(reply, Reply):
+        raise TypeError(f"a handler of replies gave {made!r}; wanted a Reply or an exit code")
+    return reply

@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 from fakecri.recording.plain import plain
 from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
 from fakecri.rules.matching import Match, Subject
+from fakecri.services import require_method
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"
@@ -178,7 +179,10 @@ def query(
     until_s: float = float("inf"),
     where: Callable[[Call], bool] | None = None,
 ) -> Query:
-    """A `Query` from the arguments that all questions take."""
+    """A `Query` from the arguments that all questions take. Raises: ValueError for a method that
+    CRI does not have: no such call would be no surprise."""
+    if method is not None:
+        require_method(method)
     return Query(method, Match(pod, container, image, attempt), since_s, where, until_s)
 
 
@@ -343,6 +347,8 @@ class Recorder:
         Raises AssertionError that names the first step that is missing.
         """
         __tracebackhide__ = True
+        if isinstance(steps, str):
+            raise TypeError(f"steps: wanted a list of methods, got the text {steps!r}")
         calls = iter(self.select(Query()))
         done: list[Call] = []
         for number, step in enumerate(steps):
@@ -403,6 +409,8 @@ def _step(step: str | Sequence[str] | Mapping[str, Any]) -> Query:
         return query(step)
     if isinstance(step, Mapping):
         return query(**step)
+    if len(step) != 2:
+        raise ValueError(f"a step is a method or (method, container), got {step!r}")
     method, container = step
     return query(method, container=container)
 

@@ -31,7 +31,11 @@ class BehaviorError(ValueError):
 MAX_EXIT_CODE: Final = 255
 _TIMES: Final = frozenset({"after_s", "for_s", "at_s", "from_s", "until_s", "delay_s"})
 _CODES: Final = frozenset({"code", "exit_code"})
-_TEXTS: Final = frozenset({"text", "reason", "message", "stdout", "stderr"})
+_TEXTS: Final = frozenset(
+    {"text", "reason", "message", "stdout", "stderr", "location", "body", "signal"}
+)
+_TEXTS_OR_NONE: Final = frozenset({"path", "service"})
+_NUMBERS: Final = frozenset({"port", "status", "lost_bytes"})
 
 
 class Checked:
@@ -50,6 +54,10 @@ class Checked:
                 problem = _not_a_code(value)
             elif name in _TEXTS and not isinstance(value, str):
                 problem = "a text"
+            elif name in _TEXTS_OR_NONE and not isinstance(value, str | None):
+                problem = "a text or None"
+            elif name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, int)):
+                problem = "a whole number"
             if problem:
                 raise BehaviorError(f"{word}.{name}: wanted {problem}, got {value!r}")
 
@@ -162,6 +170,13 @@ class Replies(Checked):
     from_s: float = 0.0
     until_s: float = FOREVER
     handler: ReplyHandler | None = None
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)
+        if not self.answers or not all(isinstance(answer, Reply) for answer in self.answers):
+            raise BehaviorError(f"replies.answers: wanted Reply(...) values, got {self.answers!r}")
+        if self.handler is not None and not callable(self.handler):
+            raise BehaviorError(f"replies.handler: wanted a function, got {self.handler!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakecri.core.objects import Container
 from fakecri.rules.behavior import KINDS, Behavior, BehaviorError
 from fakecri.rules.faults import Rule
-from fakecri.rules.matching import Match
+from fakecri.rules.matching import Match, require_count
 from fakecri.world import subject_of
 
 
@@ -24,8 +24,8 @@ class BehaviorRule(Rule):
         for given in behaviors:
             if not isinstance(given, kinds):
                 raise BehaviorError(f"wanted behaviours such as exits(1), got {given!r}")
-        if first_attempts is not None and not first_attempts >= 1:
-            raise ValueError(f"first_attempts: wanted 1 or more, got {first_attempts!r}")
+        if first_attempts is not None:
+            require_count("first_attempts", first_attempts)
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
         super().__init__(rules, f"containers ({match}) behave{when}", times)
         self.match = match

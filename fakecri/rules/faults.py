@@ -17,7 +17,7 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from fakecri.recording.recorder import Call
-from fakecri.rules.matching import Match
+from fakecri.rules.matching import Match, require_count
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
@@ -34,8 +34,10 @@ class Condition:
     seen: int = 0
 
     def __post_init__(self) -> None:
-        if self.nth is not None and not self.nth >= 1:
-            raise ValueError(f"nth: wanted 1 or more, got {self.nth!r}")
+        if self.nth is not None:
+            require_count("nth", self.nth)
+        if self.where is not None and not callable(self.where):
+            raise TypeError(f"where: wanted a function of the call, got {self.where!r}")
 
     def fits(self, call: Call) -> bool:
         if call.method != self.method or not self.match.fits(call.subject):
@@ -62,8 +64,8 @@ class Rule:
     """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
 
     def __init__(self, rules: list[Rule], what: str, times: int | None = None) -> None:
-        if times is not None and not times >= 1:
-            raise ValueError(f"times: wanted 1 or more, got {times!r}")
+        if times is not None:
+            require_count("times", times)
         self._rules = rules
         self.what = what
         self.left = times

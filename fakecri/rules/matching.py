@@ -37,6 +37,8 @@ class Match:
             value = getattr(self, name)
             if not isinstance(value, str | NoneType):
                 raise TypeError(f"{name}: wanted a name or a pattern, got {value!r}")
+        if not isinstance(self.attempt, int | NoneType) or isinstance(self.attempt, bool):
+            raise TypeError(f"attempt: wanted a whole number, got {self.attempt!r}")
 
     def fits(self, subject: Subject) -> bool:
         return not self.differences(subject)
@@ -62,6 +64,12 @@ class Match:
             "attempt": self.attempt,
         }
         return ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None) or "anything"
+
+
+def require_count(name: str, value: object, least: int = 1, what: str = "1 or more") -> None:
+    """Raises: ValueError for what is no whole number from `least` on, `what` in words."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}: wanted {what}, got {value!r}")
 
 
 def _like(value: str, pattern: str) -> bool:

@@ -18,8 +18,9 @@ from fakecri.recording.recorder import Call
 from fakecri.rules.behavior import Behavior
 from fakecri.rules.faults import Proceed, Rule
 from fakecri.rules.halfway import HALVES
+from fakecri.rules.matching import require_count
 from fakecri.rules.on_answers import AnswerVerbs
-from fakecri.rules.on_base import require_seconds
+from fakecri.rules.on_base import require_seconds, require_text
 from fakecri.rules.stream_faults import CutRule, SilentRule
 from fakecri.rules.words import exits
 
@@ -38,6 +39,7 @@ class On(AnswerVerbs):
     ) -> Rule:
         """The call fails with that code and text, and has no effect."""
         error_code = status_code(code)
+        require_text("message", message)
         text = message or f"{self._method} was told to fail"
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
@@ -65,6 +67,7 @@ class On(AnswerVerbs):
                 f"{self._method} has no middle to break off in; wanted one of {', '.join(HALVES)}"
             )
         error_code = status_code(code)
+        require_text("message", message)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             text = fake.do_half(self._method, call.request)
@@ -122,8 +125,8 @@ class On(AnswerVerbs):
         `code` None: it ends in good order. Raises: ValueError for a unary method.
         """
         self._need_stream()
-        if not after >= 0:
-            raise ValueError(f"after: wanted a number of messages from 0, got {after!r}")
+        require_count("after", after, 0, "a number of messages from 0")
+        require_text("message", message)
         error = None if code is None else CriError(status_code(code), message)
         rule = CutRule(self._rules, self._condition, times, after=after, error=error)
         self._streams.look_again()

@@ -16,8 +16,8 @@ from fakecri.errors import CriError, status_code
 from fakecri.recording.recorder import Call
 from fakecri.rules.faults import Proceed, Rule
 from fakecri.rules.list_faults import leave_out, repeat, turn_back
-from fakecri.rules.matching import Match
-from fakecri.rules.on_base import OnBase, require_seconds
+from fakecri.rules.matching import Match, require_count
+from fakecri.rules.on_base import OnBase, require_seconds, require_text
 from fakecri.rules.stream_faults import ChangeRule
 from fakecri.services import METHODS
 
@@ -40,8 +40,10 @@ class AnswerVerbs(OnBase):
         *,
         times: int | None = None,
     ) -> Rule:
-        """The call takes effect, but the caller gets an error."""
+        """The call takes effect, but the caller gets an error. Raises: ValueError for a stream."""
+        self._need_answer()
         error_code = status_code(code)
+        require_text("message", message)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             await proceed()
@@ -53,16 +55,24 @@ class AnswerVerbs(OnBase):
         self, answer: Message | Callable[[Message], Message], *, times: int | None = None
     ) -> Rule:
         """The call has no effect and answers this message, or what a function makes of the
-        request."""
+        request. Raises: ValueError for a stream, TypeError for another method's answer; a function
+        that gives one is the mistake of the call."""
+        kind = self._need_answer()
+        if not callable(answer):
+            _require_kind(kind, answer)
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
-            return answer if isinstance(answer, Message) else answer(call.request)
+            made = answer(call.request) if callable(answer) else answer
+            _require_kind(kind, made)
+            return made
 
         return self._rule("answers", effect, times)
 
     def answers_late(self, after_s: float | None = None, *, times: int | None = None) -> Rule:
         """The call takes effect at once, its answer comes `after_s` seconds later; None: not
-        before `rule.release()`, so a caller with a deadline sees DEADLINE_EXCEEDED."""
+        before `rule.release()`, so a caller with a deadline sees DEADLINE_EXCEEDED. Raises:
+        ValueError for a stream."""
+        self._need_answer()
         if after_s is not None:
             require_seconds("after_s", after_s)
 
@@ -99,6 +109,8 @@ class AnswerVerbs(OnBase):
         self, change: Callable[[Any], None], *, verb: str = "changes", times: int | None = None
     ) -> Rule:
         """The call takes effect; `change` alters the answer in place, of a stream each message."""
+        if not callable(change):
+            raise TypeError(f"change: wanted a function of the answer, got {change!r}")
         if METHODS[self._method].streams:
             return ChangeRule(self._rules, self._condition, verb, times, change)
 
@@ -121,6 +133,8 @@ class AnswerVerbs(OnBase):
         """The list lacks the items that fit (all, if nothing is named); `keep`: the first so many
         of them are there. Raises: ValueError for a method that answers no list."""
         field, match = self._list_field(), Match(pod, container, image)
+        if keep is not None:
+            require_count("keep", keep, 0, "a number of items from 0")
 
         def change(answer: Any) -> None:
             leave_out(getattr(answer, field), match, keep, self._subject_of)
@@ -149,3 +163,8 @@ class AnswerVerbs(OnBase):
         by_ns = round(by_s * 1e9)
         verb = f"turns time back {by_s} s"
         return self.changes_answer(lambda answer: turn_back(answer, by_ns), verb=verb, times=times)
+
+
+def _require_kind(kind: type[Message], answer: object) -> None:
+    if type(answer) is not kind:
+        raise TypeError(f"wanted a {kind.__name__} as answer, got {type(answer).__name__}")

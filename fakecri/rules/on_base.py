@@ -68,6 +68,15 @@ class OnBase:
         if not METHODS[self._method].streams:
             raise ValueError(f"{self._method} is no stream; wanted for example GetContainerEvents")
 
+    def _need_answer(self) -> type[Message]:
+        """The kind of message that answers the method. Raises: ValueError for a stream."""
+        if METHODS[self._method].streams:
+            raise ValueError(
+                f"{self._method} answers with a stream, not with one message; wanted cuts_stream, "
+                "goes_silent, changes_answer, fails, delays or hangs"
+            )
+        return METHODS[self._method].response_type
+
     def _need_fake(self, what: str) -> Programmable:
         if self._fake is None:
             raise ValueError(f"{what} in a fake runtime only; this one is real")
@@ -77,6 +86,12 @@ class OnBase:
         if self._method not in ITEM_FIELDS:
             raise ValueError(f"{self._method} answers no list; wanted for example ListContainers")
         return ITEM_FIELDS[self._method]
+
+
+def require_text(name: str, value: object) -> None:
+    """Raises: ValueError for what is no text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: wanted a text, got {value!r}")
 
 
 def require_seconds(name: str, value: float) -> None:

@@ -75,6 +75,8 @@ def replies(
 
     `handler(context: ExecContext)` gives a Reply or an exit code, and may be async.
     """
+    if not isinstance(answers, Sequence):
+        raise BehaviorError(f"replies.answers: wanted a list of Reply(...), got {answers!r}")
     given = tuple(answers) or (Reply(exit_code, stdout, stderr, delay_s),)
     return Replies(_words(command), given, from_s, until_s, handler)
 
@@ -173,4 +175,6 @@ def _words(command: Sequence[str] | str | None) -> tuple[str, ...] | None:
         return tuple(command.split()) or None
     if not isinstance(command, Sequence | NoneType):
         raise BehaviorError(f"command: wanted words in a text or a list, got {command!r}")
+    if not all(isinstance(word, str) for word in command or ()):
+        raise BehaviorError(f"command: wanted words that are texts, got {command!r}")
     return tuple(command or ()) or None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final, TypeAlias, TypeVar
 
-from fakecri.core.images import RegistryImage
+from fakecri.core.images import RegistryImage, parse_reference
 from fakecri.errors import status_code
 from fakecri.rules.behavior import KINDS, Behavior, BehaviorError
 from fakecri.rules.behavior_data import PYTHON_FIELDS, from_dict
@@ -93,12 +93,21 @@ def read_script(value: Value, *, faults_only: bool = False) -> Script:
         return tuple(read(item) for item in top[key].items()) if key in top else ()
 
     return Script(
-        images=top["images"].texts() if "images" in top else None,
+        images=_images(top["images"]) if "images" in top else None,
         registry=_registry(top["registry"]) if "registry" in top else None,
         behaviors=each("behaviors", _behavior_entry),
         faults=each("faults", _fault_entry),
         forwards=each("forwards", _forward_entry),
     )
+
+
+def _images(value: Value) -> tuple[str, ...]:
+    for reference in value.texts():
+        try:
+            parse_reference(reference)
+        except ValueError as error:
+            raise value.error(f"{reference!r}: {error}") from None
+    return tuple(value.texts())
 
 
 def _registry(value: Value) -> dict[str, RegistryImage | None]:

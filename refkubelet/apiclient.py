@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
+WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
+WATCH_SILENCE_S: Final = WATCH_LASTS_S + REQUEST_TIMEOUT_S  # nobody is at the other end any more
 
 
 class ApiError(Exception):
@@ -173,14 +176,33 @@ def _one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
 
 def _every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> ObjectList[T]:
     """A list's objects; an unreadable one is logged and left out, so that it hides no other."""
+    found = value.get("items") or []
+    if not isinstance(found, list):
+        raise ApiError(0, "BadAnswer", f"wanted a list of items, got {type(found).__name__}")
     items: list[T] = []
-    for item in value.get("items") or ():
+    for item in found:
         try:
-            items.append(decode(item))
+            items.append(_identified(decode, item))
         except msgspec.ValidationError as e:
-            name = (item.get("metadata") or {}).get("name")
+            name = _metadata(item).get("name")
             log.error("object %s from the API server is unreadable: %s", name, e)
     return ObjectList(tuple(items), _version(value))
+
+
+def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
+    """An object that is kept by its UID. Raises `msgspec.ValidationError`."""
+    if not _metadata(value).get("uid"):
+        raise msgspec.ValidationError("it has no metadata.uid")
+    return decode(value)
+
+
+def _event(
+    decode: Callable[[dict[str, Any]], T], kind: str, value: dict[str, Any]
+) -> WatchEvent[T]:
+    """A bookmark has nothing but a version."""
+    if kind == "BOOKMARK":
+        return WatchEvent(kind, _one(decode, value))
+    return WatchEvent(kind, _one(lambda found: _identified(decode, found), value))
 
 
 class LightkubeApiClient:
@@ -273,7 +295,7 @@ class LightkubeApiClient:
     ) -> AsyncIterator[WatchEvent[Pod]]:
         params = _on_node(node_name) | _watching(resource_version)
         async for kind, value in self._watch("/api/v1/pods", params):
-            yield WatchEvent(kind, _one(decode_pod, value))
+            yield _event(decode_pod, kind, value)
 
     # -- the node ------------------------------------------------------------------------------
 
@@ -296,7 +318,7 @@ class LightkubeApiClient:
     async def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]:
         params = _named(name) | _watching(resource_version)
         async for kind, value in self._watch("/api/v1/nodes", params):
-            yield WatchEvent(kind, _one(_decode_node, value))
+            yield _event(_decode_node, kind, value)
 
     # -- what pods refer to --------------------------------------------------------------------
 
@@ -318,7 +340,7 @@ class LightkubeApiClient:
     async def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]:
         params = _watching(resource_version)
         async for kind, value in self._watch("/api/v1/services", params):
-            yield WatchEvent(kind, _one(_decode_service, value))
+            yield _event(_decode_service, kind, value)
 
     # -- events --------------------------------------------------------------------------------
 
@@ -365,19 +387,33 @@ class LightkubeApiClient:
     async def _watch(
         self, path: str, params: Mapping[str, str]
     ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        """The lines of a watch as (type, object). An ERROR line raises (410 Gone)."""
+        """The lines of a watch as (type, object). An ERROR line raises (410 Gone), and so does a
+        silence longer than a watch lasts: a connection can be lost without a word."""
         import httpx2
 
         no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
         try:
-            async with self._http.stream("GET", path, params=params, timeout=no_end) as response:
-                if response.status_code >= 400:
-                    raise _error_of(response.status_code, await response.aread())
-                async for line in response.aiter_lines():
+            async with AsyncExitStack() as stack:
+                stream = self._http.stream("GET", path, params=params, timeout=no_end)
+                async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                    response = await stack.enter_async_context(stream)
+                    if response.status_code >= 400:
+                        raise _error_of(response.status_code, await response.aread())
+                lines = response.aiter_lines()
+                while (line := await _next_line(lines)) is not None:
                     if line.strip():
                         yield _watch_event(line.encode(), f"watch of {path}")
+        except TimeoutError:
+            message = f"watch of {self.server}{path}: nothing was heard for too long"
+            raise ApiError(0, "Timeout", message) from None
         except httpx2.HTTPError as e:
             raise ApiError(0, type(e).__name__, f"watch of {self.server}{path}: {e}") from e
+
+
+async def _next_line(lines: AsyncIterator[str]) -> str | None:
+    """None at the end. Raises `TimeoutError`."""
+    async with asyncio.timeout(WATCH_SILENCE_S):
+        return await anext(lines, None)
 
 
 def _pod_path(namespace: str, name: str) -> str:
@@ -397,17 +433,24 @@ def _watching(resource_version: str) -> dict[str, str]:
         "watch": "true",
         "resourceVersion": resource_version,
         "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(WATCH_LASTS_S),
     }
 
 
 def _version(value: Mapping[str, Any]) -> str:
-    return str((value.get("metadata") or {}).get("resourceVersion") or "")
+    return str(_metadata(value).get("resourceVersion") or "")
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    """Nothing where an object has none, or is none."""
+    found = value.get("metadata") if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _object(content: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         start = content[:80].decode(errors="replace")

@@ -8,6 +8,7 @@ for an empty one. Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shutil
@@ -21,6 +22,7 @@ from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.objects import Pod, full_name, is_static, uid
+from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
     KillPodOptions,
     PodWorkerSync,
@@ -31,7 +33,7 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.updates import has_terminal_phase, is_being_deleted
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
-from refkubelet.pods.mirror import MirrorClient
+from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod
 from refkubelet.status.manager import StatusManager
@@ -120,7 +122,15 @@ class Housekeeping:
         deps.runtime.forget_old_backoffs()
 
     async def _delete_orphan_mirrors(self) -> None:
-        """MIRR-031, MIRR-033."""
+        """MIRR-031, MIRR-033. The sync loop waits for this, so a server that does not answer is
+        soon left alone until the next round."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._delete_mirrors_of_nobody()
+        except TimeoutError:
+            log.warning("orphan mirrors not deleted: %s", NO_ANSWER)
+
+    async def _delete_mirrors_of_nobody(self) -> None:
         deps = self._deps
         for mirror in deps.pods.orphan_mirrors():
             name = full_name(mirror)
@@ -175,9 +185,13 @@ class Housekeeping:
             )
 
     def _has_volumes(self, pod_uid: str) -> bool:
-        """Whether a volume of the pod is mounted still (CG-043)."""
-        volumes = Path(self._pods_dir, pod_uid, "volumes")
-        return any(map(os.path.ismount, volumes.glob("*/*")))
+        """Whether something is mounted below the pod's directory still (CG-043): a volume, one of
+        CSI a level deeper, or a part of one (volume-subpaths). Who cannot know that leaves it."""
+        try:
+            return anything_mounted_below(os.path.join(self._pods_dir, pod_uid))
+        except OSError as error:
+            log.warning("what is mounted below %s is not known: %s", self._pods_dir, error)
+            return True
 
     def _remove_orphan_directories(
         self, wanted: tuple[Pod, ...], running: tuple[RuntimePod, ...]

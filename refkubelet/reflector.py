@@ -1,8 +1,9 @@
 """List, then watch, for ever: a local copy of some API objects that follows the server.
 
 A failed list or watch is repeated after 0.8 s doubling to 30 s (times 1 to 2); a watch that ended
-goes on from the last version seen; 410 Gone starts again with a list. Upstream: client-go
-tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
+goes on from the last version seen; one that failed starts again with a list, unless the server only
+has too much to do: a version that it has no longer (410), or never had (504 after a restore), would
+be refused for ever. Upstream: client-go tools/cache/reflector.go (the LIST+WATCH form, SRC-051).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOST: Final = "following the API server"
+TOO_MANY: Final = 429
 BACKOFF_S: Final = 0.8
 BACKOFF_MAX_S: Final = 30.0
 SHORT_WATCH_S: Final = 1.0  # a watch that ends sooner without an event counts as a failure
@@ -58,7 +60,7 @@ class Reflector(Generic[T]):
                     self._failures = 0
                     continue
             except ApiError as e:
-                listed = listed and e.status not in (0, 410)
+                listed = listed and e.status == TOO_MANY  # any other: who knows what was missed
                 self._complaints.failed(LOST, e, ApiError)
             await self._clock.sleep(self._backoff_s())
 

@@ -74,5 +74,6 @@ def static_pod_uid(pod: dict[str, Any], *, node_name: str, source: str, origin: 
     """32 hex digits over the decoded, defaulted manifest, the node and where it came from
     (SRC-030, SRC-031). `source` is `file` or `http`."""
     kind = "file" if source == "file" else "url"
-    data = _canonical(pod) + f"host:{node_name}{kind}:{origin}".encode()
+    place = f"host:{node_name}{kind}:{origin}"  # a file's name may be no text
+    data = _canonical(pod) + place.encode(errors="surrogateescape")
     return f"{fnv1a_128(data):032x}"

@@ -18,6 +18,7 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _ENV_NAME: Final = re.compile(r"[^=\x00-\x1f\x7f]+\Z")
 _PORT_NAME: Final = re.compile(r"[-a-z0-9]+\Z")
+MAX_INT32: Final = (1 << 31) - 1
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 _LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
@@ -54,6 +55,11 @@ def _at_least(field: str, value: int | None, minimum: int) -> Iterator[str]:
         yield _invalid(field, value, f"must be greater than or equal to {minimum}")
 
 
+def _between(field: str, value: int | None, least: int, most: int) -> Iterator[str]:
+    if value is not None and not least <= value <= most:
+        yield _invalid(field, value, f"must be between {least} and {most}, inclusive")
+
+
 def _spec(spec: PodSpec) -> Iterator[str]:
     yield from _one_of("spec.restartPolicy", spec.restartPolicy, ("Always", "OnFailure", "Never"))
     yield from _one_of(
@@ -63,7 +69,8 @@ def _spec(spec: PodSpec) -> Iterator[str]:
     )
     grace = spec.terminationGracePeriodSeconds
     yield from _at_least("spec.terminationGracePeriodSeconds", grace, 0)
-    yield from _at_least("spec.activeDeadlineSeconds", spec.activeDeadlineSeconds, 1)
+    deadline = spec.activeDeadlineSeconds
+    yield from _between("spec.activeDeadlineSeconds", deadline, 1, MAX_INT32)
     volumes: list[str] = []
     for i, volume in enumerate(spec.volumes or ()):
         yield from _volume(f"spec.volumes[{i}]", volume, volumes)

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 RETRY_S: Final = 1.0  # SRC-007, SRC-009
 RETRY_MAX_S: Final = 20.0
+LONGEST_REASON: Final = 500  # characters of an error that may cite the file
 
 
 def is_manifest_name(name: str) -> bool:
@@ -198,6 +199,9 @@ class FileSource:
             return None
         except ManifestError as e:
             self._complain(file, str(e))
+            return None
+        except Exception as e:  # a file that nobody thought of must not end the others' pods
+            self._complain(file, f"unexpected error: {e!r}"[:LONGEST_REASON])
             return None
         self.errors.pop(file, None)
         return pod

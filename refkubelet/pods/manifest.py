@@ -65,9 +65,21 @@ def _decode(document: Document) -> Pod:
         what = f"{number} does not fit into 64 bits"
         raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
     try:
-        return decode_pod(value)
+        pod = decode_pod(value)
     except msgspec.ValidationError as e:
         raise ManifestError(_explain(str(e), document)) from None
+    _check_times(pod, document)
+    return pod
+
+
+def _check_times(pod: Pod, document: Document) -> None:
+    """Times without a zone are not RFC 3339, and cannot be compared with others."""
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        time = getattr(pod.metadata, field, None)
+        if time is not None and time.tzinfo is None:
+            place = _place(document, ("metadata", field))
+            what = "wanted a time with its zone, such as 2026-01-02T03:04:05Z"
+            raise ManifestError(f"{place}metadata.{field}: {what}")
 
 
 def _large_numbers(value: Any, path: Path) -> Iterator[tuple[Path, int]]:

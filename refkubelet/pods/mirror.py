@@ -1,13 +1,16 @@
 """Mirror pods: what the API server shows of a static pod.
 
-Creating or deleting one may fail at any time and never delays or touches the static pod (MIRR-021).
+Creating or deleting one may fail at any time and never touches the static pod (MIRR-021); a server
+that does not answer holds it up for `PATIENCE_S` at most.
 Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -24,6 +27,9 @@ from refkubelet.model.objects import (
 from refkubelet.model.objects import annotations as annotations_of
 
 log = logging.getLogger(__name__)
+
+PATIENCE_S: Final = 5.0
+NO_ANSWER: Final = f"the API server does not answer within {PATIENCE_S:g} s"
 
 
 class MirrorError(Exception):
@@ -103,13 +109,14 @@ class MirrorClient:
     async def reconcile(self, pod: Pod, mirror: Pod | None) -> None:
         """Bring the mirror of a static pod up to date; failures are logged only (MIRR-021,
         MIRR-025, MIRR-029). `mirror` is the one known now, or None."""
+        if mirror is not None and is_mirror_of(mirror, pod):
+            return
         try:
-            if mirror is not None:
-                if is_mirror_of(mirror, pod):
-                    return
-                if not await self.delete_mirror(full_name(pod), uid(mirror)):
-                    return
-            await self.create_mirror(pod)
+            async with asyncio.timeout(PATIENCE_S):
+                if mirror is None or await self.delete_mirror(full_name(pod), uid(mirror)):
+                    await self.create_mirror(pod)
+        except TimeoutError:
+            log.warning("mirror of %s: %s", full_name(pod), NO_ANSWER)
         except (ApiError, MirrorError) as e:
             # After a restart the static pod may be synced before its mirror has been heard of.
             exists = isinstance(e, ApiError) and e.conflict and mirror is None

@@ -229,7 +229,7 @@ class PodSync:
             config = sandbox_config(self.pod, attempt, options, runtime, own_cpus=own_cpus)
             if self.actions.create_sandbox:
                 Path(config.log_directory).mkdir(mode=0o755, parents=True, exist_ok=True)
-        except (SandboxConfigError, OSError) as error:
+        except (SandboxConfigError, OSError, ValueError) as error:
             self._no_sandbox(str(error))
             raise _Stop from None
         return config

@@ -434,3 +434,34 @@ def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(tmp_path:
         await node.until(is_phase(node, "web-golden", "Running"), 20)
 
     on_node(body, tmp_path, api=True)
+
+
+def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        await node.clock.sleep(20)
+        with node.api.hangs("POST", "/pods"):
+            node.apply(manifest())
+            await node.until(lambda: node.phase("web-golden") == "Running", 7)
+        await node.until(is_phase(node, "web-golden", "Running"), 100)
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_031(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        assert node.api is not None
+        for name in ("a", "b", "c"):
+            node.apply(manifest(name), f"{name}.yaml")
+        await node.until(is_phase(node, "c-golden", "Running"), 20)
+        with node.api.hangs("DELETE", "/pods/"):
+            for name in ("a", "b", "c"):
+                node.remove(f"{name}.yaml")
+            await node.clock.sleep(20)
+            node.apply(manifest("new"), "new.yaml")
+            await node.until(lambda: node.phase("new-golden") == "Running", 20)
+        await node.until(is_gone(node, "a-golden"), 30)
+
+    on_node(body, tmp_path, api=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from node_world import Node, manifest, on_node
 
+from refkubelet import housekeeping
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.model.objects import uid
+from refkubelet.mounts import anything_mounted_below as below
 
 BESTEFFORT = "/kubepods/besteffort"
 
@@ -73,8 +75,9 @@ def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mounted = tmp_path / "root/pods/0123/volumes/kubernetes.io~empty-dir/data"
-    really = os.path.ismount
-    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == mounted or really(path))
+    table = tmp_path / "mountinfo"
+    table.write_text(f"36 35 98:0 /x {mounted} rw - ext4 /dev/sda rw\n")
+    monkeypatch.setattr(housekeeping, "anything_mounted_below", partial(below, table=table))
 
     async def body(node: Node) -> None:
         await running(node)
@@ -84,7 +87,7 @@ def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
         (orphan / "cpu.weight").write_text("500")
         await node.until(lambda: (orphan / "cpu.weight").read_text() == "1\n", 5)
         assert orphan.exists()
-        monkeypatch.setattr(os.path, "ismount", really)
+        table.write_text("")
         await node.until(lambda: not orphan.exists(), 5)
 
     on_node(body, tmp_path)

@@ -4,7 +4,7 @@ time: lightkube's own HTTP client over an in-process transport."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -50,6 +50,47 @@ class World:
     async def node(self, name: str = "n1") -> Node:
         value = {"metadata": {"name": name}}
         return await self.client.create_node(msgspec.convert(value, Node))
+
+    def use(self, transport: InProcessTransport) -> None:
+        """From now on the client's requests go there."""
+        self.client._http._transport = transport  # type: ignore[attr-defined]
+
+
+class SilentWatches(InProcessTransport):
+    """Watches are accepted, and nothing is heard of them."""
+
+    silent = True
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self.silent and "watch" in request.url.params:
+            return httpx2.Response(200, stream=Silence())
+        return await super().handle_async_request(request)
+
+
+class Silence(httpx2.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+class RefusedVersions(InProcessTransport):
+    """Watches from the version that the first of them asks for are refused."""
+
+    def __init__(self, api: FakeApi, status: int) -> None:
+        super().__init__(api)
+        self.status = status
+        self.refused: str | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        version = request.url.params.get("resourceVersion")
+        if "watch" in request.url.params and request.url.path.endswith("/pods"):
+            self.refused = self.refused or version
+            if version == self.refused:
+                return httpx2.Response(self.status, json={"message": "not that version"})
+        return await super().handle_async_request(request)
 
 
 def in_world(body: Callable[[World], Awaitable[None]]) -> None:
@@ -207,6 +248,73 @@ def test_an_outage_loses_nothing_SRC_060() -> None:
     in_world(body)
 
 
+def test_a_connection_lost_without_a_word_is_noticed_SRC_051() -> None:
+    """The server is silent, and so is the network: no end, no error, no more events."""
+
+    async def body(world: World) -> None:
+        source = Source(world)
+        await source.until()
+        transport = SilentWatches(world.api)
+        world.use(transport)
+        await asyncio.sleep(301)  # the first watch is over
+        await world.client.create_pod(pod("a"))
+        await asyncio.sleep(60)
+        assert source.sets[-1] == []
+        transport.silent = False
+        await source.until("a", by_s=400)
+
+    in_world(body)
+
+
+def test_a_watch_without_an_answer_is_given_up_SRC_051() -> None:
+    async def body(world: World) -> None:
+        source = Source(world)
+        await source.until()
+        with world.api.hangs("GET", "/api/v1/pods", times=1):
+            await asyncio.sleep(301)
+            await world.client.create_pod(pod("a"))
+            await source.until("a", by_s=40)
+
+    in_world(body)
+
+
+@pytest.mark.parametrize("status", [403, 410, 500, 504])
+def test_after_a_refused_watch_everything_is_listed_anew_SRC_051(status: int) -> None:
+    """A server with restored data refuses the version of before for ever (504)."""
+
+    async def body(world: World) -> None:
+        source = Source(world)
+        await source.until()
+        transport = RefusedVersions(world.api, status)
+        world.use(transport)
+        await asyncio.sleep(301)
+        await world.client.create_pod(pod("a"))
+        await source.until("a", by_s=10)
+
+    in_world(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"items": [{}]},
+        {"items": [None, 3, {"metadata": 7}, {"metadata": {"name": "x"}}]},
+        {"metadata": "x", "items": []},
+        {"items": 5},
+        {"metadata": None, "items": None},
+    ],
+)
+def test_lists_of_nonsense_are_no_crash(body: dict[str, Any]) -> None:
+    async def main() -> None:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body))
+        client = LightkubeApiClient.in_process(transport)
+        with suppress(ApiError):
+            assert (await client.list_pods("n1")).items == ()
+        await client.aclose()
+
+    run_virtual(main)
+
+
 # -- mirrors -----------------------------------------------------------------------------------
 
 
@@ -336,7 +444,14 @@ def test_the_mirror_never_changes_the_static_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"kind": "Status"}', b'{"type": "ADDED", "object": 3}', b"[]", b"<html>"]
+    "line",
+    [
+        b'{"kind": "Status"}',
+        b'{"type": "ADDED", "object": 3}',
+        b"[]",
+        b"<html>",
+        b"[" * 100_000,
+    ],
 )
 def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
     async def main() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from refkubelet.model.objects import Pod
+from refkubelet.pods import file_source
 from refkubelet.pods.file_source import FileSource
+from refkubelet.pods.manifest import read_manifest
 from simtime import VirtualLoop, run_virtual
 
 
@@ -245,5 +247,36 @@ def test_a_pod_list_and_too_large_files_are_refused_SRC_004(tmp_path: Path) -> N
             f"{tmp_path}/huge.yaml": "the file is larger than 10 MiB",
             f"{tmp_path}/list.yaml": "line 2: kind: wanted Pod, found PodList",
         }
+
+    watching(tmp_path, body)
+
+
+def test_a_name_that_is_no_text_is_as_good_as_any(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(manifest("b"))
+    with open(os.fsencode(tmp_path) + b"/a\xff.yaml", "w") as file:
+        file.write(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1", "b-n1")
+
+    watching(tmp_path, body)
+
+
+def test_an_error_that_nobody_thought_of_ends_no_other_pod_SRC_005(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(data: bytes, **where: object) -> object:
+        if b"name: bad" in data:
+            raise KeyError("nobody thought of this")
+        return read_manifest(data, **where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(file_source, "read_manifest", read)
+    (tmp_path / "a.yaml").write_text(manifest("bad"))
+    (tmp_path / "b.yaml").write_text(manifest("b"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("b-n1")
+        why = "unexpected error: KeyError('nobody thought of this')"
+        assert seen.source.errors == {f"{tmp_path}/a.yaml": why}
 
     watching(tmp_path, body)

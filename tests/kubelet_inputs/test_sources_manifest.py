@@ -419,3 +419,19 @@ def test_json_may_be_indented_with_tabs_SRC_004() -> None:
 def test_a_text_that_begins_with_a_brace_is_json_SRC_004(text: str, reason: str) -> None:
     """Seen of kubelet 1.36.2, which reads such a text as JSON only."""
     assert refusal(text).startswith(reason)
+
+
+@pytest.mark.parametrize("field", ["creationTimestamp", "deletionTimestamp"])
+def test_a_time_without_a_zone_is_refused(field: str) -> None:
+    """It could not be compared with others: one such pod would stop all that come with it."""
+    reason = refusal(manifest(**{field: "2024-01-01T00:00:00"}))
+    assert f"metadata.{field}: wanted a time with its zone" in reason
+    read(manifest(**{field: "2024-01-01T00:00:00Z"}))
+
+
+def test_an_active_deadline_has_at_most_31_bits_SRC_037() -> None:
+    assert refusal(manifest({"activeDeadlineSeconds": 2**31})) == (
+        'invalid pod: [spec.activeDeadlineSeconds: Invalid value: "2147483648": '
+        "must be between 1 and 2147483647, inclusive]"
+    )
+    read(manifest({"activeDeadlineSeconds": 2**31 - 1}))

@@ -19,7 +19,6 @@ from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir
 from refkubelet.model.objects import Container, Pod, to_dict, uid
-from refkubelet.model.quantity import QuantityError
 from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.config import labels as keys
@@ -43,7 +42,13 @@ from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
-CONFIG_FAILURES: Final = (SecurityError, VariableError, MountError, QuantityError, OSError)
+CONFIG_FAILURES: Final = (
+    SecurityError,
+    VariableError,
+    MountError,
+    OSError,
+    ValueError,  # what no file name and no message can hold: zero bytes, numbers beyond 64 bits
+)
 
 
 class ConfigError(Exception):

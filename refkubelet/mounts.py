@@ -1,0 +1,29 @@
+"""What is mounted below a directory, from the kernel's own table.
+
+Bind mounts within one filesystem cannot be told by device numbers (`os.path.ismount`), and volumes
+lie at different depths: so nothing but the table says that a directory may be deleted as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+TABLE: Final = Path("/proc/self/mountinfo")
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
+
+
+def anything_mounted_below(directory: str | Path, table: Path = TABLE) -> bool:
+    """Whether something is mounted at the directory or anywhere below. Raises OSError."""
+    place = os.fsencode(os.path.realpath(directory))
+    points = (_point(line) for line in table.read_bytes().splitlines())
+    return any(point == place or point.startswith(place + b"/") for point in points)
+
+
+def _point(line: bytes) -> bytes:
+    """The fifth word; blanks and their like are written in octal digits."""
+    words = line.split(b" ", 5)
+    found = words[4] if len(words) > 4 else b""
+    return _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), found)

@@ -1,0 +1,64 @@
+"""Manifests of odd content: each touches its own pod only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import CONTAINER, Node, manifest, on_node
+
+
+def with_container(**fields: Any) -> dict[str, Any]:
+    return manifest("odd", containers=[CONTAINER | fields])
+
+
+def test_a_limit_beyond_64_bits_is_the_most_there_is(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        amounts = {"requests": {"memory": "1Mi"}, "limits": {"memory": "16E"}}
+        node.apply(with_container(resources=amounts))
+        await node.until(lambda: node.phase("odd-golden") == "Running", 20)
+        config = node.cri.calls("CreateContainer")[0].request.config
+        assert config.linux.resources.memory_limit_in_bytes == 2**63 - 1
+
+    on_node(body, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "volume", [{"hostPath": {"path": "/a\0b", "type": "DirectoryOrCreate"}}, {"emptyDir": {}}]
+)
+def test_a_path_that_cannot_be_is_told_of_its_container(
+    tmp_path: Path, volume: dict[str, Any]
+) -> None:
+    async def body(node: Node) -> None:
+        mounts = [{"name": "v", "mountPath": "/v", "subPath": "a\0b"}]
+        pod = with_container(volumeMounts=mounts)
+        pod["spec"]["volumes"] = [{"name": "v", **volume}]
+        node.apply(pod)
+        await node.clock.sleep(30)
+        status = node.status("odd-golden")
+        assert status is not None
+        assert status.containerStatuses is not None
+        state = status.containerStatuses[0].state
+        assert state is not None
+        assert state.waiting is not None
+        assert state.waiting.reason == "CreateContainerConfigError"
+        assert state.waiting.message == "embedded null byte"
+        assert "Error: embedded null byte" in node.events("Failed")
+
+    on_node(body, tmp_path)
+
+
+def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest("late", activeDeadlineSeconds=2**62), "a.yaml")
+        no_zone = manifest("zone")
+        no_zone["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00"
+        node.apply(no_zone, "b.yaml")
+        (node.manifests / "c.yaml").write_bytes(b"- " * 100_000)
+        (node.manifests / "d.yaml").write_text("kind: 0x_\n")
+        node.apply(manifest("good"), "e.yaml")
+        await node.until(lambda: node.phase("good-golden") == "Running", 20)
+        assert len(node.shown()) == 1
+
+    on_node(body, tmp_path)

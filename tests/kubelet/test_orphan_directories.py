@@ -1,0 +1,63 @@
+"""Directories of pods that nobody wants: they go, unless something is mounted there."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from node_world import Node, on_node
+
+from refkubelet import housekeeping
+from refkubelet.mounts import anything_mounted_below
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "volumes/kubernetes.io~nfs/v",
+        "volumes/kubernetes.io~csi/v/mount",
+        "volume-subpaths/v/main/0",
+        "volumes/kubernetes.io~nfs/with a blank",
+        "",
+    ],
+)
+def test_nothing_is_deleted_through_a_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    table = tmp_path / "mountinfo"
+    monkeypatch.setattr(
+        housekeeping, "anything_mounted_below", partial(anything_mounted_below, table=table)
+    )
+    mounted = tmp_path / "root/pods/0123" / place
+
+    async def body(node: Node) -> None:
+        await node.clock.sleep(5)
+        mounted.mkdir(parents=True)
+        (mounted / "data").write_text("not the kubelet's")
+        shown = str(mounted).replace(" ", r"\040")
+        table.write_text(f"36 35 98:0 / {shown} rw - nfs server:/v rw\n")
+        await node.clock.sleep(10)
+        assert (mounted / "data").exists()
+        table.write_text("36 35 98:0 / /elsewhere rw - nfs server:/v rw\n")
+        await node.clock.sleep(5)
+        assert not (tmp_path / "root/pods/0123").exists()
+
+    on_node(body, tmp_path)
+
+
+def test_without_the_table_nothing_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "none"
+    monkeypatch.setattr(
+        housekeeping, "anything_mounted_below", partial(anything_mounted_below, table=table)
+    )
+
+    async def body(node: Node) -> None:
+        await node.clock.sleep(5)
+        (tmp_path / "root/pods/0123").mkdir(parents=True)
+        await node.clock.sleep(10)
+        assert (tmp_path / "root/pods/0123").exists()
+
+    on_node(body, tmp_path)

@@ -30,6 +30,7 @@ from conformance.harness.environment import (
 )
 from conformance.harness.kubelets.base import NodePaths
 from conformance.harness.kubelets.process import (
+    PORTS,
     REFKUBELET,
     ProcessKubelet,
     Program,
@@ -189,6 +190,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
                 upstream = await _upstream(choice.runtime, stack)
                 yield RealEnvironment(choice, base, upstream)
     finally:
+        PORTS.close()
         shutil.rmtree(base, ignore_errors=True)
 
 

@@ -30,3 +30,11 @@ def test_running_out_of_ports_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "BLOCKS", 1)
     with closing(Ports()) as run, pytest.raises(RuntimeError, match="no 300 free ports"):
         run.take(300)
+
+
+def test_a_run_that_has_ended_leaves_its_ports_to_the_next() -> None:
+    run = Ports()
+    before = run.take(2)
+    run.close()
+    with closing(Ports()) as other:
+        assert set(before) & set(other.take(ports.BLOCK))

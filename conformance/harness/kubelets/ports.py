@@ -37,10 +37,11 @@ class Ports:
         return found
 
     def close(self) -> None:
-        """Give all blocks back."""
+        """Give all blocks back: every kubelet has ended. The next port is the first again."""
         for held in self._held:
             held.close()
         self._held.clear()
+        self._ports = self._free()
 
     def _free(self) -> Iterator[int]:
         for block in range(FIRST, FIRST + BLOCK * BLOCKS, BLOCK):

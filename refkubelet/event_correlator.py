@@ -147,7 +147,10 @@ class _Cache(OrderedDict[Any, Any]):
             self.popitem(last=False)
 
 
-_Kind: TypeAlias = tuple[InvolvedObject, str, str]
+_Whole: TypeAlias = tuple[str, str, str, str]
+"""The object of an event: kind, namespace, name, UID. Its version never tells events apart, nor
+does the field path where the question is how similar they are."""
+_Kind: TypeAlias = tuple[_Whole, str, str]
 
 
 class EventCorrelator:
@@ -162,12 +165,12 @@ class EventCorrelator:
     def correlate(self, event: RecordedEvent, now_s: float) -> RecordedEvent | None:
         """The event to write (a new one with a name, or an old one counted up), None = drop it.
 
-        `now_s` is monotonic. The version of the object never tells events apart, nor does the
-        field path where the question is how similar they are.
+        `now_s` is monotonic.
         """
-        whole = replace(event.involved, resource_version="", field_path="")
+        involved = event.involved
+        whole: _Whole = (involved.kind, involved.namespace, involved.name, involved.uid)
         kind: _Kind = (whole, event.type, event.reason)
-        key: Any = (kind, event.involved.field_path, event.message)
+        key: Any = (kind, involved.field_path, event.message)
         if self._is_one_of_many(kind, event.message, now_s):
             key = kind
             message = COMBINED_PREFIX + event.message
@@ -190,13 +193,14 @@ class EventCorrelator:
     def _counted(self, key: Any, event: RecordedEvent) -> RecordedEvent:
         old: RecordedEvent | None = self._written.get(key)
         if old is None:
-            new = replace(event, name=f"{event.involved.name}.{self._ids.hex(16)}")
+            name, first_ns, count = f"{event.involved.name}.{self._ids.hex(16)}", event.first_ns, 1
         else:
-            new = replace(event, name=old.name, first_ns=old.first_ns, count=old.count + 1)
+            name, first_ns, count = old.name, old.first_ns, old.count + 1
+        new = replace(event, name=name, first_ns=first_ns, count=count)
         self._written.touch(key, new)
         return new
 
-    def _bucket(self, whole: InvolvedObject, event_type: EventType) -> TokenBucket:
+    def _bucket(self, whole: _Whole, event_type: EventType) -> TokenBucket:
         key = (whole, event_type)
         bucket: TokenBucket | None = self._buckets.get(key)
         if bucket is None:

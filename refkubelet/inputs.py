@@ -26,24 +26,25 @@ class Ticker:
         self._period_s = period_s
         self._wanted = wanted
         self._timer: asyncio.TimerHandle | None = None
+        self._due_s = 0.0
 
     def start(self, on_tick: Callable[[], object]) -> None:
         loop = asyncio.get_running_loop()
-        self._set_timer(loop, loop.time() + self._period_s, on_tick)
+        self._due_s = loop.time()
+        self._set_timer(loop, on_tick)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _set_timer(
-        self, loop: asyncio.AbstractEventLoop, due_s: float, on_tick: Callable[[], object]
-    ) -> None:
-        def tick() -> None:
-            self._set_timer(loop, due_s + self._period_s, on_tick)
-            if self._wanted is None or self._wanted():
-                on_tick()
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, on_tick: Callable[[], object]) -> None:
+        self._due_s += self._period_s
+        self._timer = loop.call_at(self._due_s, self._tick, loop, on_tick)
 
-        self._timer = loop.call_at(due_s, tick)
+    def _tick(self, loop: asyncio.AbstractEventLoop, on_tick: Callable[[], object]) -> None:
+        self._set_timer(loop, on_tick)
+        if self._wanted is None or self._wanted():
+            on_tick()
 
 
 class Inputs:

@@ -20,6 +20,7 @@ from msgspec.structs import replace as with_fields
 
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cgroups.removal import CgroupError
+from refkubelet.directories import make_directory
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
@@ -43,7 +44,6 @@ log = logging.getLogger(__name__)
 
 NETWORK_NOT_READY = "network is not ready"
 RUNTIME_POD_GRACE_S = 1
-DIRECTORY_MODE = 0o750
 
 
 class ProbeView(Protocol):
@@ -162,7 +162,8 @@ class PodSteps:
             raise StepCancelled
         deps.probes.add_pod(pod)
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
-        await self._sync_in_runtime(pod, replace(status, ips=ips))
+        seen = status if status.ips == ips else replace(status, ips=ips)
+        await self._sync_in_runtime(pod, seen)
         return False
 
     async def _ensure_cgroup(
@@ -325,8 +326,7 @@ class PodSteps:
         directory = os.path.join(self._deps.root_dir, "pods", uid(pod))
         try:
             for path in (directory, f"{directory}/volumes", f"{directory}/plugins"):
-                if not os.path.isdir(path):  # nearly always they are there
-                    os.makedirs(path, mode=DIRECTORY_MODE, exist_ok=True)
+                make_directory(path)
         except OSError as error:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import ip_address
 
 
@@ -14,9 +15,16 @@ def by_family(pod_ips: Sequence[str], node_ips: Sequence[str]) -> tuple[str, ...
     ('10.0.0.1', 'fd00::1')
     """
     primary = 6 if node_ips and ":" in node_ips[0] else 4
-    known = [ip_address(ip) for ip in pod_ips]
-    firsts = [
-        next((str(ip) for ip in known if ip.version == version), None)
-        for version in (primary, 4 if primary == 6 else 6)
-    ]
-    return tuple(ip for ip in firsts if ip is not None)
+    firsts: dict[int, str] = {}
+    for ip in pod_ips:
+        version, text = version_and_text(ip)
+        firsts.setdefault(version, text)
+    return tuple(firsts[version] for version in sorted(firsts, reverse=primary == 6))
+
+
+@lru_cache(maxsize=4096)
+def version_and_text(ip: str) -> tuple[int, str]:
+    """4 or 6, and the address as it is usually written. Every status asks it of the same few.
+    Raises ValueError."""
+    address = ip_address(ip)
+    return address.version, str(address)

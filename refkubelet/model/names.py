@@ -6,12 +6,12 @@ kuberuntime/helpers.go in pkg/kubelet.
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from posixpath import join
 
 
 def pod_log_dir(logs_root: str, namespace: str, name: str, uid: str) -> str:
     """`<logs root>/<namespace>_<name>_<uid>`: log_directory of RunPodSandbox."""
-    return str(PurePosixPath(logs_root) / f"{namespace}_{name}_{uid}")
+    return join(logs_root, f"{namespace}_{name}_{uid}")
 
 
 def container_log_path(container: str, restart_count: int) -> str:
@@ -30,16 +30,14 @@ def parse_pod_log_dir(entry: str) -> tuple[str, str, str] | None:
 
 
 def pod_dir(root_dir: str, uid: str) -> str:
-    return str(PurePosixPath(root_dir) / "pods" / uid)
+    return join(root_dir, "pods", uid)
 
 
 def pod_volume_dir(root_dir: str, uid: str, plugin: str, volume: str) -> str:
     """`plugin` as in `kubernetes.io/empty-dir`; `/` becomes `~` on disk."""
-    return str(
-        PurePosixPath(pod_dir(root_dir, uid)) / "volumes" / plugin.replace("/", "~") / volume
-    )
+    return join(pod_dir(root_dir, uid), "volumes", plugin.replace("/", "~"), volume)
 
 
 def container_dir(root_dir: str, uid: str, container: str) -> str:
     """Where termination logs of a container live."""
-    return str(PurePosixPath(pod_dir(root_dir, uid)) / "containers" / container)
+    return join(pod_dir(root_dir, uid), "containers", container)

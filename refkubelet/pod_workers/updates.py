@@ -93,7 +93,8 @@ def apply_update(record: PodSyncStatus, options: UpdatePodOptions, first_time: b
     if became_terminating:
         note_why(record, options, from_runtime=from_runtime)
     grace_before_s = record.grace_s
-    record.pending = replace(options, kill=_kill_options(record, options))
+    kill = _kill_options(record, options)
+    record.pending = options if kill is options.kill else replace(options, kill=kill)
     shortened = grace_before_s != 0 and record.grace_s != grace_before_s
     if became_terminating or shortened:
         record.cancelled.set()

@@ -65,11 +65,13 @@ class ProbeTarget:
 
 def probe_of(container: Container, probe_type: ProbeType) -> Probe | None:
     """The container's probe of that type, or None."""
-    return {
-        ProbeType.LIVENESS: container.livenessProbe,
-        ProbeType.READINESS: container.readinessProbe,
-        ProbeType.STARTUP: container.startupProbe,
-    }[probe_type]
+    match probe_type:
+        case ProbeType.LIVENESS:
+            return container.livenessProbe
+        case ProbeType.READINESS:
+            return container.readinessProbe
+        case ProbeType.STARTUP:
+            return container.startupProbe
 
 
 def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:

@@ -9,6 +9,7 @@ Upstream: kuberuntime_container.go: startContainer; kuberuntime_manager.go: doBa
 from __future__ import annotations
 
 import logging
+import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -214,24 +215,23 @@ class ContainerStarter:
         record = status.newest(container.name)
         if record is not None:
             return record.restart_count + 1
-        return next_attempt_by_logs(self._log_dir(pod) / container.name)
+        return next_attempt_by_logs(Path(self._log_dir(pod), container.name))
 
-    def _log_dir(self, pod: Pod) -> Path:
+    def _log_dir(self, pod: Pod) -> str:
         name, namespace = (pod.metadata.name, pod.metadata.namespace) if pod.metadata else ("", "")
-        return Path(
-            pod_log_dir(str(self._options.pod_logs_dir), namespace or "", name or "", uid(pod))
-        )
+        return pod_log_dir(str(self._options.pod_logs_dir), namespace or "", name or "", uid(pod))
 
     def _link_log(self, pod: Pod, container: Container, container_id: str, attempt: int) -> None:
         """The link under /var/log/containers, if there is a log to point at (LIFE-136)."""
         directory = self._options.container_logs_dir
-        path = self._log_dir(pod) / container_log_path(container.name, attempt)
-        if directory is None or not path.exists() or pod.metadata is None:
+        path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
+        if directory is None or not os.path.exists(path) or pod.metadata is None:
             return
-        link = directory / log_link_name(pod, container.name, container_id)
+        link = os.path.join(directory, log_link_name(pod, container.name, container_id))
         with suppress(OSError):  # a link is a convenience; a container runs without it
-            link.unlink(missing_ok=True)
-            link.symlink_to(path)
+            with suppress(FileNotFoundError):
+                os.unlink(link)
+            os.symlink(path, link)
 
     def _fail(self, pod: Pod, container: Container, text: str) -> None:
         self._events.warning(pod, container.name, reasons.EVENT_FAILED, f"Error: {text}")

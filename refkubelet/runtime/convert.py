@@ -8,13 +8,13 @@ Nothing here talks to the runtime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.cgroups.convert import SHARES_PER_CPU
+from refkubelet.model.addresses import version_and_text
 from refkubelet.runtime.config.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
@@ -107,7 +107,7 @@ def _ips(network: Message) -> tuple[str, ...]:
     texts = [text for text in (network.ip, *(a.ip for a in network.additional_ips)) if text]
     try:
         for text in texts:
-            ip_address(text)
+            version_and_text(text)
     except ValueError:
         return ()
     return tuple(texts)

@@ -81,7 +81,9 @@ class PodReader:
                 if not error.not_found:
                     raise
                 continue
-            containers.append(replace(record, message=termination_message(record)))
+            message = termination_message(record)
+            same = message == record.message
+            containers.append(record if same else replace(record, message=message))
         sandboxes.sort(key=lambda s: (-s.created_at_ns, s.id))
         containers.sort(key=lambda c: (-c.created_at_ns, c.id))
         return RuntimePodStatus(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import glob
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from refkubelet.runtime.client import CriCallError, CriClient
@@ -32,14 +34,25 @@ async def remove_container(
 
 
 def _remove_logs(log_path: str, container_id: str, links_dir: Path | None) -> None:
-    # Without a path the pattern would match files that are none of ours.
-    paths = sorted(glob.glob(glob.escape(log_path) + "*")) if log_path else []
-    if links_dir is not None:
-        paths += sorted(glob.glob(f"{glob.escape(str(links_dir))}/*-{container_id}.log"))
     try:
-        for path in paths:
-            Path(path).unlink(missing_ok=True)
+        if log_path:
+            directory, name = os.path.split(log_path)
+            _remove(directory, lambda file: file.startswith(name))
+        if links_dir is not None:
+            ending = f"-{container_id}.log"
+            _remove(str(links_dir), lambda file: file.endswith(ending))
     except OSError as error:
         raise LogRemovalError(
             f"cannot delete the log of container {container_id}: {error}"
         ) from error
+
+
+def _remove(directory: str, wanted: Callable[[str], bool]) -> None:
+    """Those files of the directory, if it can be read. Raises OSError."""
+    try:
+        files = os.listdir(directory)
+    except OSError:
+        return
+    for file in sorted(filter(wanted, files)):
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(directory, file))

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from lightkube.models.core_v1 import Secret
 
+from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
@@ -204,7 +204,7 @@ class PodSync:
         """At every sync, even if nothing starts."""
         images = self.tools.starter.images
         found = await volume_images(images, self.pod, where.sandbox_config, self.pull_secrets)
-        return replace(where, volume_images=found)
+        return replace(where, volume_images=found) if found else where
 
     def _place(
         self, sandbox_id: str, config: Any, ips: tuple[str, ...], runtime: PodRuntime
@@ -228,7 +228,7 @@ class PodSync:
         try:
             config = sandbox_config(self.pod, attempt, options, runtime, own_cpus=own_cpus)
             if self.actions.create_sandbox:
-                Path(config.log_directory).mkdir(mode=0o755, parents=True, exist_ok=True)
+                make_directory(config.log_directory, LOG_DIRECTORY_MODE)
         except (SandboxConfigError, OSError, ValueError) as error:
             self._no_sandbox(str(error))
             raise _Stop from None

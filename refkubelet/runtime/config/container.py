@@ -7,14 +7,15 @@ CreateContainerConfigError and the error's text.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
 
+from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir
@@ -137,7 +138,7 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
     name, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
     directory = pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod))
     try:
-        (Path(directory) / container.name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        make_directory(os.path.join(directory, container.name), LOG_DIRECTORY_MODE)
     except OSError as error:
         raise ConfigError(
             f"create container log directory for container {container.name} failed: {error}"

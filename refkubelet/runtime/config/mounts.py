@@ -15,6 +15,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
 
+from refkubelet.directories import make_directory
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.resources.devices.records import ContainerSettings
@@ -199,17 +200,22 @@ def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) ->
 
 def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_domain: str) -> Any:
     """Write the pod's hosts file, if it is not there already, and mount it."""
-    path = Path(pod_dir(str(root_dir), uid(pod))) / "etc-hosts"
-    text = hosts_text(pod, pod_ips, cluster_domain)
+    directory = pod_dir(str(root_dir), uid(pod))
+    path = os.path.join(directory, "etc-hosts")
+    data = hosts_text(pod, pod_ips, cluster_domain).encode()
+    if _content(path) != data:
+        make_directory(directory)
+        Path(path).write_bytes(data)
+        os.chmod(path, 0o644)
+    return cri.Mount(container_path=ETC_HOSTS, host_path=path)
+
+
+def _content(path: str) -> bytes | None:
     try:
-        unchanged = path.read_text() == text
-    except (OSError, UnicodeDecodeError):
-        unchanged = False
-    if not unchanged:
-        path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o644)
-    return cri.Mount(container_path=ETC_HOSTS, host_path=str(path))
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:
@@ -233,9 +239,10 @@ def termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: I
     """A fresh, empty, world-writable file for the termination message; None without a path."""
     if not container.terminationMessagePath:
         return None
-    directory = Path(container_dir(str(root_dir), uid(pod), container.name))
-    directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-    path = directory / ids.hex(8)
-    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC))
-    path.chmod(0o666)
-    return cri.Mount(container_path=container.terminationMessagePath, host_path=str(path))
+    directory = container_dir(str(root_dir), uid(pod), container.name)
+    make_directory(directory)
+    path = os.path.join(directory, ids.hex(8))
+    descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    os.fchmod(descriptor, 0o666)
+    os.close(descriptor)
+    return cri.Mount(container_path=container.terminationMessagePath, host_path=path)

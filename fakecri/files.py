@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 
 log = logging.getLogger("fakecri")
 _LOG_MODE: Final = 0o640  # CRI-100
+BYTES_OF_LOGS: Final = "surrogateescape"
+"""How texts of logs hold bytes that are no UTF-8, such as half a letter where a line is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class HostFiles:
     def _log_work(self, work: OpenLog | WriteLog | CloseLog) -> None:
         if isinstance(work, WriteLog):
             if work.path in self._open:
-                os.write(self._open[work.path], work.text.encode())
+                data = work.text.encode(errors=BYTES_OF_LOGS)
+                os.write(self._open[work.path], data)
             return
         _close(self._open.pop(work.path, None))
         if isinstance(work, OpenLog):

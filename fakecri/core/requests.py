@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from fakecri.core.lookup import shown
 from fakecri.core.objects import Container, LogLine
 from fakecri.errors import CgroupRefused, CriError, unknown
+from fakecri.files import BYTES_OF_LOGS
 from simtime import format_rfc3339
 
 _LONGEST_LABEL_BYTES: Final = 4096
@@ -74,7 +75,8 @@ def log_text(line: LogLine) -> str:
     pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
     marks = ["P"] * (len(pieces) - 1) + ["F" if line.whole else "P"]
     rows = zip(marks, pieces, strict=True)
-    return "".join(f"{stamp} {line.stream} {m} {p.decode(errors='replace')}\n" for m, p in rows)
+    texts = ((mark, piece.decode(errors=BYTES_OF_LOGS)) for mark, piece in rows)
+    return "".join(f"{stamp} {line.stream} {mark} {text}\n" for mark, text in texts)
 
 
 def update_resources(container: Container, wanted: pb.LinuxContainerResources) -> None:

@@ -6,6 +6,7 @@ What must never happen here: a run ends twice, or a line is written after the en
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -229,7 +230,10 @@ def open_log(core: Core, container: Container) -> None:
 
 
 def write_line(core: Core, container: Container, line: LogLine) -> None:
-    """The container has written a line."""
+    """The container has written a line; CR LF ends one as LF does, but for a terminal, which adds
+    its own (CRI-102)."""
+    if line.text.endswith("\r") and line.whole and not container.config.tty:
+        line = replace(line, text=line.text[:-1])
     container.log.append(line)
     if container.log_path:
         core.writes.append(WriteLog(container.log_path, log_text(line)))
@@ -244,4 +248,5 @@ def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
             return
         container.lines_written += 1
         due_ns = container.started_at_ns + round(line.at_s * 1e9)
-        write_line(core, container, LogLine(due_ns, line.stream, line.text))
+        for text in line.text.removesuffix("\n").split("\n"):
+            write_line(core, container, LogLine(due_ns, line.stream, text))

@@ -30,7 +30,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
         table.add_row(*row)
     console.print(table)
     for line in reasons(results):
-        console.print(line, markup=False)
+        console.print(line, markup=False, soft_wrap=True)
     for result in results:
         if result.warning:
             console.print(f"warning: {result.case.id}: {result.warning}", markup=False)

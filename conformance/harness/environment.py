@@ -113,15 +113,17 @@ class Choice:
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""
-        self._check_pair()
         if self.kubelet not in KUBELET_FEATURES and not os.access(self.kubelet, os.X_OK):
             raise EnvironmentProblem(
                 f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
                 "path of a kubelet binary"
             )
+        self._check_pair()
+        if self.jobs < 1:
+            raise EnvironmentProblem(f"--jobs {self.jobs}: wanted 1 or more")
         if self.runtime.startswith("unix://"):
             self._check_endpoint()
-        self._check_version()
+        self._check_containerd()
 
     def _check_pair(self) -> None:
         known = (FAKE, FAKE_SOCKET, CONTAINERD)
@@ -140,19 +142,21 @@ class Choice:
                 f"--runtime {FAKE_SOCKET}"
             )
 
-    def _check_version(self) -> None:
+    def _check_containerd(self) -> None:
         if self.containerd_version and self.runtime != CONTAINERD:
             raise EnvironmentProblem(
                 f"--containerd-version {self.containerd_version}: only --runtime {CONTAINERD} has "
                 f"versions to choose, --runtime {self.runtime} is what it is"
             )
         if self.runtime == CONTAINERD:
-            from conformance.harness.containerd import NodeError, release_of
+            from conformance.harness.containerd import NodeError, docker_problem, release_of
 
             try:
                 release_of(self.containerd_version or None)
             except NodeError as problem:
                 raise EnvironmentProblem(str(problem)) from None
+            if without := docker_problem():
+                raise EnvironmentProblem(without)
 
     def _check_endpoint(self) -> None:
         from fakecri.endpoint import EndpointError, require_listener, socket_path

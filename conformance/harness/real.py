@@ -195,13 +195,10 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
-    from conformance.harness.containerd import NodeError, docker_problem, start_containerd
+    from conformance.harness.containerd import NodeError, start_containerd
     from conformance.harness.containerd.node import NodeDirs
     from conformance.harness.containerd.registry import NodeRegistries
 
-    problem = docker_problem()
-    if problem:
-        raise EnvironmentProblem(problem)
     if not why_no_disk():
         await stack.enter_async_context(shared_mounts(NodeDirs(base).kubelet))
     try:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -132,16 +133,28 @@ async def _start(plugins: ServedPlugins, plugin: FakeDevicePlugin) -> None:
 
 
 async def _follow(plugins: ServedPlugins, plugin: FakeDevicePlugin) -> None:
-    """Obey the lines of stdin until it ends; a regular file is no stdin to wait on."""
+    """Obey the lines of stdin until it ends."""
     reader = asyncio.StreamReader()
-    try:
-        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-        )
-    except ValueError:
+    if not _has_to_be_waited_for(sys.stdin.fileno()):
+        reader.feed_data(sys.stdin.buffer.read())
+        reader.feed_eof()
+        await _obey_lines(reader, plugins, plugin)
         return
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
     with contextlib.closing(pipe):
         await _obey_lines(reader, plugins, plugin)
+
+
+def _has_to_be_waited_for(stdin: int) -> bool:
+    """Not so a file, and /dev/null, which a program in the background of a script has."""
+    with select.epoll() as epoll:
+        try:
+            epoll.register(stdin)
+        except PermissionError:
+            return False
+    return True
 
 
 async def _obey_lines(

@@ -233,3 +233,38 @@ async def test_the_command_serves_a_plugin_and_follows_its_stdin(
         "fakecri: error: nonsense: no such command; fakecri device-plugin --help lists them\n"
     )
     assert not (directory / request.endpoint).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", "unhealthy w1\nnonsense\n"], ids=["/dev/null", "a file"])
+async def test_the_command_serves_when_its_stdin_is_nothing_to_wait_for(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    """In the background of a script stdin is /dev/null; a file is obeyed to its end."""
+    directory = tmp_path_factory.mktemp("p")
+    lines = directory / "lines" if text else Path("/dev/null")
+    if text:
+        lines.write_text(text)
+    async with registry(directory) as taken:
+        with lines.open() as stdin:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "fakecri", "device-plugin", "--resource", WIDGET),
+                *("--device", "w1", "--directory", str(directory)),
+                stdin=stdin,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        request = await asyncio.wait_for(taken.get(), 20)
+        options = [("grpc.default_authority", "localhost")]
+        target = f"unix:{directory / request.endpoint}"
+        async with grpc.aio.insecure_channel(target, options=options) as channel:
+            lists = services.DevicePluginStub(channel).ListAndWatch(api.Empty()).__aiter__()
+            wanted = "Unhealthy" if text else "Healthy"
+            async with asyncio.timeout(20):
+                while (await anext(lists)).devices[0].health != wanted:
+                    pass
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+    assert process.returncode == 0
+    assert [line.partition(": no such")[0] for line in err.decode().splitlines()] == (
+        ["fakecri: error: nonsense"] if text else []
+    )

@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         ("mount", "mount it with FUSE: everything as the kernel does it"),
         ("project", "plain files that follow it, where there is no FUSE: nothing is refused"),
     ):
-        command = commands.add_parser(name, help=what, description=f"{what.capitalize()}.")
+        command = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         command.add_argument("directory", type=Path, metavar="DIR", help="an empty directory")
         command.add_argument(
             "--version", type=int, choices=(1, 2), default=2, help="(default: %(default)s)"

@@ -110,6 +110,10 @@ class NodeCgroups:
     def pids_limit(self, *words: str) -> int | None:
         return _number(self.read("pids", "pids.max", *words))
 
+    def pids(self, *words: str) -> int:
+        """How many processes and threads there are, with those of the groups below."""
+        return int(self.read("pids", "pids.current", *words))
+
     def hugepages_bytes(self, size: str, *words: str) -> int | None:
         """`size`: 2MB. The reservations' limit must be the same."""
         suffix = "limit_in_bytes" if self.version == 1 else "max"

@@ -56,8 +56,8 @@ class Run:
     """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
 
     Units: seconds, bytes; `inodes` are files it makes in its root filesystem, `processes` all that
-    it consists of. `exit_after_s` None: it does not end by itself. `prints` is a line that
-    it prints at each of `prints_at_s`.
+    it consists of, as far as it is allowed so many (a shell: two at least). `exit_after_s` None: it
+    does not end by itself. `prints` is a line that it prints at each of `prints_at_s`.
     """
 
     exit_code: int = 0
@@ -139,9 +139,10 @@ def _one_run(run: Run) -> str:
         lines.append(f"head -c {run.disk_bytes} /dev/zero > /filled")
     if run.inodes:
         lines.append(f"mkdir -p /many; for n in $(seq {run.inodes}); do : > /many/$n; done")
-    if run.processes > 1:
-        others = run.processes - 1
-        lines.append(f"for n in $(seq {others}); do sleep {FOREVER_S} & done")
+    if run.processes > 2:
+        others = run.processes - 2  # the shell itself, and the `sleep` that it waits for at its end
+        # A shell that cannot fork ends: one of its own has as many as it can, and they stay.
+        lines.append(f"( for n in $(seq {others}); do sleep {FOREVER_S} & done )")
     lines += _timeline(run)
     return "\n".join(lines)
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from conformance.harness import limits
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import PodPlan, container, pod, sidecar
 from conformance.harness.node import Node
-from conformance.harness.workload import exits
+from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
 from fakecri.topology import HugePages
 
@@ -210,6 +211,26 @@ async def every_pod_gets_the_limit_of_processes(node: Node) -> None:
     expect_equal(node, node.cgroups.pids_limit(*group), 64, "processes of a Guaranteed pod")
     group = await cgroup_of(node, pod("other"))
     expect_equal(node, node.cgroups.pids_limit(*group), 64, "processes of a BestEffort pod")
+
+
+@conformance(
+    id="cgroup-pids-exhausted", rules=["CG-027", "CG-142"],
+    needs=[CGROUPS, Feature.MEMORY_USE], node_config={"podPidsLimit": 40},
+)  # fmt: skip
+async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> None:
+    """Forks fail in a pod that has as many processes as podPidsLimit allows: it has just that many
+    and runs on, and other pods of the node can still start and fork."""
+    group = await cgroup_of(node, pod("greedy", container("main", runs(processes=400))))
+    await node.run_until(
+        lambda: node.cgroups.pids(*group) == 40, within_s=limits.START_S, what="40 processes"
+    )
+    other = await cgroup_of(node, pod("other", container("main", runs(processes=20))))
+    await node.run_until(
+        lambda: node.cgroups.pids(*other) > 20, within_s=limits.START_S, what="20 and the sandbox"
+    )
+    await node.run_for(5)
+    expect_equal(node, node.cgroups.pids(*group), 40, "processes of the pod that forks")
+    expect_equal(node, node.count("StartContainer"), 2, "starts of containers")
 
 
 @conformance(

@@ -28,9 +28,9 @@ from refkubelet.config import (
     defaults_without_file,
     load_config,
 )
+from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.grammar import ThresholdError
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.kubelet_parts import eviction_config
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.kernel_defaults import wrong_kernel_flags
@@ -117,12 +117,12 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
         kubelet.pods_with_status,
         kubelet.healthy,
         metrics=kubelet.metrics.text,
-        probe_metrics=kubelet.probes.metrics.text,
-        summary=kubelet.summary.summary,
+        probe_metrics=kubelet.work.probes.metrics.text,
+        summary=kubelet.stats.summary.summary,
     )
     servers = KubeletServers(config, callbacks)
     await servers.start()
-    monitors = PodResourcesServer(deps.root_dir, kubelet.pod_resources, deps.clock)
+    monitors = PodResourcesServer(deps.root_dir, kubelet.resources.pod_resources, deps.clock)
     await monitors.start()
     try:
         async with _stopped_by_signals(kubelet):
@@ -158,7 +158,7 @@ def configuration(options: argparse.Namespace) -> KubeletConfiguration:
     """The file's configuration with the flags over it (CFG-001). Raises `ConfigError`."""
     config = load_config(options.config) if options.config else defaults_without_file()
     try:
-        eviction_config(config)
+        EvictionConfig.of(config)
     except ThresholdError as e:
         raise ConfigError(f"{options.config}: {e}") from None
     runtime = options.container_runtime_endpoint

@@ -1,17 +1,26 @@
 """Whether the runtime can be worked with: what stops the sync loop, and what only stops pods that
-need the pod network (LIFE-006, NODE-050, PLEG-202). Upstream: pkg/kubelet/runtime.go.
+need the pod network (LIFE-006, NODE-050, PLEG-202). The watch asks, the state judges.
+
+Upstream: pkg/kubelet/runtime.go; pkg/kubelet/kubelet.go: updateRuntimeUp.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
-from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions
+from refkubelet.failures import Complaints
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from simtime import Clock
+
+log = logging.getLogger(__name__)
 
 STATUS_PERIOD_S: Final = 5.0
 STATUS_MAX_AGE_S: Final = 30.0
+SILENT: Final = "the runtime does not say how it is"
 
 
 class RuntimeState:
@@ -73,3 +82,52 @@ class RuntimeState:
     def network_error(self) -> str | None:
         """Why pods that need the pod network must wait; None: they need not."""
         return self._network_error
+
+
+class WatchedRuntime(Protocol):
+    async def runtime_status(self) -> RuntimeConditions: ...
+
+    async def version(self) -> RuntimeVersion: ...
+
+
+class RuntimeWatch:
+    """Asks the runtime for its status every 5 s (NODE-050). `ready` is set once, the first time
+    the runtime is ready, after `at_first` was called: no pod is looked at before that."""
+
+    def __init__(
+        self,
+        runtime: WatchedRuntime,
+        state: RuntimeState,
+        clock: Clock,
+        at_first: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._runtime = runtime
+        self._state = state
+        self._clock = clock
+        self._at_first = at_first
+        self._name: str | None = None
+        self._complaints = Complaints(log, clock)
+        self.ready = asyncio.Event()
+
+    def runtime_name(self) -> str:
+        """The runtime's own name, the scheme of container IDs in statuses."""
+        return self._name or "unknown"
+
+    async def run(self) -> None:
+        while True:
+            await self.look()
+            await self._clock.sleep(STATUS_PERIOD_S)
+
+    async def look(self) -> None:
+        """Ask once; a failing call changes nothing until the last good answer is too old."""
+        try:
+            if self._name is None:
+                self._name = (await self._runtime.version()).runtime_name
+            self._state.observe(await self._runtime.runtime_status())
+        except Exception as error:
+            self._complaints.failed(SILENT, error, CriCallError)
+            return
+        self._complaints.over(SILENT)
+        if self._state.seen_ready and not self.ready.is_set():
+            self._at_first()
+            self.ready.set()

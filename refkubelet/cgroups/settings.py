@@ -5,7 +5,7 @@ Rules: CG-011, CG-031..035. Upstream: cmd/kubelet/app/server.go: run (NodeConfig
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from refkubelet.cgroups.allocatable import (
@@ -15,10 +15,11 @@ from refkubelet.cgroups.allocatable import (
     parsed,
 )
 from refkubelet.cgroups.limits import Version
-from refkubelet.cgroups.names import SYSTEMD, node_group
+from refkubelet.cgroups.names import SYSTEMD, cgroup_path, node_group, pod_group
 from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
 from refkubelet.cgroups.values import PodCgroupSettings
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.model.objects import Pod
 from refkubelet.node.capacity import page_sizes
 from refkubelet.node.machine import MachineTopology
 from refkubelet.resources.cpuset import format_cpuset
@@ -94,3 +95,18 @@ def reservations_of(
 def reservation_problem(config: KubeletConfiguration, capacity: Amounts) -> str | None:
     """Why the kubelet cannot start; `capacity`: what the Node object shows."""
     return impossible_reservation(capacity, reservations_of(config, capacity))
+
+
+def pods_cgroup(config: KubeletConfiguration) -> str:
+    """The path of the cgroup that holds all pods; "" where pods have no cgroups."""
+    if not config.cgroups_per_qos:
+        return ""
+    return cgroup_path(node_group(config.cgroup_root), config.cgroup_driver)
+
+
+def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
+    """What finds the path of a pod's cgroup; None where pods have none."""
+    if not config.cgroups_per_qos:
+        return None
+    root = node_group(config.cgroup_root)
+    return lambda pod: cgroup_path(pod_group(root, pod), config.cgroup_driver)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.eviction.grammar import parse_thresholds
 from refkubelet.eviction.thresholds import Threshold
 
@@ -21,29 +21,22 @@ class EvictionConfig:
     memcg_notification: bool = False
 
     @classmethod
-    def from_settings(
-        cls,
-        *,
-        hard: Mapping[str, str],
-        soft: Mapping[str, str],
-        soft_grace_period: Mapping[str, str],
-        minimum_reclaim: Mapping[str, str],
-        enforced: Collection[str] = (),
-        pressure_transition_s: float = 300.0,
-        max_pod_grace_s: int = 0,
-        local_storage_isolation: bool = True,
-        memcg_notification: bool = False,
-    ) -> EvictionConfig:
-        """From the maps of a KubeletConfiguration, defaults already applied (EVIC-006);
-        `enforced`: enforceNodeAllocatable (EVIC-008).
+    def of(cls, config: KubeletConfiguration) -> EvictionConfig:
+        """From a configuration with its defaults applied (EVIC-006, EVIC-008).
 
         Raises `ThresholdError`.
         """
-        thresholds = parse_thresholds(hard, soft, soft_grace_period, minimum_reclaim, enforced)
+        thresholds = parse_thresholds(
+            config.eviction_hard or {},
+            config.eviction_soft,
+            config.eviction_soft_grace_period,
+            config.eviction_minimum_reclaim,
+            config.enforce_node_allocatable,
+        )
         return cls(
             thresholds,
-            pressure_transition_s or 300.0,
-            max_pod_grace_s,
-            local_storage_isolation,
-            memcg_notification,
+            config.eviction_pressure_transition_period_s or 300.0,
+            config.eviction_max_pod_grace_period,
+            config.local_storage_capacity_isolation,
+            config.kernel_memcg_notification,
         )

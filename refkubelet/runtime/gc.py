@@ -3,7 +3,8 @@
 What goes is chosen by `gc_choice` (pure); the collector lists, asks and removes. What must never
 happen: one failure ends the run. A removal that fails is logged and tried again by the next run;
 only a list that fails makes the whole run a failed one (GC-001).
-Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go, pkg/kubelet/pod_container_deletor.go.
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go, pkg/kubelet/pod_container_deletor.go;
+pkg/kubelet/kubelet.go: StartGarbageCollection.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
+from refkubelet.events import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.runtime.client import CriCallError, CriClient
@@ -28,9 +31,11 @@ from refkubelet.runtime.kill import noted_grace_s
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePodStatus
 from refkubelet.runtime.removal import LogRemovalError, remove_container
+from simtime import Clock
 
 log = logging.getLogger(__name__)
 
+CONTAINER_GC_PERIOD_S: Final = 60.0
 DELETOR_SLOTS: Final = 50
 
 
@@ -47,7 +52,7 @@ class PodQuestions(Protocol):
 
 
 class ContainerGC:
-    """Run it every 60 s (GC-001)."""
+    """One run of the collection; `GarbageCollection` runs it every 60 s (GC-001)."""
 
     def __init__(
         self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions, pods: PodQuestions
@@ -134,6 +139,45 @@ def _entries(directory: Path | None) -> list[Path]:
         return sorted(directory.iterdir()) if directory is not None else []
     except OSError:
         return []
+
+
+class GarbageCollection:
+    """Container garbage collection every 60 s, the first at once (GC-001)."""
+
+    def __init__(
+        self,
+        collector: ContainerGC,
+        sources_ready: Callable[[], bool],
+        recorder: EventRecorder,
+        clock: Clock,
+        forget_old: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._forget_old = forget_old
+        self._collector = collector
+        self._sources_ready = sources_ready
+        self._recorder = recorder
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            await self.collect()
+            await self._clock.sleep(CONTAINER_GC_PERIOD_S)
+
+    async def collect(self, *, evict_terminated: bool = False) -> None:
+        """One run; a failure is an event on the node, never an exception."""
+        self._forget_old()
+        try:
+            errors = await self._collector.garbage_collect(self._sources_ready(), evict_terminated)
+        except Exception as error:
+            log.exception("container garbage collection failed")
+            errors = [str(error)]
+        if errors:
+            text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+            self._recorder.node_event("Warning", "ContainerGCFailed", text)
+
+    async def reclaim(self) -> None:
+        """Under disk pressure: everything of terminated pods too (GC-004)."""
+        await self.collect(evict_terminated=True)
 
 
 class ContainerDeletor:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
-from refkubelet.kubelet_parts import memory_options, runtime_options
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.runtime.config.linux_resources import container_resources
 from refkubelet.runtime.config.memory import protection, swap_allowance_bytes
 from refkubelet.runtime.options import MemoryOptions
+from refkubelet.runtime.settings import Surroundings, memory_options, runtime_options
 
 MI = 1 << 20
 SWAPPING = MemoryOptions(limited_swap=True, swap_bytes=1000 * MI, capacity_bytes=4000 * MI)
@@ -112,11 +111,7 @@ def options_of(version: Any, **fields: Any) -> Any:
     return runtime_options(
         config,
         FakeNode(memory_bytes=4000 * MI, cgroups_version=version, swap_total_bytes=1000 * MI),
-        node_name="n",
-        node_ips=(),
-        root_dir=Path("/var/lib/kubelet"),
-        container_logs_dir=None,
-        allocatable={},
+        Surroundings(),
     )
 
 

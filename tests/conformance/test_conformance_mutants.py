@@ -31,7 +31,9 @@ def grace_s(pod: Any) -> int:
 
 
 MUTANTS: dict[str, tuple[str, Any, str]] = {
-    "back-off begins at 5 s": ("refkubelet.kubelet_parts.INITIAL_DELAY_S", 5.0, "backoff-series"),
+    "back-off begins at 5 s": (
+        "refkubelet.runtime.settings.INITIAL_DELAY_S", 5.0, "backoff-series",
+    ),
     "back-off for ever in force": (
         "refkubelet.runtime.decisions.backoff.expired", always(False), "backoff-reset",
     ),

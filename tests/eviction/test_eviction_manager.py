@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fakecri import FakeNode
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.deps import EvictionDeps, PressureCondition
 from refkubelet.eviction.evictor import KillRequest
@@ -116,10 +117,12 @@ class Node(FakeNode):
         return run
 
     def manager(self, frees_mi: int = 0, transition_s: float = 30, **settings: Any) -> Any:
-        maps = {"hard": {}, "soft": {}, "soft_grace_period": {}, "minimum_reclaim": {}}
-        grace = settings.pop("max_pod_grace_s", 0)
-        config = EvictionConfig.from_settings(
-            **(maps | settings), pressure_transition_s=transition_s, max_pod_grace_s=grace
+        config = EvictionConfig.of(
+            KubeletConfiguration(
+                enforce_node_allocatable=(),
+                eviction_pressure_transition_period_s=transition_s,
+                **settings,
+            )
         )
         deps = EvictionDeps(
             self.clock,
@@ -136,8 +139,8 @@ class Node(FakeNode):
         return EvictionManager(config, deps)
 
 
-MEMORY = {"hard": {"memory.available": "100Mi"}}
-DISK = {"hard": {"nodefs.available": "100Mi"}}
+MEMORY = {"eviction_hard": {"memory.available": "100Mi"}}
+DISK = {"eviction_hard": {"nodefs.available": "100Mi"}}
 
 
 def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
@@ -230,9 +233,9 @@ async def test_soft_threshold_waits_and_takes_the_smaller_grace_EVIC_087_golden_
     node = Node(make_pod("hog", terminationGracePeriodSeconds=60))
     node.memory_mi["hog"] = 950
     manager = node.manager(
-        soft={"memory.available": "100Mi"},
-        soft_grace_period={"memory.available": "15s"},
-        max_pod_grace_s=4,
+        eviction_soft={"memory.available": "100Mi"},
+        eviction_soft_grace_period={"memory.available": "15s"},
+        eviction_max_pod_grace_period=4,
     )
     await run_until(manager, 5)
     assert manager.conditions == ("MemoryPressure",)

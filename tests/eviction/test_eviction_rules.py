@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakecri import FakeNode
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
@@ -171,12 +172,12 @@ def test_a_percentage_is_close_to_exact_EVIC_009(capacity: int, percent: int) ->
 
 
 def test_settings_make_a_configuration_EVIC_002_EVIC_007() -> None:
-    config = EvictionConfig.from_settings(
-        hard={"memory.available": "100Mi"},
-        soft={},
-        soft_grace_period={},
-        minimum_reclaim={},
-        pressure_transition_s=0,
+    config = EvictionConfig.of(
+        KubeletConfiguration(
+            eviction_hard={"memory.available": "100Mi"},
+            eviction_pressure_transition_period_s=0,
+            enforce_node_allocatable=(),
+        )
     )
     assert config.pressure_transition_s == 300
     assert [t.signal for t in config.thresholds] == ["memory.available"]

@@ -110,9 +110,9 @@ async def test_copies_take_part_from_the_second_cycle_on_EVIC_043() -> None:
 async def test_without_thresholds_and_limits_nobody_looks_EVIC_050() -> None:
     node = Node(make_pod("a"))
     node.image_mount = "/nowhere"  # looking would fail
-    assert await node.manager(local_storage_isolation=False).synchronize() == ()
+    assert await node.manager(local_storage_capacity_isolation=False).synchronize() == ()
     with pytest.raises(FileNotFoundError):
-        await node.manager(local_storage_isolation=True).synchronize()
+        await node.manager(local_storage_capacity_isolation=True).synchronize()
 
 
 @virtual
@@ -126,7 +126,7 @@ async def test_limits_are_not_looked_at_when_switched_off_EVIC_102() -> None:
         return ()
 
     node.container_stats = stats  # type: ignore[method-assign]
-    await node.manager(**MEMORY, local_storage_isolation=False).synchronize()
+    await node.manager(**MEMORY, local_storage_capacity_isolation=False).synchronize()
     assert asked == []
     await node.manager(**MEMORY).synchronize()
     assert len(asked) == 1
@@ -219,7 +219,7 @@ async def test_a_step_that_fails_does_not_keep_the_next_from_its_turn_EVIC_070()
 async def test_minimum_reclaim_counts_after_a_reclaim_EVIC_070_EVIC_005() -> None:
     node = Node(make_pod("a"))
     node.disk_used_mi = 950
-    reclaim = {"minimum_reclaim": {"nodefs.available": "100Mi"}}
+    reclaim = {"eviction_minimum_reclaim": {"nodefs.available": "100Mi"}}
     await node.manager(frees_mi=60, **DISK, **reclaim).synchronize()
     assert [name for _, name, _ in node.killed] == ["a"]
 
@@ -305,7 +305,7 @@ async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
         return lambda: None
 
     node.watch_memory = watch_memory  # type: ignore[method-assign]
-    manager = node.manager(**MEMORY, memcg_notification=True)
+    manager = node.manager(**MEMORY, kernel_memcg_notification=True)
     loop = asyncio.get_running_loop()
 
     def rise() -> None:
@@ -321,7 +321,7 @@ async def test_a_notification_is_a_cycle_at_once_EVIC_058() -> None:
 async def test_there_are_no_notifications_with_cgroup_v2_EVIC_058() -> None:
     node = Node(make_pod("hog"))
     node.cgroups_version = 2
-    assert node.manager(**MEMORY, memcg_notification=True)._notifications is None
+    assert node.manager(**MEMORY, kernel_memcg_notification=True)._notifications is None
     node.cgroups_version = 1
     assert node.manager(**MEMORY)._notifications is None
 

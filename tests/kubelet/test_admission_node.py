@@ -287,14 +287,14 @@ def test_a_failing_handler_fails_its_own_pod_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def body(node: Node) -> None:
-        add = node.kubelet.handlers.admission.add
+        add = node.kubelet.loop.handlers.admission.add
 
         async def broken(pod: Pod) -> Any:
             if pod.metadata is not None and (pod.metadata.name or "").startswith("bad"):
                 raise RuntimeError("a bug")
             return await add(pod)
 
-        vars(node.kubelet.handlers.admission)["add"] = broken
+        vars(node.kubelet.loop.handlers.admission)["add"] = broken
         node.apply(manifest("bad"), "a.yaml")
         node.apply(manifest("good"), "b.yaml")
         await node.until(lambda: node.phase(f"good-{NODE}") == "Running")

@@ -152,7 +152,7 @@ def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
         node.apply(manifest())
         await node.until(is_phase(node, "web-golden", "Running"), 15)
         mirror = await node.live("web-golden")
-        static = node.kubelet.pods.pods()[0]
+        static = node.kubelet.sources.pods.pods()[0]
         assert mirror.metadata is not None
         assert static.metadata is not None
         assert mirror.metadata.uid != static.metadata.uid
@@ -174,7 +174,7 @@ def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_001_MIR
         node.apply(manifest())
         await node.until(is_phase(node, "web-golden", "Running"), 20)
         mirror = await node.live("web-golden")
-        static = uid(node.kubelet.pods.pods()[0])
+        static = uid(node.kubelet.sources.pods.pods()[0])
         assert uid(mirror) != static
         config = node.cri.calls("RunPodSandbox")[0].request.config
         assert config.metadata.uid == static

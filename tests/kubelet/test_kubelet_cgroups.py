@@ -19,7 +19,7 @@ BESTEFFORT = "/kubepods/besteffort"
 
 def group(node: Node) -> Any:
     """The cgroup of the only pod, which is BestEffort."""
-    return node.cri.node.cgroups.path(f"{BESTEFFORT}/pod{uid(node.kubelet.pods.pods()[0])}")
+    return node.cri.node.cgroups.path(f"{BESTEFFORT}/pod{uid(node.kubelet.sources.pods.pods()[0])}")
 
 
 async def running(node: Node) -> None:
@@ -36,15 +36,15 @@ def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
         (lost / "stray").mkdir()
         kept = node.cri.node.cgroups.spawn(f"{BESTEFFORT}/{lost.name}/stray")
         monkeypatch.setattr("refkubelet.cgroups.removal._kill_all", lambda pids, kill: None)
-        pod_uid = uid(node.kubelet.pods.pods()[0])
+        pod_uid = uid(node.kubelet.sources.pods.pods()[0])
         node.remove()
-        await node.until(lambda: node.kubelet.workers.is_pod_known_terminated(pod_uid), 10)
+        await node.until(lambda: node.kubelet.work.workers.is_pod_known_terminated(pod_uid), 10)
         await node.clock.sleep(30)
         assert lost.exists()
-        assert not node.kubelet.workers.should_pod_be_finished(pod_uid)
+        assert not node.kubelet.work.workers.should_pod_be_finished(pod_uid)
         kept.kill()
         await node.until(lambda: not lost.exists(), 30)
-        await node.until(lambda: node.kubelet.workers.should_pod_be_finished(pod_uid), 30)
+        await node.until(lambda: node.kubelet.work.workers.should_pod_be_finished(pod_uid), 30)
 
     on_node(body, tmp_path)
 
@@ -113,7 +113,7 @@ def test_without_cgroups_nothing_is_made_CG_012(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         await running(node)
         assert not node.cri.node.cgroups.path("/kubepods").exists()
-        assert node.kubelet.cgroups is None
+        assert node.kubelet.work.cgroups is None
         node.remove()
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
 

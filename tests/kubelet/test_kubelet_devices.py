@@ -66,9 +66,10 @@ def test_a_killed_kubelet_gives_no_device_twice_CG_084(
         await node.until(lambda: node.phase("first") == "Running")
         await node.create(wanting("second"))
         await node.until(lambda: node.phase("second") == "Running")
-        assert node.kubelet.devices is not None
+        devices = node.kubelet.resources.devices
+        assert devices is not None
         given = [
-            [device for _, device, _ in node.kubelet.devices.given(str(pod.metadata.uid), "main")]
+            [device for _, device, _ in devices.given(str(pod.metadata.uid), "main")]
             for name in ("first", "second")
             if (pod := await node.live(name)).metadata is not None
         ]

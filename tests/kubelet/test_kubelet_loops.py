@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from refkubelet.kubelet_parts import CONTAINER_GC_PERIOD_S, GarbageCollection, RuntimeWatch
+from refkubelet.runtime.gc import CONTAINER_GC_PERIOD_S, GarbageCollection
 from refkubelet.runtime.records import RuntimeConditions, RuntimeVersion
-from refkubelet.runtime_state import RuntimeState
+from refkubelet.runtime_state import RuntimeState, RuntimeWatch
 from simtime import VirtualLoop, run_virtual
 
 

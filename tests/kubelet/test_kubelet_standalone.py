@@ -27,7 +27,7 @@ def test_a_manifest_becomes_a_running_pod(tmp_path: Path) -> None:
             "ContainersReady": "True",
             "PodScheduled": "True",
         }
-        uid = node.kubelet.pods.pods()[0].metadata.uid
+        uid = node.kubelet.sources.pods.pods()[0].metadata.uid
         for path in ("volumes", "plugins"):
             directory = node.directory / "root" / "pods" / str(uid) / path
             assert directory.stat().st_mode & 0o777 == 0o750  # LIFE-070 step 8
@@ -126,9 +126,9 @@ def test_a_runtime_that_is_down_stops_the_loop_and_no_pod_NODE_051(tmp_path: Pat
         before = node.write_names()
         node.cri.crash()
         await node.clock.sleep(40)
-        assert node.kubelet.runtime_state.runtime_errors() is not None
+        assert node.kubelet.runtime.state.runtime_errors() is not None
         node.cri.restart()
-        await node.until(lambda: node.kubelet.runtime_state.runtime_errors() is None, 10)
+        await node.until(lambda: node.kubelet.runtime.state.runtime_errors() is None, 10)
         await node.clock.sleep(100)
         assert node.write_names() == before
         assert node.phase("web-golden") == "Running"

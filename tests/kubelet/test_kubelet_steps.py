@@ -93,10 +93,10 @@ def test_a_runtime_that_lies_about_stopping_is_not_believed_LIFE_071(tmp_path: P
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         stop = node.cri.on("StopContainer").answers(cri.StopContainerResponse())
         sandbox = node.cri.on("StopPodSandbox").answers(cri.StopPodSandboxResponse())
-        uid = node.kubelet.pods.pods()[0].metadata.uid
+        uid = node.kubelet.sources.pods.pods()[0].metadata.uid
         node.remove()
         await node.until(lambda: node.cri.count("StopContainer") == 2, 40)
-        assert not node.kubelet.workers.is_pod_known_terminated(str(uid))
+        assert not node.kubelet.work.workers.is_pod_known_terminated(str(uid))
         stop.remove()
         sandbox.remove()
         await node.until(lambda: not node.cri.containers(), 90)
@@ -127,8 +127,8 @@ def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LIFE_073
         node.cri.behaves(exits(3))
         node.apply(manifest(restartPolicy="Never"))
         await node.until(lambda: node.phase("web-golden") == "Failed", 10)
-        uid = str(node.kubelet.pods.pods()[0].metadata.uid)
-        await node.until(lambda: node.kubelet.workers.should_pod_be_finished(uid), 10)
+        uid = str(node.kubelet.sources.pods.pods()[0].metadata.uid)
+        await node.until(lambda: node.kubelet.work.workers.should_pod_be_finished(uid), 10)
         writes = node.write_names()
         status = node.status("web-golden")
         assert status is not None

@@ -72,7 +72,7 @@ def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(tmp_p
         node.remove()
         await node.clock.sleep(0.5)
         node.apply(manifest())
-        await node.until(lambda: bool(node.kubelet.housekeeping.metrics.restarted), 60)
+        await node.until(lambda: bool(node.kubelet.loop.housekeeping.metrics.restarted), 60)
         assert numbers(node)['restarted_pods_total{static="true"}'] == 1
         node.remove()
         await node.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +14,11 @@ from fakecri import FakeCRI
 from fakecri.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
-from refkubelet.kubelet_parts import runtime_options
 from refkubelet.model.objects import decode_pod
 from refkubelet.oom.parse import BETWEEN, OomKill, read
 from refkubelet.oom.watcher import KernelLogError, OomWatcher, follow_kernel_log
 from refkubelet.runtime.config.linux_resources import container_resources, oom_score_adj
+from refkubelet.runtime.settings import Surroundings, runtime_options
 from refkubelet.usage import UsageError
 from simtime import run_virtual
 
@@ -178,11 +177,7 @@ def test_what_the_runtime_is_told_of_whole_groups_EVIC_122(
     options = runtime_options(
         KubeletConfiguration(single_process_oom_kill=single, resolv_conf=""),
         FakeNode(memory_bytes=8 * 10**9, cgroups_version=2 if version == 2 else 1),
-        node_name="n",
-        node_ips=(),
-        root_dir=Path("/var/lib/kubelet"),
-        container_logs_dir=None,
-        allocatable={},
+        Surroundings(),
     )
     spec: dict[str, Any] = {"containers": [{"name": "main"}]}
     pod = decode_pod({"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": spec})

@@ -132,13 +132,13 @@ class InProcessKubelet:
         """As `/stats/summary` shows it."""
         if self._kubelet is None:
             raise RuntimeError("the kubelet does not run")
-        return await self._kubelet.summary.summary()
+        return await self._kubelet.stats.summary.summary()
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
         """What the socket of a daemon would answer."""
         if self._kubelet is None:
             raise LookupError("the kubelet does not run")
-        answers = self._kubelet.pod_resources
+        answers = self._kubelet.resources.pod_resources
         match method:
             case "List":
                 return answers.list()

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.runtime.records import ImageRecord
 
 UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
@@ -39,6 +40,15 @@ class ImageGcPolicy:
     low_percent: int = 80
     min_age_s: float = 120.0
     max_age_s: float = 0.0
+
+    @classmethod
+    def of(cls, config: KubeletConfiguration) -> ImageGcPolicy:
+        return cls(
+            config.image_gc_high_threshold_percent,
+            config.image_gc_low_threshold_percent,
+            config.image_minimum_gc_age_s,
+            config.image_maximum_gc_age_s,
+        )
 
     @property
     def enabled(self) -> bool:

@@ -1,0 +1,47 @@
+"""The handlers that may refuse a pod, in their order."""
+
+from __future__ import annotations
+
+from refkubelet.admission.apparmor import apparmor_enforceable
+from refkubelet.admission.features import features_supported
+from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.admission.predicates import PredicateDeps, predicates
+from refkubelet.admission.sysctls import sysctls_allowed
+from refkubelet.allocation.handlers import LIMITED_SWAP, ResizeLimits, feasible_resizes
+from refkubelet.resources.admission import allocated
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.node import Node
+from refkubelet.wiring.resources import Resources
+from refkubelet.wiring.upkeep import Upkeep
+from refkubelet.wiring.work import Work
+
+
+def build_admission(
+    base: Base, resources: Resources, work: Work, upkeep: Upkeep, node: Node
+) -> tuple[AdmitHandler, ...]:
+    """In the order of LIFE-221..229."""
+    config, facts = base.config, base.deps.node_facts
+    return (
+        feasible_resizes(_resize_limits(base), resources.allocation.manager.allocated),
+        lambda asked: upkeep.eviction.admit(asked.pod),
+        sysctls_allowed(config.allowed_unsafe_sysctls),
+        allocated(resources.managers.topology),
+        predicates(
+            PredicateDeps(
+                node.seen.view,
+                node.seen.allocatable,
+                node.seen.fresh_view if base.deps.api else None,
+                work.preemptor.make_room,
+            )
+        ),
+        apparmor_enforceable(facts.apparmor if facts else True),
+        features_supported(config.feature_gates),
+        *([node.shutdown.admit] if node.shutdown is not None else []),
+    )
+
+
+def _resize_limits(base: Base) -> ResizeLimits:
+    """What forbids resizes on this node for ever (CG-062)."""
+    config, machine = base.config, base.deps.machine
+    swap = config.memory_swap.swap_behavior == LIMITED_SWAP and machine.cgroup_version() == 2
+    return ResizeLimits(config.cpu_manager_policy, config.memory_manager_policy, swap)

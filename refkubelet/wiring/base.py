@@ -1,0 +1,122 @@
+"""What a kubelet is given, what every group of parts takes, and the ways to parts made later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from refkubelet.apiclient import ApiClient
+from refkubelet.cgroups.manager import ContainerManager
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.handlers import PodHandlers
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.network import Network
+from refkubelet.node.machine import Machine
+from refkubelet.node.register import NodeRegistrar
+from refkubelet.node.shutdown_manager import ShutdownSource
+from refkubelet.node.status import NodeFacts
+from refkubelet.pod_workers.workers import PodWorkers
+from refkubelet.resources.devices.plugins import PluginDirectory
+from refkubelet.resources.managers import ResourceManagers
+from refkubelet.runtime.client import CriClient, CriTarget
+from refkubelet.runtime.images.node_credentials import LoginDirs
+from refkubelet.runtime.manager import RuntimeManager
+from refkubelet.runtime_state import RuntimeState
+from refkubelet.status.manager import StatusManager
+from simtime import Clock, Ids, Rng
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletDeps:
+    """What a kubelet is given from outside.
+
+    `target`: the container runtime. `machine`: memory and filesystems. `node_name`: this node's
+    name, lower case. `root_dir`: the kubelet's own directory (/var/lib/kubelet). `api` None:
+    standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
+    first; none standalone. `container_logs_dir` None: no links to container logs are made.
+    `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
+    credentials are looked for in `root_dir` alone (BACK-209). `shutdown_source` None: shutdowns of
+    the node are not noticed (NODE-060). `device_plugins` None: no plugin can
+    register (CG-084).
+    """
+
+    target: CriTarget
+    machine: Machine
+    clock: Clock
+    rng: Rng
+    ids: Ids
+    node_name: str
+    root_dir: Path
+    api: ApiClient | None = None
+    network: Network | None = None
+    host_ips: tuple[str, ...] = ()
+    container_logs_dir: Path | None = Path("/var/log/containers")
+    node_facts: NodeFacts | None = None
+    login_dirs: LoginDirs | None = None
+    device_plugins: PluginDirectory | None = None
+    shutdown_source: ShutdownSource | None = None
+
+
+class Later:
+    """The parts that earlier ones ask once the kubelet runs, and the questions that several ask.
+
+    `Kubelet` fills it in when all is built; a part that asks while it is made finds nothing."""
+
+    resources: ResourceManagers
+    runtime: RuntimeManager
+    runtime_state: RuntimeState
+    statuses: StatusManager
+    cgroups: ContainerManager | None
+    workers: PodWorkers
+    registrar: NodeRegistrar | None
+    handlers: PodHandlers
+
+    def active_pods(self) -> tuple[Pod, ...]:
+        """All pods but those that are over (LIFE-012)."""
+        return self.handlers.active_pods()
+
+    def allocated_pods(self) -> tuple[Pod, ...]:
+        """The active pods, with what they were allocated."""
+        return self.handlers.admission.allocated_pods()
+
+    def sync_by_uid(self, pod_uid: str) -> None:
+        """Sync that pod if it is a pod of this node."""
+        self.handlers.sync_by_uid(pod_uid)
+
+    def is_terminating(self, pod_uid: str) -> bool:
+        """Whether that pod shall end."""
+        return self.workers.is_pod_termination_requested(pod_uid)
+
+    def status(self, pod_uid: str) -> PodStatus | None:
+        """The status as last generated."""
+        return self.statuses.get(pod_uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What every group of parts takes."""
+
+    config: KubeletConfiguration
+    deps: KubeletDeps
+    recorder: QueuedEventRecorder
+    client: CriClient
+    later: Later
+
+    def gate(self, name: str, *, default: bool) -> bool:
+        """Whether that feature gate is on."""
+        return self.config.feature_gates.get(name, default)
+
+
+def build_base(config: KubeletConfiguration, deps: KubeletDeps) -> Base:
+    recorder = QueuedEventRecorder(
+        deps.api,
+        deps.clock,
+        deps.ids,
+        deps.node_name,
+        qps=config.event_record_qps,
+        burst=config.event_burst,
+        random=deps.rng.stream("events").random,
+    )
+    client = CriClient(deps.target, config.runtime_request_timeout_s)
+    return Base(config, deps, recorder, client, Later())

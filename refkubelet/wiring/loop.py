@@ -1,0 +1,87 @@
+"""What happens to pods: the handlers of operations, housekeeping, and the loop that calls both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.allocation.triggers import ResizeTriggers
+from refkubelet.handlers import HandlerDeps, PodHandlers
+from refkubelet.housekeeping import CleanupDeps, Housekeeping
+from refkubelet.sync_loop import LoopDeps, LoopQueues, SyncLoop
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.resources import Resources
+from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.sources import Sources
+from refkubelet.wiring.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`handlers`: one method per operation on pods."""
+
+    handlers: PodHandlers
+    housekeeping: Housekeeping
+    sync_loop: SyncLoop
+
+
+def build_loop(
+    base: Base,
+    sources: Sources,
+    resources: Resources,
+    runtime: Runtime,
+    work: Work,
+    admission: tuple[AdmitHandler, ...],
+) -> Loop:
+    deps, allocation = base.deps, resources.allocation
+    handlers = PodHandlers(
+        HandlerDeps(
+            deps.clock,
+            sources.pods,
+            work.workers,
+            work.statuses,
+            base.recorder,
+            runtime.pleg.cache,
+            runtime.deletions,
+            sources.seen.ready,
+            admission=admission,
+            allocations=allocation.manager,
+            resizes=ResizeTriggers(allocation.manager, allocation.conditions),
+        )
+    )
+    housekeeping = Housekeeping(
+        CleanupDeps(
+            deps.clock,
+            sources.pods,
+            work.workers,
+            handlers,
+            work.statuses,
+            work.probes,
+            runtime.manager,
+            sources.mirrors,
+            deps.root_dir,
+            cgroups=work.cgroups,
+            allocations=allocation.manager,
+        )
+    )
+    loop = LoopDeps(
+        deps.clock,
+        deps.rng,
+        _queues(sources, runtime, work),
+        handlers,
+        work.statuses,
+        housekeeping.run,
+        runtime.state.runtime_errors,
+    )
+    return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
+
+
+def _queues(sources: Sources, runtime: Runtime, work: Work) -> LoopQueues:
+    probes = work.probes
+    return LoopQueues(
+        config=sources.config.updates,
+        pleg=runtime.pleg.generic.events,
+        liveness=probes.liveness.updates,
+        readiness=probes.readiness.updates,
+        startup=probes.startup.updates,
+    )

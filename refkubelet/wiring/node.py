@@ -1,0 +1,96 @@
+"""The node itself: its object in the API, its shutdown, what its kernel kills."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from refkubelet.admission.features import declared_features
+from refkubelet.node.register import NodeRegistrar, NodeSettings
+from refkubelet.node.shutdown import shutdown_groups
+from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
+from refkubelet.node.shutdown_state import FILE_NAME
+from refkubelet.node.status import runtime_fields
+from refkubelet.oom.watcher import GATE, OomWatcher, follow_kernel_log
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.resources import Resources
+from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.seen_node import SeenNode
+from refkubelet.wiring.sources import Sources
+from refkubelet.wiring.upkeep import Upkeep
+from refkubelet.wiring.work import Work
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`seen`: the node as admission sees it; `shutdown` None: shutdowns are not noticed;
+    `registrar` None: somebody else keeps the Node object, or there is none; `oom_watcher` None: the
+    kernel's log cannot be read."""
+
+    seen: SeenNode
+    shutdown: NodeShutdownManager | None
+    registrar: NodeRegistrar | None
+    oom_watcher: OomWatcher | None
+
+
+def build_node(
+    base: Base,
+    sources: Sources,
+    resources: Resources,
+    runtime: Runtime,
+    work: Work,
+    upkeep: Upkeep,
+) -> Node:
+    shutdown = _shutdown(base, work)
+
+    def not_ready() -> list[str]:
+        """NODE-022: the runtime, then shutdown."""
+        return [*runtime.state.not_ready(), *(shutdown.not_ready() if shutdown else [])]
+
+    config, deps, registrar = base.config, base.deps, None
+    if deps.api is not None and deps.node_facts is not None:
+        settings = NodeSettings(
+            facts=deps.node_facts,
+            register=config.register_node,
+            update_s=config.node_status_update_frequency_s,
+            report_s=config.node_status_report_frequency_s,
+            pressures=upkeep.eviction.node_conditions,
+            not_ready=not_ready,
+            devices=resources.devices,
+            runtime=lambda: _runtime_fields(base, runtime),
+        )
+        registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)
+    messages = follow_kernel_log(deps.machine, may_fail=base.gate(GATE, default=False))
+    oom_watcher = OomWatcher(messages, base.recorder) if messages else None
+    seen = SeenNode(base, sources, resources, runtime)
+    return Node(seen, shutdown, registrar, oom_watcher)
+
+
+def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
+    deps, later, groups = base.deps, base.later, shutdown_groups(base.config)
+    if not groups:
+        return None
+    if deps.shutdown_source is None:
+        log.error("shutdownGracePeriod: nobody tells this kubelet of shutdowns of the node")
+        return None
+    return NodeShutdownManager(
+        groups,
+        deps.shutdown_source,
+        ShutdownDeps(
+            deps.clock,
+            base.recorder,
+            later.active_pods,
+            work.kills.end_for_shutdown,
+            lambda: later.registrar.hurry() if later.registrar else None,
+            deps.root_dir / FILE_NAME,
+        ),
+    )
+
+
+def _runtime_fields(base: Base, runtime: Runtime) -> Mapping[str, Any]:
+    state, declared = runtime.state, declared_features(base.config.feature_gates)
+    return runtime_fields(state.handlers, strict_groups=state.strict_groups, declared=declared)

@@ -1,0 +1,117 @@
+"""What containers have to themselves, and what pods were allocated of the node."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from refkubelet.allocation.conditions import ResizeConditions
+from refkubelet.allocation.manager import AllocationDeps, AllocationManager
+from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.resources.active import ActiveContainers
+from refkubelet.resources.devices.health import GATE as DEVICE_HEALTH
+from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.resources.managers import ResourceDeps, ResourceManagers
+from refkubelet.resources.pod_resources import PodResources
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import ContainerState
+from refkubelet.wiring.base import Base, Later
+from refkubelet.wiring.sources import Sources
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """`manager`: what pods were allocated; `actuated`: what their containers were given;
+    `conditions`: how their resizes are."""
+
+    manager: AllocationManager
+    actuated: ResourceState
+    conditions: ResizeConditions
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """`devices` None: no plugin can register; `pod_resources`: who has what, for monitors."""
+
+    devices: DeviceManager | None
+    managers: ResourceManagers
+    pod_resources: PodResources
+    allocation: Allocation
+
+
+def build_resources(base: Base, sources: Sources) -> Resources:
+    """Raises `ConfigError`: policies that cannot be, or state files of others; `StateFileError`."""
+    deps, later = base.deps, base.later
+    devices = _devices(base, sources)
+    active = ActiveContainers(later.allocated_pods, sources.seen.ready)
+    managers = ResourceManagers(
+        base.config,
+        ResourceDeps(deps.clock, deps.machine, deps.root_dir, base.client, active, later.status),
+        devices,
+    )
+    pod_resources = PodResources(
+        active_pods=later.active_pods,
+        pods=sources.pods.pods,
+        devices=devices,
+        cpus=managers.cpus,
+        memory=managers.memory,
+    )
+    return Resources(devices, managers, pod_resources, _allocation(base, sources))
+
+
+def _devices(base: Base, sources: Sources) -> DeviceManager | None:
+    deps, later = base.deps, base.later
+    if deps.device_plugins is None:
+        return None
+    return DeviceManager(
+        DeviceDeps(
+            deps.clock,
+            deps.device_plugins,
+            deps.root_dir,
+            active_pods=later.active_pods,
+            sources_ready=sources.seen.ready,
+            running=lambda: _running_containers(later),
+            affinities=lambda: later.resources.topology,
+            health_changed=later.sync_by_uid,
+            numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
+        )
+    )
+
+
+async def _running_containers(later: Later) -> Iterable[tuple[str, str]]:
+    """The containers that run, as (pod UID, container name); none while the runtime is away."""
+    try:
+        pods = await later.runtime.get_pods(all_states=False)
+    except CriCallError as error:
+        log.warning("which containers run is not known: %s", error.text)
+        return ()
+    return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]
+
+
+def with_device_health(base: Base, resources: Resources, pod: Pod, status: PodStatus) -> PodStatus:
+    """The status, with the health of the pod's devices where that is shown (CG-084)."""
+    shown = base.gate(DEVICE_HEALTH, default=True)
+    return resources.devices.with_health(pod, status) if resources.devices and shown else status
+
+
+def _allocation(base: Base, sources: Sources) -> Allocation:
+    deps, later = base.deps, base.later
+    conditions = ResizeConditions(deps.clock)
+    actuated = ResourceState(deps.root_dir / ACTUATED_FILE)
+    manager = AllocationManager(
+        ResourceState(deps.root_dir / ALLOCATED_FILE),
+        AllocationDeps(
+            deps.clock,
+            base.recorder,
+            conditions,
+            pod=sources.pods.get,
+            admit=lambda pod: later.handlers.admission.resize(pod),
+            sync=lambda pod: later.handlers.syncs([pod]),
+            sources_ready=sources.seen.ready,
+        ),
+    )
+    return Allocation(manager, actuated, conditions)

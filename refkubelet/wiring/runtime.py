@@ -1,0 +1,119 @@
+"""The runtime and what is known of it: manager, pod cache, PLEG, state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.cgroups.build import CGROUP_V1_WARNING
+from refkubelet.pleg.cache import PodCache
+from refkubelet.pleg.evented import RARELY, EventedPLEG
+from refkubelet.pleg.generic import GenericPLEG, PlegOptions
+from refkubelet.pod_objects import PodObjects
+from refkubelet.runtime.gc import ContainerDeletor
+from refkubelet.runtime.manager import RuntimeManager
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.pod_events import PodEventReader
+from refkubelet.runtime.pod_runtime import PodRuntimes
+from refkubelet.runtime.settings import Surroundings, ids_per_pod, runtime_options
+from refkubelet.runtime.user_namespaces import UserNamespaces
+from refkubelet.runtime_state import RuntimeState, RuntimeWatch
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Pleg:
+    """`cache`: what the PLEG saw last of every pod; `evented` None: its gate is off."""
+
+    cache: PodCache
+    generic: GenericPLEG
+    evented: EventedPLEG | None
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """`deps`, `options`: what all parts of the runtime manager take; `deletions`: containers that
+    go at once; `objects` None: no API server."""
+
+    deps: RuntimeDeps
+    options: RuntimeOptions
+    manager: RuntimeManager
+    deletions: ContainerDeletor
+    pod_runtimes: PodRuntimes
+    objects: PodObjects | None
+    pleg: Pleg
+    state: RuntimeState
+    watch: RuntimeWatch
+
+
+def build_runtime(base: Base, resources: Resources) -> Runtime:
+    deps, later = base.deps, base.later
+    objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
+    pod_runtimes = PodRuntimes(
+        deps.api,
+        lambda: later.runtime_state.handlers,
+        UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
+    )
+    runtime_deps = RuntimeDeps(
+        deps.clock,
+        deps.ids,
+        base.recorder,
+        objects,
+        deps.network,
+        terminating=later.is_terminating,
+        secrets=deps.api,
+        devices=resources.devices,
+        placements=resources.managers,
+        actuated=resources.allocation.actuated,
+        pod_cgroups=lambda: later.cgroups,
+        runtimes=pod_runtimes,
+    )
+    options = _options(base)
+    manager = RuntimeManager(base.client, runtime_deps, options)
+    pleg = _pleg(base, manager)
+    healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
+    state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
+    watch = RuntimeWatch(manager, state, deps.clock, lambda: _before_the_first_pod(base))
+    return Runtime(
+        runtime_deps,
+        options,
+        manager,
+        ContainerDeletor(base.client, options),
+        pod_runtimes,
+        objects,
+        pleg,
+        state,
+        watch,
+    )
+
+
+def _options(base: Base) -> RuntimeOptions:
+    deps = base.deps
+    around = Surroundings(
+        node_name=deps.node_name,
+        node_ips=deps.host_ips,
+        root_dir=deps.root_dir,
+        container_logs_dir=deps.container_logs_dir,
+        allocatable=deps.node_facts.allocatable if deps.node_facts else {},
+        login_dirs=deps.login_dirs,
+    )
+    return runtime_options(base.config, deps.machine, around)
+
+
+def _pleg(base: Base, manager: RuntimeManager) -> Pleg:
+    clock = base.deps.clock
+    by_events = base.gate("EventedPLEG", default=False)
+    cache = PodCache(clock, refuse_older=by_events)
+    generic = GenericPLEG(manager, cache, clock, RARELY if by_events else PlegOptions())
+    if not by_events:
+        return Pleg(cache, generic, None)
+    events = PodEventReader(base.client, clock).events
+    return Pleg(cache, generic, EventedPLEG(generic, events, cache, clock))
+
+
+def _before_the_first_pod(base: Base) -> None:
+    """CG-014, CG-035: when the runtime is ready for the first time."""
+    if base.deps.machine.cgroup_version() == 1:
+        base.recorder.node_event("Warning", "CgroupV1", CGROUP_V1_WARNING)
+    if base.later.cgroups is not None:
+        base.later.cgroups.start()

@@ -1,0 +1,41 @@
+"""Which pods there should be: the sources of pods, who keeps them, and their mirrors in the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.model.objects import Node
+from refkubelet.node.informer import NodeInformer
+from refkubelet.pods.config import PodConfig
+from refkubelet.pods.factory import ApiAccess, build_pod_config
+from refkubelet.pods.manager import PodManager
+from refkubelet.pods.mirror import MirrorClient
+from refkubelet.sync_loop import SeenSources
+from refkubelet.wiring.base import Base
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """`config` merges the sources; `seen`: which of them the sync loop has heard of; `informer`
+    None: standalone."""
+
+    pods: PodManager
+    config: PodConfig
+    seen: SeenSources
+    mirrors: MirrorClient
+    informer: NodeInformer | None
+
+    def node(self) -> Node | None:
+        """This node as the API server shows it; None before that, and standalone."""
+        return self.informer.node() if self.informer is not None else None
+
+
+def build_sources(base: Base) -> Sources:
+    deps, api = base.deps, base.deps.api
+    informer = NodeInformer(api, deps.node_name, deps.clock, deps.rng) if api else None
+    access = ApiAccess(api, informer) if api and informer else None
+    config = build_pod_config(
+        base.config, deps.node_name, access, base.recorder, deps.clock, deps.rng
+    )
+    mirrors = MirrorClient(api, deps.node_name, lambda: informer.node() if informer else None)
+    return Sources(PodManager(), config, SeenSources(config.seen_all_sources), mirrors, informer)

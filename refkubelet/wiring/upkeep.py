@@ -1,0 +1,78 @@
+"""What keeps the node usable: garbage collection, log rotation, eviction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refkubelet.cgroups.settings import pods_cgroup
+from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.deps import EvictionDeps
+from refkubelet.eviction.layout import CONTAINERS, IMAGES
+from refkubelet.eviction.manager import EvictionManager
+from refkubelet.eviction.observer import Observer
+from refkubelet.model.objects import uid
+from refkubelet.runtime.gc import ContainerGC, GarbageCollection
+from refkubelet.runtime.images.choice import ImageGcPolicy
+from refkubelet.runtime.images.gc import ImageGC
+from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
+from refkubelet.runtime.settings import is_crio
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.sources import Sources
+from refkubelet.wiring.stats import Stats
+from refkubelet.wiring.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """`garbage`: containers, sandboxes and their logs."""
+
+    garbage: GarbageCollection
+    images: ImageGC
+    logs: ContainerLogManager
+    eviction: EvictionManager
+
+
+def build_upkeep(
+    base: Base, sources: Sources, runtime: Runtime, work: Work, stats: Stats
+) -> Upkeep:
+    config, deps = base.config, base.deps
+    garbage = _garbage(base, sources, runtime, work)
+    images = ImageGC(
+        base.client,
+        deps.machine,
+        runtime.deps,
+        ImageGcPolicy.of(config),
+        runtime.manager.prune_pull_records,
+    )
+    logs = ContainerLogManager(
+        base.client, runtime.pleg.cache.running_containers, LogPolicy.of(config), deps.clock
+    )
+    eviction = EvictionDeps(
+        clock=deps.clock,
+        observer=Observer(
+            deps.machine, str(deps.root_dir), pods_cgroup(config), may_split=is_crio(config)
+        ),
+        image_fs_info=runtime.manager.image_fs_info,
+        stats=stats.pods,
+        pods=sources.pods.pods,
+        active_pods=base.later.allocated_pods,
+        pod_is_finished=lambda pod: work.workers.should_pod_be_finished(uid(pod)),
+        kill_pod=work.kills.evict,
+        events=base.recorder,
+        reclaim={CONTAINERS: garbage.reclaim, IMAGES: images.delete_unused_images},
+    )
+    return Upkeep(garbage, images, logs, EvictionManager(EvictionConfig.of(config), eviction))
+
+
+def _garbage(base: Base, sources: Sources, runtime: Runtime, work: Work) -> GarbageCollection:
+    def keeps_content(pod_uid: str) -> bool:
+        return not work.workers.should_pod_content_be_removed(pod_uid)
+
+    return GarbageCollection(
+        ContainerGC(base.client, runtime.deps, runtime.options, work.workers),
+        sources.seen.ready,
+        base.recorder,
+        base.deps.clock,
+        forget_old=lambda: runtime.manager.forget_resources(keeps_content),
+    )

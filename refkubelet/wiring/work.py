@@ -1,0 +1,159 @@
+"""Who works on pods: the pod workers with all that their steps need, and the ways to end a pod."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from refkubelet.allocation.reports import ResizeReports
+from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_manager
+from refkubelet.cgroups.limits import ResourceConfig
+from refkubelet.cgroups.manager import ContainerManager
+from refkubelet.events import EventRecorder
+from refkubelet.eviction.evictor import KillRequest
+from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.node.capacity import machine_capacity
+from refkubelet.pod_workers.killing import kill_pod_now
+from refkubelet.pod_workers.records import PodStatusFn
+from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
+from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
+from refkubelet.probes.manager import ProbeDeps, ProbeManager
+from refkubelet.runtime.decisions.pod_resize import merged
+from refkubelet.runtime.decisions.resize_actions import CPU, MEMORY
+from refkubelet.status.manager import StatusDeps, StatusManager
+from refkubelet.wiring.base import Base
+from refkubelet.wiring.resources import Resources, with_device_health
+from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.sources import Sources
+from refkubelet.worker_steps import PodSteps, StepDeps, StepHooks
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """How the parts of the kubelet end a pod and wait until its containers have stopped; each
+    raises `KillTimeout` when that takes too long."""
+
+    workers: PodWorkers
+    recorder: EventRecorder
+
+    async def evict(self, request: KillRequest) -> None:
+        await kill_pod_now(
+            self.workers,
+            self.recorder,
+            request.pod,
+            request.status_fn,
+            evict=True,
+            grace_override_s=request.grace_s,
+        )
+
+    async def preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
+        await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
+
+    async def end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
+        await kill_pod_now(
+            self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """`cgroups` None: pods have none (cgroupsPerQOS false)."""
+
+    statuses: StatusManager
+    probes: ProbeManager
+    cgroups: ContainerManager | None
+    workers: PodWorkers
+    kills: Kills
+    preemptor: Preemptor
+
+
+def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runtime) -> Work:
+    """Raises `ContainerManagerError`."""
+    deps = base.deps
+    statuses = StatusManager(
+        StatusDeps(
+            deps.clock,
+            sources.pods,
+            lambda pod_uid: base.later.workers.could_have_running_containers(pod_uid),
+            deps.api,
+        )
+    )
+    probes = ProbeManager(
+        ProbeDeps(deps.clock, deps.rng, base.client, base.recorder, statuses.get, deps.network)
+    )
+    cgroups = _container_manager(base, resources)
+    steps = StepDeps(
+        deps.clock,
+        runtime.manager,
+        statuses,
+        probes,
+        sources.mirrors,
+        base.recorder,
+        _hooks(base, resources, runtime),
+        deps.root_dir,
+        host_ips=deps.host_ips,
+        cgroups=cgroups,
+        resizes=_resize_reports(base, resources, runtime, cgroups),
+    )
+    allocated = resources.allocation.manager.allocated
+    settings = WorkerSettings(deps.clock, deps.rng, base.config.sync_frequency_s, allocated)
+    workers = PodWorkers(PodSteps(steps), runtime.pleg.cache, base.recorder, settings)
+    kills = Kills(workers, base.recorder)
+    preemption = PreemptionDeps(base.later.allocated_pods, kills.preempt, base.recorder)
+    return Work(statuses, probes, cgroups, workers, kills, Preemptor(preemption))
+
+
+def _container_manager(base: Base, resources: Resources) -> ContainerManager | None:
+    """Raises `ContainerManagerError`, also where pods have no cgroups."""
+    config, deps = base.config, base.deps
+    facts = deps.node_facts
+    check_reservations(config, facts.capacity if facts else machine_capacity(deps.machine))
+    if not config.cgroups_per_qos:
+        return None
+    return container_manager(
+        config,
+        deps.machine,
+        ManagerDeps(
+            deps.clock,
+            base.recorder,
+            active_pods=base.later.allocated_pods,
+            has_exclusive_cpus=resources.managers.has_exclusive_cpus,
+        ),
+    )
+
+
+def _hooks(base: Base, resources: Resources, runtime: Runtime) -> StepHooks:
+    return StepHooks(
+        network_error=runtime.state.network_error,
+        resync=base.later.sync_by_uid,
+        request_relist=runtime.pleg.generic.request_relist,
+        runtime_name=runtime.watch.runtime_name,
+        recursive_read_only=runtime.pod_runtimes.read_only_is_recursive,
+        is_terminating=base.later.is_terminating,
+        with_devices=lambda pod, status: with_device_health(base, resources, pod, status),
+    )
+
+
+def _resize_reports(
+    base: Base, resources: Resources, runtime: Runtime, cgroups: ContainerManager | None
+) -> ResizeReports:
+    return ResizeReports(
+        resources.allocation.conditions,
+        base.recorder,
+        runtime.manager,
+        group_config=lambda pod: _group_config(cgroups, pod),
+        reinspect=runtime.pleg.generic.request_reinspection,
+    )
+
+
+def _group_config(cgroups: ContainerManager | None, pod: Pod) -> ResourceConfig | None:
+    """The limits of a pod's cgroup as they are; None where it has none, or they cannot be read."""
+    if cgroups is None:
+        return None
+    try:
+        return merged(cgroups.read_config(pod, MEMORY), cgroups.read_config(pod, CPU))
+    except (OSError, ValueError) as error:
+        log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # it is over
+        return None

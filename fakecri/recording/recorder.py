@@ -156,13 +156,18 @@ class Query:
         found = self.match.differences(call.subject)
         if self.method is not None and call.method != self.method:
             found.insert(0, f"method: wanted {self.method}, got {call.method}")
-        if call.started_s < self.since_s:
-            found.append(f"time: wanted {self.since_s:.3f} s or later, got {call.started_s:.3f} s")
-        if call.started_s > self.until_s:
-            found.append(f"time: wanted {self.until_s:.3f} s or before, got {call.started_s:.3f} s")
+        if not self.since_s <= call.started_s <= self.until_s:
+            found.append(self._other_time(call))
         if not found and self.where is not None and not self.where(call):
             found.append("the predicate `where` said no")
         return found
+
+    def _other_time(self, call: Call) -> str:
+        """All in seconds as texts have them."""
+        early = call.started_s < self.since_s
+        bound_s = (self.since_s if early else self.until_s) - call.started_s + call.shown_s
+        side = "later" if early else "before"
+        return f"time: wanted {bound_s:.3f} s or {side}, got {call.shown_s:.3f} s"
 
     def __str__(self) -> str:
         return f"{self.method or 'any call'} ({self.match})"

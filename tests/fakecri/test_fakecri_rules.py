@@ -213,6 +213,17 @@ def test_times_and_deadlines_are_recorded() -> None:
     virtual(main)
 
 
+def test_times_of_a_miss_count_from_the_start_as_all_others() -> None:
+    recorder = Recorder(t0_s=5000.0)
+    recorder.begin("Version", VERSION, 5003.0, None)
+    with pytest.raises(AssertionError) as late:
+        recorder.assert_called("Version", since_s=5004.5)
+    with pytest.raises(AssertionError) as early:
+        recorder.assert_called("Version", until_s=5001.5)
+    assert "time: wanted 4.500 s or later, got 3.000 s" in str(late.value)
+    assert "time: wanted 1.500 s or before, got 3.000 s" in str(early.value)
+
+
 def test_credentials_are_masked_CRI_097() -> None:
     async def main(fake: FakeCRI) -> None:
         await pull(fake, "r.io/a", username="me", password="secret", identity_token="secret")

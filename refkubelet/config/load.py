@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from refkubelet.config import gates
 from refkubelet.config.decode import Decoder, describe
 from refkubelet.config.errors import ConfigError, ConfigErrors
 from refkubelet.config.fields import info_of
@@ -125,6 +126,12 @@ def _tell_what_is_not_acted_on(file: str, value: dict[str, Any]) -> None:
     ignored = [name for name in fields_not_acted_on() if value.get(name) is not None]
     if ignored:
         log.warning("%s: accepted, but refkubelet does not act on: %s", file, ", ".join(ignored))
+    if unknown := gates.others(value.get("featureGates") or {}):
+        log.warning(
+            "%s: featureGates: accepted, but nothing in refkubelet hangs on: %s",
+            file,
+            ", ".join(unknown),
+        )
 
 
 __all__ = [

@@ -8,14 +8,14 @@ or a request is neither answered nor recorded.
 from __future__ import annotations
 
 import asyncio
-import re
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fakeapi.dispatch import Dispatcher, Response
 from fakeapi.errors import ApiUnreachable, StatusError
-from fakeapi.faults import Fault, Faults
+from fakeapi.faults import Fault, Faults, pattern_of
 from fakeapi.jsontools import decode_body
 from fakeapi.store import DEFAULT_HISTORY, Store
 from simtime import Clock, Ids, Rng
@@ -41,16 +41,21 @@ class FakeApi:
     """One API server. `clock` None: the running loop's (a `VirtualLoop`'s own, else real time).
 
     `ids` None: UIDs from seed 0, the same in every run. `history`: how many changes a watch can
-    look back before it gets 410.
+    look back before it gets 410. `request_limit`: so many requests are remembered.
     """
 
     def __init__(
-        self, clock: Clock | None = None, ids: Ids | None = None, *, history: int = DEFAULT_HISTORY
+        self,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        *,
+        history: int = DEFAULT_HISTORY,
+        request_limit: int = 100_000,
     ) -> None:
         self.store = Store(history)
         self._dispatcher = Dispatcher(self.store, clock, ids or Ids(Rng(0)))
         self._faults = Faults()
-        self._records: list[RequestRecord] = []
+        self._records: deque[RequestRecord] = deque(maxlen=request_limit)
         self._seq = 0
         self._outages = 0
 
@@ -123,25 +128,26 @@ class FakeApi:
     ) -> Fault:
         """Requests of that method (None: any) whose path contains `path_regex` get `status`.
 
-        For `times` requests (None: until `remove()` or the end of the `with` block).
+        For `times` requests (None: until `remove()` or the end of the `with` block). Raises:
+        ValueError for a method, status or expression that is none.
         """
         error = StatusError(status, message, reason=reason)
-        return self._faults.add(Fault(method, re.compile(path_regex), error=error, times=times))
+        return self._faults.add(Fault(method, pattern_of(path_regex), error=error, times=times))
 
     def delays(
         self, method: str | None, path_regex: str, delay_s: float, *, times: int | None = None
     ) -> Fault:
         """Matching requests are handled `delay_s` seconds after they arrived."""
-        rule = Fault(method, re.compile(path_regex), delay_s=delay_s, times=times)
+        rule = Fault(method, pattern_of(path_regex), delay_s=delay_s, times=times)
         return self._faults.add(rule)
 
     def hangs(self, method: str | None, path_regex: str, *, times: int | None = None) -> Fault:
         """Matching requests get no answer until the rule is removed."""
-        return self._faults.add(Fault(method, re.compile(path_regex), hang=True, times=times))
+        return self._faults.add(Fault(method, pattern_of(path_regex), hang=True, times=times))
 
     def down(self) -> Fault:
         """The server is unreachable, and every open watch breaks, until the block ends."""
-        rule = self._faults.add(Fault(None, re.compile(""), down=True))
+        rule = self._faults.add(Fault(None, pattern_of(""), down=True))
         self._outages += 1
         self.store.wake()
         return rule
@@ -149,7 +155,7 @@ class FakeApi:
     def requests(self, method: str | None = None, path: str | None = None) -> list[RequestRecord]:
         """The answered requests in order of arrival; `path` is a regular expression searched for
         in the path."""
-        pattern = re.compile(path or "")
+        pattern = pattern_of(path or "")
         found = [
             record
             for record in self._records

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fakeapi.openapi import openapi_document
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
 
 VERSION: Final = {
@@ -28,6 +29,8 @@ def discovery_document(path: str) -> dict[str, Any] | None:
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return dict(VERSION)
+    if parts[:1] == ["openapi"]:
+        return openapi_document(parts[1:])
     if parts == ["api"]:
         return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
     if parts == ["apis"]:

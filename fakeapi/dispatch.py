@@ -13,11 +13,12 @@ from fakeapi.jsontools import copy_json
 from fakeapi.operations import Operations
 from fakeapi.routes import Route, parse_route
 from fakeapi.selectors import Predicate, field_selector, label_selector
-from fakeapi.shapes import check_shape
+from fakeapi.shapes import check_shape, require_known_fields
 from fakeapi.store import Store
 from fakeapi.watch import WatchOptions, watch_events
 from simtime import Clock, Ids, RealClock
 
+_OTHER_KINDS: Final = ("binding", "eviction")
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -69,8 +70,11 @@ class Dispatcher:
         if method == "GET" and route.name:
             return 200, do.get(route)
         if method == "GET":
+            self._check_version(params)
             limit, start = _whole_number(params, "limit"), params.get("continue", "")
             return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
+        if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
+            _require_known_fields(route, body)
         if method == "POST":
             return self._post(route, body, dry_run=dry_run)
         if method == "PUT":
@@ -116,13 +120,7 @@ class Dispatcher:
         self, route: Route, params: dict[str, str], connected: Callable[[], bool]
     ) -> Response:
         self._verbs()
-        version = _whole_number(params, "resourceVersion")
-        if version > self._store.revision:
-            raise StatusError(
-                504,
-                f"Too large resource version: {version}, current: {self._store.revision}",
-                details={"retryAfterSeconds": 1},
-            )
+        version = self._check_version(params)
         by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
         options = WatchOptions(
             resource=route.resource,
@@ -134,6 +132,23 @@ class Dispatcher:
             initial_events=_is_true(params.get("sendInitialEvents")),
         )
         return Response(200, {}, _copied(watch_events(self._store, options, connected)))
+
+    def _check_version(self, params: Mapping[str, str]) -> int:
+        """The resourceVersion that is asked for. Raises: 400 for none, 504 for one that is not yet;
+        400 for an exact one that is not the newest, since old states are not kept."""
+        version, newest = _whole_number(params, "resourceVersion"), self._store.revision
+        if version > newest:
+            raise StatusError(
+                504,
+                f"Too large resource version: {version}, current: {newest}",
+                details={"retryAfterSeconds": 1},
+            )
+        if params.get("resourceVersionMatch") == "Exact" and version != newest:
+            raise bad_request(
+                f"resourceVersionMatch: Exact is answered for the newest version only ({newest}), "
+                f"got {version}"
+            )
+        return version
 
     def _verbs(self) -> Operations:
         """The operations; the clock is chosen, and the system namespaces made, at first use."""
@@ -169,6 +184,12 @@ def _dry_run(params: Mapping[str, str]) -> bool:
     if asked not in (None, "", "All"):
         raise bad_request(f'dryRun: unsupported value "{asked}": supported values: "All"')
     return asked == "All"
+
+
+def _require_known_fields(route: Route, body: dict[str, Any]) -> None:
+    resource = route.resource
+    if route.subresource not in _OTHER_KINDS:
+        require_known_fields(body, resource.module, resource.kind, resource.api_version)
 
 
 def _whole_number(params: Mapping[str, str], name: str, *, signed: bool = False) -> int:

@@ -6,9 +6,25 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from fakeapi.errors import ApiUnreachable, StatusError
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def pattern_of(path_regex: str) -> re.Pattern[str]:
+    """The pattern. Raises: ValueError for what is no regular expression."""
+    try:
+        return re.compile(path_regex)
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"path_regex: wanted a regular expression, got {path_regex!r}: {error}"
+        ) from None
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @dataclass(eq=False)
@@ -28,6 +44,18 @@ class Fault:
     hits: int = 0
     _rules: list[Fault] = field(default_factory=list, repr=False)
     _released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.method not in (None, *METHODS):
+            known = ", ".join(METHODS)
+            raise ValueError(f"method: wanted one of {known}, or None for all, got {self.method!r}")
+        if self.times is not None and not (_is_int(self.times) and self.times >= 1):
+            raise ValueError(f"times: wanted 1 or more, got {self.times!r}")
+        if not isinstance(self.delay_s, int | float) or not self.delay_s >= 0:
+            raise ValueError(f"delay_s: wanted seconds from 0, got {self.delay_s!r}")
+        code = 500 if self.error is None else self.error.code
+        if not _is_int(code) or not 400 <= code <= 599:
+            raise ValueError(f"status: wanted an error, 400 to 599, got {code!r}")
 
     def matches(self, method: str, path: str) -> bool:
         if self.times is not None and self.hits >= self.times:

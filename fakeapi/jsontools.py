@@ -9,6 +9,10 @@ import msgspec
 from fakeapi.errors import bad_request, unsupported_media_type
 
 JSON: Final = "application/json"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
 def copy_json(value: Any) -> Any:
@@ -42,8 +46,9 @@ def decode_body(method: str, body: Any, content_type: str) -> Any:
     if not isinstance(body, bytes):
         return copy_json(body)
     media_type = content_type.partition(";")[0].strip()
-    if method != "PATCH" and media_type not in ("", JSON):
-        raise unsupported_media_type(media_type, (JSON,))
+    known = PATCH_TYPES if method == "PATCH" else ("", JSON)
+    if media_type not in known:
+        raise unsupported_media_type(media_type, [name for name in known if name])
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError as error:

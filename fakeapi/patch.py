@@ -9,13 +9,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fakeapi.errors import StatusError, bad_request, unsupported_media_type
-from fakeapi.jsontools import copy_json
+from fakeapi.jsontools import JSON_PATCH, MERGE_PATCH, PATCH_TYPES, copy_json
 from fakeapi.strategic import strategic_merge
-
-JSON_PATCH: Final = "application/json-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 
 
 def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: str) -> Any:

@@ -11,8 +11,9 @@ from fakeapi.errors import bad_request
 Object = dict[str, Any]
 Predicate = Callable[[Object], bool]
 
-_SET_TERM: Final = re.compile(r"^\s*([\w./-]+)\s+(in|notin)\s+\(([^)]*)\)\s*$")
+_SET_TERM: Final = re.compile(r"^\s*([\w./-]+)\s+(in|notin)\s*\(([^)]*)\)\s*$")
 _KEY: Final = re.compile(r"^[\w./-]+$")
+_VALUE: Final = re.compile(r"^[\w.-]*$")
 
 
 def field_value(obj: Object, path: str) -> str:
@@ -75,6 +76,8 @@ def _label_term(term: str) -> Callable[[dict[str, str]], bool]:
         absent = term[1:].strip()
         return lambda labels: absent not in labels
     key, operator, value = _split_term(term)
+    if not _KEY.match(key) or not _VALUE.match(value):
+        raise bad_request(f"invalid selector: {term!r}; can't understand it: wanted key=value")
     if operator == "!=":
         return lambda labels: labels.get(key) != value
     return lambda labels: labels.get(key) == value

@@ -21,6 +21,7 @@ from fakeapi.errors import bad_request
 
 # Quantities are strings in the models, but the API takes plain numbers too.
 _QUANTITIES: Final = frozenset(("sizeLimit", "divisor"))
+_TEXT_MAPS: Final = frozenset(("data", "binaryData", "stringData", "spec.nodeSelector"))
 _WANTED: Final[dict[Any, str]] = {
     str: "a string",
     int: "a whole number",
@@ -39,6 +40,35 @@ def check_shape(value: Any, module: str, kind: str) -> None:
     """
     for problem in _problems(value, _model(module, kind), ""):
         raise bad_request(f"the body cannot be handled as a {kind}: {problem}")
+
+
+def require_known_fields(value: Any, module: str, kind: str, api_version: str) -> None:
+    """Raise the 400 `StatusError` of `fieldValidation=Strict` for fields that the type lacks."""
+    unknown = [f'unknown field "{path}"' for path in _unknown(value, _model(module, kind), "")]
+    if unknown:
+        raise bad_request(
+            f'{kind} in version "{api_version}" cannot be handled as a {kind}: '
+            f"strict decoding error: {', '.join(unknown)}"
+        )
+
+
+def _unknown(value: Any, wanted: Any, path: str) -> Iterator[str]:
+    """The paths of fields that the types do not have; directives of patches are none."""
+    origin, members = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        for member in members:
+            yield from _unknown(value, member, path)
+    elif isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
+        known = _fields(wanted)
+        for key, item in value.items() if isinstance(value, dict) else ():
+            here = f"{path}.{key}" if path else key
+            if key in known:
+                yield from _unknown(item, known[key], here)
+            elif not key.startswith("$"):
+                yield here
+    elif origin is list and isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _unknown(item, members[0], f"{path}[{i}]")
 
 
 @functools.cache
@@ -73,6 +103,9 @@ def _problems(value: Any, wanted: Any, path: str) -> Iterator[str]:
             if item is None:
                 yield _problem(item, "an element", f"{path}[{i}]")
             yield from _problems(item, typing.get_args(wanted)[0], f"{path}[{i}]")
+    elif dict in (origin, wanted) and isinstance(value, dict) and path in _TEXT_MAPS:
+        for key, item in value.items():
+            yield from _problems(item, str, f"{path}.{key}")
     elif not _is_a(value, origin or wanted):
         yield _problem(value, _WANTED[origin or wanted], path)
 

@@ -90,7 +90,7 @@ def _selected(store: Store, options: WatchOptions) -> Iterator[dict[str, Any]]:
 
 def _event_of(change: Change, options: WatchOptions) -> Event | None:
     """What this watch sees of a change: an object that begins to match is ADDED, one that no
-    longer matches is DELETED, whatever really happened to it."""
+    longer matches is DELETED, as it was before (with the version of the change)."""
     if change.key.resource != options.resource.qualified:
         return None
     if options.namespace not in (None, change.key.namespace):
@@ -98,7 +98,13 @@ def _event_of(change: Change, options: WatchOptions) -> Event | None:
     before = change.previous is not None and options.matches(change.previous)
     after = change.type != "DELETED" and options.matches(change.object)
     kind = _SEEN_AS[before, after]
-    return None if kind is None else {"type": kind, "object": change.object}
+    if kind is None:
+        return None
+    shown = change.object
+    if kind == "DELETED" and change.type != "DELETED" and change.previous is not None:
+        metadata = {**change.previous["metadata"], "resourceVersion": str(change.revision)}
+        shown = {**change.previous, "metadata": metadata}
+    return {"type": kind, "object": shown}
 
 
 _SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {

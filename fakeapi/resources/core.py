@@ -6,7 +6,13 @@ import base64
 from typing import Any, ClassVar, Final
 
 from fakeapi.errors import Cause, forbidden_field, invalid_value
-from fakeapi.resources.strategy import LABEL_RULE, Object, Strategy, is_label
+from fakeapi.resources.strategy import (
+    LABEL_RULE,
+    ImmutableAware,
+    Object,
+    Strategy,
+    is_label,
+)
 
 _NOT_READY_TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
@@ -98,13 +104,28 @@ class EventStrategy(Strategy):
         return causes
 
 
-class SecretStrategy(Strategy):
-    """Secrets: stringData is folded into data; the type is Opaque unless given."""
+class SecretStrategy(ImmutableAware):
+    """Secrets: stringData is folded into data; the type is Opaque unless given, and stays."""
 
     field_labels: ClassVar[tuple[str, ...]] = ("type",)
 
     def prepare_create(self, obj: Object) -> None:
         obj.setdefault("type", "Opaque")
+        self._fold(obj)
+
+    def prepare_update(self, new: Object, old: Object, subresource: str) -> None:
+        super().prepare_update(new, old, subresource)
+        new.setdefault("type", old["type"])
+        self._fold(new)
+
+    def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
+        causes = super().validate_update(new, old, subresource)
+        if new["type"] != old["type"]:
+            causes.append(invalid_value("type", new["type"], "field is immutable"))
+        return causes
+
+    @staticmethod
+    def _fold(obj: Object) -> None:
         for key, value in obj.pop("stringData", {}).items():
             encoded = base64.b64encode(value.encode()).decode()
             obj.setdefault("data", {})[key] = encoded

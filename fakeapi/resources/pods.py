@@ -68,7 +68,10 @@ class PodStrategy(Strategy):
             status = new.setdefault("status", {})
             status.setdefault("qosClass", old.get("status", {}).get("qosClass", "BestEffort"))
         else:
-            default_pod(new, admission=False)
+            for field in ("priority", "preemptionPolicy"):
+                if field in old["spec"] and isinstance(new.get("spec"), dict):
+                    new["spec"].setdefault(field, old["spec"][field])
+            default_pod(new)
 
     def validate_update(self, new: Object, old: Object, subresource: str) -> list[Cause]:
         causes = [*validate_metadata(new), *validate_pod(new), *_mirror_causes(new, old)]

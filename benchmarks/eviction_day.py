@@ -26,8 +26,8 @@ from measure import Row
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
-from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.node.facts import node_facts
 from simtime import Clock, Ids, Rng, run_virtual
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import (
     ConfigError,
@@ -31,6 +30,7 @@ from refkubelet.config import (
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.grammar import ThresholdError
 from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.kernel_defaults import wrong_kernel_flags

@@ -14,7 +14,8 @@ import pytest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from refkubelet.apiclient import ApiError, LightkubeApiClient
+from refkubelet.apiclient import ApiError
+from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict, uid
 from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.api_source import ApiSource

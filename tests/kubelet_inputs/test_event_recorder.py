@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.event_correlator import SPAM_BURST, RecordedEvent
 from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

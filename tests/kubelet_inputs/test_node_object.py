@@ -16,12 +16,12 @@ import pytest
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.admission.features import declared_features
-from refkubelet.apiclient import LightkubeApiClient
 from refkubelet.cgroups.allocatable import allocatable_of
 from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config import KubeletConfiguration
 from refkubelet.daemon import host_ips
 from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.machine import (

@@ -1,0 +1,117 @@
+"""Reading what an API server answers: objects, lists, lines of a watch, errors.
+
+What must never happen here: an answer that makes no sense becomes anything but an `ApiError`; one
+unreadable object of a list hides the others.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.node_v1 import RuntimeClass
+
+from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.model.objects import Node
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def _decoder(kind: type[T]) -> Callable[[dict[str, Any]], T]:
+    return lambda value: msgspec.convert(value, kind)
+
+
+decode_config_map: Final = _decoder(ConfigMap)
+decode_node: Final = _decoder(Node)
+decode_runtime_class: Final = _decoder(RuntimeClass)
+decode_secret: Final = _decoder(Secret)
+decode_service: Final = _decoder(Service)
+
+
+def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
+    """The object of an answer; one that makes no sense is the server's failure."""
+    try:
+        return decode(value)
+    except msgspec.ValidationError as e:
+        raise ApiError(0, "BadAnswer", f"the API server sent an unreadable object: {e}") from e
+
+
+def every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> ObjectList[T]:
+    """A list's objects; an unreadable one is logged and left out, so that it hides no other."""
+    found = value.get("items") or []
+    if not isinstance(found, list):
+        raise ApiError(0, "BadAnswer", f"wanted a list of items, got {type(found).__name__}")
+    items: list[T] = []
+    for item in found:
+        try:
+            items.append(_identified(decode, item))
+        except msgspec.ValidationError as e:
+            name = _metadata(item).get("name")
+            log.error("object %s from the API server is unreadable: %s", name, e)
+    return ObjectList(tuple(items), _version(value))
+
+
+def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
+    """An object that is kept by its UID. Raises `msgspec.ValidationError`."""
+    if not _metadata(value).get("uid"):
+        raise msgspec.ValidationError("it has no metadata.uid")
+    return decode(value)
+
+
+def watch_event(
+    decode: Callable[[dict[str, Any]], T], kind: str, value: dict[str, Any]
+) -> WatchEvent[T]:
+    """A bookmark has nothing but a version."""
+    if kind == "BOOKMARK":
+        return WatchEvent(kind, one(decode, value))
+    return WatchEvent(kind, one(lambda found: _identified(decode, found), value))
+
+
+def json_object(content: bytes, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        start = content[:80].decode(errors="replace")
+        raise ApiError(0, "BadAnswer", f"{what}: wanted a JSON object, got {start!r}")
+    return value
+
+
+def watch_line(line: bytes, what: str) -> tuple[str, dict[str, Any]]:
+    """One line of a watch. Raises `ApiError` for an ERROR line, and for what is no event."""
+    event = json_object(line, what)
+    kind, value = event.get("type"), event.get("object")
+    if not isinstance(kind, str) or not isinstance(value, dict):
+        raise ApiError(0, "BadAnswer", f"{what}: wanted type and object, got {sorted(event)}")
+    if kind == "ERROR":
+        raise error_of(value.get("code", 500), value)
+    return kind, value
+
+
+def error_of(status: int, body: bytes | dict[str, Any]) -> ApiError:
+    """The error of a metav1.Status, or of whatever text the server sent instead."""
+    if isinstance(body, bytes):
+        text = body.decode(errors="replace")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        body = value if isinstance(value, dict) else {"message": text.strip()[:200]}
+    return ApiError(status, str(body.get("reason") or ""), str(body.get("message") or ""))
+
+
+def _version(value: Mapping[str, Any]) -> str:
+    return str(_metadata(value).get("resourceVersion") or "")
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    """Nothing where an object has none, or is none."""
+    found = value.get("metadata") if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}

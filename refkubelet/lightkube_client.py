@@ -1,0 +1,277 @@
+"""The API server over HTTP, with lightkube's HTTP client.
+
+lightkube reads the kubeconfig, makes credentials and TLS, and its HTTP client carries the requests;
+the requests themselves are written here, because the kubelet needs two things lightkube's client
+does not offer: preconditions on deletion, and to notice that a watch ended.
+
+What must never happen here: an exception other than `ApiError` for anything the server or the
+network did; a retry that the caller did not ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from lightkube.models.core_v1 import ConfigMap, Secret, Service
+from lightkube.models.node_v1 import RuntimeClass
+
+from refkubelet.api_answers import (
+    decode_config_map,
+    decode_node,
+    decode_runtime_class,
+    decode_secret,
+    decode_service,
+    error_of,
+    every,
+    json_object,
+    one,
+    watch_event,
+    watch_line,
+)
+from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
+
+if TYPE_CHECKING:
+    import httpx2
+
+STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
+REQUEST_TIMEOUT_S: Final = 30.0
+WATCH_LASTS_S: Final = 300  # then the server ends it (timeoutSeconds)
+WATCH_SILENCE_S: Final = WATCH_LASTS_S + REQUEST_TIMEOUT_S  # nobody is at the other end any more
+
+
+class LightkubeApiClient:
+    """`ApiClient` over HTTP; make one with `from_kubeconfig` or `in_process`."""
+
+    def __init__(self, http: httpx2.AsyncClient, server: str) -> None:
+        self._http = http
+        self.server = server
+
+    @classmethod
+    def from_kubeconfig(cls, path: str | Path) -> LightkubeApiClient:
+        """A client for the current context of that file.
+
+        Raises `ConfigError` naming the file when it cannot be used.
+        """
+        from refkubelet.config.kubeconfig import read_kubeconfig
+
+        config = read_kubeconfig(path)
+        return cls._from_config(config, transport=None)
+
+    @classmethod
+    def in_process(
+        cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakeapi"
+    ) -> LightkubeApiClient:
+        """A client whose requests go to `transport` and never to a socket."""
+        from lightkube.config.kubeconfig import SingleConfig
+        from lightkube.config.models import Cluster, Context, User
+
+        config = SingleConfig(
+            context_name="in-process",
+            context=Context(cluster="in-process"),
+            cluster=Cluster(server=server, insecure=True),
+            user=User(),
+        )
+        return cls._from_config(config, transport=transport)
+
+    @classmethod
+    def _from_config(
+        cls, config: Any, transport: httpx2.AsyncBaseTransport | None
+    ) -> LightkubeApiClient:
+        import httpx2
+        from lightkube.config.client_adapter import AsyncClient, ConnectionParams
+
+        params = ConnectionParams(
+            timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
+            trust_env=False,
+            transport=transport,  # type: ignore[arg-type]  # typed for the sync client only
+        )
+        return cls(AsyncClient(config, params), config.cluster.server)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    async def get_pod(self, namespace: str, name: str) -> Pod:
+        return one(decode_pod, await self._json("GET", _pod_path(namespace, name)))
+
+    async def create_pod(self, pod: Pod) -> Pod:
+        body = {"apiVersion": "v1", "kind": "Pod"} | to_dict(pod)
+        path = f"/api/v1/namespaces/{body['metadata']['namespace']}/pods"
+        return one(decode_pod, await self._json("POST", path, body=body))
+
+    async def delete_pod(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        grace_period_s: int | None = None,
+        uid: str | None = None,
+    ) -> None:
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_period_s is not None:
+            options["gracePeriodSeconds"] = grace_period_s
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        await self._json("DELETE", _pod_path(namespace, name), body=options)
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: Mapping[str, Any]) -> Pod:
+        path = _pod_path(namespace, name) + "/status"
+        return one(decode_pod, await self._json("PATCH", path, body=patch))
+
+    async def list_pods(self, node_name: str) -> ObjectList[Pod]:
+        value = await self._json("GET", "/api/v1/pods", params=_on_node(node_name))
+        return every(decode_pod, value)
+
+    async def watch_pods(
+        self, node_name: str, resource_version: str
+    ) -> AsyncIterator[WatchEvent[Pod]]:
+        params = _on_node(node_name) | _watching(resource_version)
+        async for kind, value in self._watch("/api/v1/pods", params):
+            yield watch_event(decode_pod, kind, value)
+
+    # -- the node ------------------------------------------------------------------------------
+
+    async def get_node(self, name: str) -> Node:
+        return one(decode_node, await self._json("GET", f"/api/v1/nodes/{name}"))
+
+    async def create_node(self, node: Node) -> Node:
+        body = {"apiVersion": "v1", "kind": "Node"} | to_dict(node)
+        return one(decode_node, await self._json("POST", "/api/v1/nodes", body=body))
+
+    async def patch_node_status(self, name: str, patch: Mapping[str, Any]) -> Node:
+        return one(
+            decode_node, await self._json("PATCH", f"/api/v1/nodes/{name}/status", body=patch)
+        )
+
+    async def list_node(self, name: str) -> ObjectList[Node]:
+        value = await self._json("GET", "/api/v1/nodes", params=_named(name))
+        return every(decode_node, value)
+
+    async def watch_node(self, name: str, resource_version: str) -> AsyncIterator[WatchEvent[Node]]:
+        params = _named(name) | _watching(resource_version)
+        async for kind, value in self._watch("/api/v1/nodes", params):
+            yield watch_event(decode_node, kind, value)
+
+    # -- what pods refer to --------------------------------------------------------------------
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+        return one(decode_secret, await self._json("GET", path))
+
+    async def get_config_map(self, namespace: str, name: str) -> ConfigMap:
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        return one(decode_config_map, await self._json("GET", path))
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass:
+        path = f"/apis/node.k8s.io/v1/runtimeclasses/{name}"
+        return one(decode_runtime_class, await self._json("GET", path))
+
+    async def list_services(self) -> ObjectList[Service]:
+        return every(decode_service, await self._json("GET", "/api/v1/services"))
+
+    async def watch_services(self, resource_version: str) -> AsyncIterator[WatchEvent[Service]]:
+        params = _watching(resource_version)
+        async for kind, value in self._watch("/api/v1/services", params):
+            yield watch_event(decode_service, kind, value)
+
+    # -- events --------------------------------------------------------------------------------
+
+    async def create_event(self, namespace: str, event: Mapping[str, Any]) -> dict[str, Any]:
+        return await self._json("POST", f"/api/v1/namespaces/{namespace}/events", body=event)
+
+    async def patch_event(
+        self, namespace: str, name: str, patch: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        path = f"/api/v1/namespaces/{namespace}/events/{name}"
+        return await self._json("PATCH", path, body=patch)
+
+    # -- wire ----------------------------------------------------------------------------------
+
+    async def _json(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`."""
+        import httpx2
+
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = STRATEGIC_MERGE if method == "PATCH" else "application/json"
+        try:
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                response = await self._http.request(
+                    method, path, params=params, content=content, headers=headers
+                )
+        except TimeoutError:
+            message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
+            raise ApiError(0, "Timeout", message) from None
+        except httpx2.HTTPError as e:
+            raise ApiError(0, type(e).__name__, f"{method} {self.server}{path}: {e}") from e
+        if response.status_code >= 400:
+            raise error_of(response.status_code, response.content)
+        return json_object(response.content, f"{method} {path}")
+
+    async def _watch(
+        self, path: str, params: Mapping[str, str]
+    ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """The lines of a watch as (type, object). An ERROR line raises (410 Gone), and so does a
+        silence longer than a watch lasts: a connection can be lost without a word."""
+        import httpx2
+
+        no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
+        try:
+            async with AsyncExitStack() as stack:
+                stream = self._http.stream("GET", path, params=params, timeout=no_end)
+                async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                    response = await stack.enter_async_context(stream)
+                    if response.status_code >= 400:
+                        raise error_of(response.status_code, await response.aread())
+                lines = response.aiter_lines()
+                while (line := await _next_line(lines)) is not None:
+                    if line.strip():
+                        yield watch_line(line.encode(), f"watch of {path}")
+        except TimeoutError:
+            message = f"watch of {self.server}{path}: nothing was heard for too long"
+            raise ApiError(0, "Timeout", message) from None
+        except httpx2.HTTPError as e:
+            raise ApiError(0, type(e).__name__, f"watch of {self.server}{path}: {e}") from e
+
+
+async def _next_line(lines: AsyncIterator[str]) -> str | None:
+    """None at the end. Raises `TimeoutError`."""
+    async with asyncio.timeout(WATCH_SILENCE_S):
+        return await anext(lines, None)
+
+
+def _pod_path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+def _on_node(node_name: str) -> dict[str, str]:
+    return {"fieldSelector": f"spec.nodeName={node_name}"}
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"fieldSelector": f"metadata.name={name}"}
+
+
+def _watching(resource_version: str) -> dict[str, str]:
+    return {
+        "watch": "true",
+        "resourceVersion": resource_version,
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": str(WATCH_LASTS_S),
+    }

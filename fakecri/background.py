@@ -164,8 +164,9 @@ class ServedFake:
 
     @property
     def node(self) -> FakeNode:
-        """The node. Its fields are plain values that may be set from any thread."""
-        return self._cri.node
+        """The node, as `FakeCRI.node`. Its fields may be set; what is done to it is done on the
+        fake's loop."""
+        return cast(FakeNode, hand_over(self._thread, lambda: self._cri.node))
 
     def advance(self, duration_s: float) -> float:
         """Let time pass; returns the seconds since the start.
@@ -262,6 +263,7 @@ async def _start(
     cri = FakeCRI(clock, node=node, **options)
     if loaded is not None:
         apply_script(loaded, cri)
+    cri.lives_on(loop)
     manual = loop if isinstance(loop, ManualLoop) else None
     endpoint = await stack.enter_async_context(serve_control(cri, control, manual))
     await stack.enter_async_context(serve_grpc(cri, listen))

@@ -33,6 +33,8 @@ class Clockwork:
         self._timer_for: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._exits: dict[str, list[asyncio.Future[None]]] = {}
         self._watchers: list[asyncio.Event] = []
+        self.home: asyncio.AbstractEventLoop | None = None
+        """The loop of a fake that others touch from their threads; None: the one that runs."""
         self.heard: list[Callable[[News], None]] = []
         """Called with every piece of news, after the fact."""
 
@@ -60,10 +62,11 @@ class Clockwork:
     def stir(self) -> None:
         """Pump soon: something happened outside of a call. Without a running loop the next call
         does it."""
-        try:
-            asyncio.get_running_loop().call_soon(self.pump)
-        except RuntimeError:
-            return
+        loop = asyncio._get_running_loop()
+        if self.home is not None and loop is not self.home and self.home.is_running():
+            self.home.call_soon_threadsafe(self.pump)
+        elif loop is not None:
+            loop.call_soon(self.pump)
 
     def settle(self) -> None:
         """Whoever looks at a cgroup file sees what is charged by now."""

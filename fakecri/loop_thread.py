@@ -16,12 +16,18 @@ from typing import Any, Final
 
 from fakecri.core.images import ImageStore
 from fakecri.core.objects import Container, Sandbox
+from fakecri.kernel_log import KernelLog
+from fakecri.logind import FakeLogind
+from fakecri.node import FakeNode
 from fakecri.recording.recorder import Call
 from fakecri.rules.faults import Rule
 from fakecri.rules.on import On
 from fakecri.streaming.programs import Programs
 
 _STOP_S: Final = 10.0
+_LIVING: Final = (Rule, On, ImageStore, Programs, FakeNode, KernelLog, FakeLogind)
+_LIVING_CGROUPS: Final = ("CgroupFS", "CgroupPath", "OpenFile", "Process")
+"""By name: their modules are imported by those who use them."""
 
 
 class LoopThread:
@@ -72,19 +78,25 @@ class _Handed:
     """An object that lives on the loop; its attributes and methods are used there."""
 
     def __init__(self, thread: LoopThread, target: Any) -> None:
-        self._thread = thread
-        self._target = target
+        object.__setattr__(self, "_thread", thread)
+        object.__setattr__(self, "_target", target)
 
     def __getattr__(self, name: str) -> Any:
         found = self._thread.run(lambda: getattr(self._target, name))
         if not callable(found):
-            return found
+            return _outside(self._thread, found)
 
         @wraps(found)
         def on_loop(*args: Any, **kwargs: Any) -> Any:
             return hand_over(self._thread, lambda: found(*args, **kwargs))
 
         return on_loop
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._thread.run(lambda: setattr(self._target, name, value))
+
+    def __truediv__(self, part: str) -> Any:
+        return hand_over(self._thread, lambda: self._target / part)
 
     def __enter__(self) -> Any:
         self._thread.run(self._target.__enter__)
@@ -103,13 +115,14 @@ class _Handed:
 
 
 def hand_over(thread: LoopThread, work: Callable[[], Any]) -> Any:
-    """The result of `work()` on the loop: rules stay there behind a handle, objects are copied."""
+    """The result of `work()` on the loop: what lives there stays there behind a handle, what there
+    is in the world is copied."""
     __tracebackhide__ = True
     return thread.run(lambda: _outside(thread, work()))
 
 
 def _outside(thread: LoopThread, found: Any) -> Any:
-    if isinstance(found, Rule | On | ImageStore | Programs):
+    if isinstance(found, _LIVING) or type(found).__name__ in _LIVING_CGROUPS:
         return _Handed(thread, found)
     if isinstance(found, Container | Sandbox | Call):
         return copy.copy(found)

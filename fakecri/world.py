@@ -6,6 +6,7 @@ a container and the calls that wait for it are not told.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -38,6 +39,10 @@ class FakeWorld(Instrumented):
         self._events = events
         self._down: CriError | None = None
         self._down_since_ns = 0
+
+    def lives_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """What happens to the node in another thread is worked off on that loop."""
+        self._clockwork.home = loop
 
     @property
     def node(self) -> FakeNode:

@@ -26,8 +26,11 @@ class Client:
         )
         self.runtime: Any = RuntimeServiceStub(self.channel)
 
-    def start(self, name: str) -> str:
-        config = pb.PodSandboxConfig(metadata=pb.PodSandboxMetadata(name=f"pod-{name}", uid=name))
+    def start(self, name: str, cgroup_parent: str = "") -> str:
+        config = pb.PodSandboxConfig(
+            metadata=pb.PodSandboxMetadata(name=f"pod-{name}", uid=name),
+            linux=pb.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent),
+        )
         sandbox = self.runtime.RunPodSandbox(pb.RunPodSandboxRequest(config=config), timeout=10)
         request = pb.CreateContainerRequest(
             pod_sandbox_id=sandbox.pod_sandbox_id,
@@ -194,3 +197,37 @@ def test_it_starts_in_less_than_150_ms_and_in_any_number() -> None:
             with fakecri.serve() as other:
                 assert one.endpoint != other.endpoint
     assert min(starts) < 0.15
+
+
+@pytest.mark.parametrize("how", ["kill", "limit"])
+def test_what_a_test_does_to_the_node_is_told_at_once(
+    fakecri_server: fakecri.ServedFake, client: Client, how: str
+) -> None:
+    """The fake lives in another thread: nobody would wake the calls that wait there."""
+    fakecri_server.behaves(fakecri.uses(memory_bytes=50 << 20), container="web")
+    container = client.start("web", "/kubepods/podu1")
+    events = client.runtime.GetContainerEvents(pb.GetEventsRequest(), timeout=10)
+    fakecri_server.wait_for_calls("GetContainerEvents")
+    node = fakecri_server.node
+    if how == "kill":
+        node.kill_process(fakecri_server.container("web").pid)
+    else:
+        (node.cgroups.path("/kubepods/podu1") / "memory.max").write_text("1M")
+    event = next(events)
+    assert event.container_id == container
+    assert event.container_event_type == pb.CONTAINER_STOPPED_EVENT
+
+
+def test_the_node_is_seen_and_changed_from_outside(
+    fakecri_server: fakecri.ServedFake,
+) -> None:
+    node = fakecri_server.node
+    node.memory_bytes = 4 << 30
+    node.use_memory(1 << 30)
+    assert node.memory().working_set_bytes == 1 << 30
+    assert fakecri_server.node.memory().total_bytes == 4 << 30
+    node.kernel_says("hello")
+    assert node.log.texts == ["hello"]
+    node.cgroups.path("/web").mkdir()
+    process = node.cgroups.spawn("/web")
+    assert node.cgroups.path("/web/cgroup.procs").read_text() == f"{process.pid}\n"

@@ -72,6 +72,8 @@ class PodHandlers:
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
         self.rejections: Counter[str] = Counter()
+        self._looked_at: tuple[Pod, ...] | None = None
+        self._deadlines = False
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
     async def additions(self, pods: Sequence[Pod]) -> None:
@@ -155,11 +157,17 @@ class PodHandlers:
 
     def may_be_due(self) -> bool:
         """False: `sync_due` would do nothing, as nearly every second."""
-        deps = self._deps
-        return deps.workers.work_queue.may_be_due() or any(
-            pod.spec is not None and pod.spec.activeDeadlineSeconds is not None
-            for pod in deps.pods.pods()
-        )
+        return self._deps.workers.work_queue.may_be_due() or self._any_deadline()
+
+    def _any_deadline(self) -> bool:
+        """Whether any pod has an active deadline; the same pods are not looked at again."""
+        pods = self._deps.pods.pods()
+        if pods is not self._looked_at:
+            self._looked_at = pods
+            self._deadlines = any(
+                pod.spec is not None and pod.spec.activeDeadlineSeconds is not None for pod in pods
+            )
+        return self._deadlines
 
     def _is_overdue(self, pod: Pod) -> bool:
         if pod.spec is None or pod.spec.activeDeadlineSeconds is None:

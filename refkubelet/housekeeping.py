@@ -25,7 +25,6 @@ from refkubelet.model.objects import Pod, full_name, is_static, uid
 from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
     KillPodOptions,
-    PodWorkerSync,
     SyncPodType,
     UpdatePodOptions,
 )
@@ -86,40 +85,88 @@ class CleanupDeps:
     allocations: CleanableAllocations | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """A list of desired pods, looked through. `over`: deleted, and with a terminal phase."""
+
+    pods: tuple[Pod, ...] = ()
+    uids: frozenset[str] = frozenset()
+    over: tuple[Pod, ...] = ()
+
+    @classmethod
+    def of(cls, pods: tuple[Pod, ...]) -> _Wanted:
+        over = tuple(pod for pod in pods if is_being_deleted(pod) and has_terminal_phase(pod))
+        return cls(pods, frozenset(map(uid, pods)), over)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    """A list of running pods, looked through."""
+
+    pods: tuple[RuntimePod, ...] = ()
+    uids: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, pods: tuple[RuntimePod, ...]) -> _Running:
+        return cls(pods, frozenset(pod.uid for pod in pods))
+
+
 class Housekeeping:
-    """`run` does one round."""
+    """`run` does one round. Lists that are the very same objects as last time are not looked
+    through again."""
 
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
         self._pods_dir = str(deps.root_dir / "pods")
-        self._looked_at: tuple[int, set[str]] | None = None
+        self._wanted = _Wanted()
+        self._running = _Running()
+        self._statuses: tuple[tuple[Pod, ...], frozenset[str]] = ((), frozenset())
+        self._looked_at: tuple[int, _Wanted, _Running] | None = None
         self._complaints = Complaints(log, deps.clock)
         self.metrics = HousekeepingMetrics()
 
     async def run(self) -> None:
         """One round of LIFE-015; an error of the runtime's list ends it early."""
         deps = self._deps
-        wanted = deps.pods.pods()
-        working = deps.workers.sync_known_pods(wanted)
+        wanted = self._look_through_wanted(deps.pods.pods())
+        working = deps.workers.sync_known_pods(wanted.uids)
         try:
-            running = await deps.runtime.get_pods(all_states=False)
+            listed = await deps.runtime.get_pods(all_states=False)
         except CriCallError as error:
             self._complaints.failed(PUT_OFF, error, CriCallError)
             return
         self._complaints.over(PUT_OFF)
-        at_work = [u for u, w in working.items() if w.state in AT_WORK]
+        running = self._look_through_running(listed)
+        at_work = frozenset(pod_uid for pod_uid, state in working.items() if state in AT_WORK)
         deps.probes.cleanup_pods(at_work)
-        deps.statuses.remove_orphaned(uid(p) for p in deps.pods.pods_and_mirrors())
+        deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
         if deps.allocations is not None:
-            deps.allocations.keep_only([uid(pod) for pod in wanted])
+            deps.allocations.keep_only(wanted.uids)
         self._remove_orphan_directories(wanted, running)
         await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)
         self._end_deleted(wanted, running, working)
         self._kill_unknown(running, working, created)
         if deps.cgroups is not None:
-            deps.cgroups.remove_orphans([*at_work, *created], self._has_volumes)
+            deps.cgroups.remove_orphans(at_work | created, self._has_volumes)
         deps.runtime.forget_old_backoffs()
+
+    def _look_through_wanted(self, pods: tuple[Pod, ...]) -> _Wanted:
+        if pods is not self._wanted.pods:
+            self._wanted = _Wanted.of(pods)
+        return self._wanted
+
+    def _look_through_running(self, pods: tuple[RuntimePod, ...]) -> _Running:
+        if pods is not self._running.pods:
+            self._running = _Running.of(pods)
+        return self._running
+
+    def _uids_of_statuses(self, pods: tuple[Pod, ...]) -> frozenset[str]:
+        """Those that statuses of these pods and mirrors are kept under."""
+        if pods is not self._statuses[0]:
+            translate = self._deps.pods.translate_uid
+            self._statuses = (pods, frozenset(translate(uid(pod)) for pod in pods))
+        return self._statuses[1]
 
     async def _delete_orphan_mirrors(self) -> None:
         """MIRR-031, MIRR-033. The sync loop waits for this, so a server that does not answer is
@@ -141,11 +188,9 @@ class Housekeeping:
             except ApiError as error:
                 log.warning("orphan mirror %s not deleted: %s", name, error)
 
-    def _create_missing(
-        self, wanted: tuple[Pod, ...], working: Mapping[str, PodWorkerSync]
-    ) -> frozenset[str]:
+    def _create_missing(self, wanted: _Wanted, working: Mapping[str, WorkState]) -> frozenset[str]:
         """Pods that are wanted and have no worker: their UID came back (MIRR-006)."""
-        if all(uid(pod) in working for pod in wanted):
+        if wanted.uids <= working.keys():
             return frozenset()
         missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
         for pod in missing:
@@ -154,27 +199,21 @@ class Housekeeping:
         return frozenset(uid(p) for p in missing)
 
     def _end_deleted(
-        self,
-        wanted: tuple[Pod, ...],
-        running: tuple[RuntimePod, ...],
-        working: Mapping[str, PodWorkerSync],
+        self, wanted: _Wanted, running: _Running, working: Mapping[str, WorkState]
     ) -> None:
         """Deleted and over before this kubelet started: only the last step is missing."""
-        runs = {pod.uid for pod in running}
-        for pod in wanted:
-            over = is_being_deleted(pod) and has_terminal_phase(pod)
-            if over and uid(pod) not in runs and uid(pod) not in working:
+        for pod in wanted.over:
+            if uid(pod) not in running.uids and uid(pod) not in working:
                 self._deps.handlers.tell_worker(SyncPodType.KILL, pod)
 
     def _kill_unknown(
-        self,
-        running: tuple[RuntimePod, ...],
-        working: Mapping[str, PodWorkerSync],
-        created: frozenset[str],
+        self, running: _Running, working: Mapping[str, WorkState], created: frozenset[str]
     ) -> None:
         """What runs without a worker: no source knows it, or it was not admitted again after a
         restart (LIFE-072, LIFE-202, MIRR-009)."""
-        for pod in running:
+        if running.uids <= working.keys():
+            return
+        for pod in running.pods:
             if pod.uid in working or pod.uid in created:
                 continue
             log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
@@ -193,19 +232,17 @@ class Housekeeping:
             log.warning("what is mounted below %s is not known: %s", self._pods_dir, error)
             return True
 
-    def _remove_orphan_directories(
-        self, wanted: tuple[Pod, ...], running: tuple[RuntimePod, ...]
-    ) -> None:
+    def _remove_orphan_directories(self, wanted: _Wanted, running: _Running) -> None:
         """Directories of pods that are neither wanted, nor running, nor at work. Nothing is read
         while the directory and the pods are those of a look that found nothing else."""
-        keep = {uid(pod) for pod in wanted} | {pod.uid for pod in running}
         try:
-            look = (os.stat(self._pods_dir).st_mtime_ns, keep)
+            look = (os.stat(self._pods_dir).st_mtime_ns, wanted, running)
             if look == self._looked_at:
                 return
             names = sorted(os.listdir(self._pods_dir))
         except (FileNotFoundError, NotADirectoryError):
             return
+        keep = wanted.uids | running.uids
         self._looked_at = look if keep.issuperset(names) else None
         for name in names:
             if name in keep or not self._deps.workers.should_pod_be_finished(name):

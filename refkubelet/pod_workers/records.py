@@ -113,16 +113,6 @@ class StatusCache(Protocol):
     def stamp_s(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PodWorkerSync:
-    """What housekeeping learns about a worker (kubelet: PodWorkerSync)."""
-
-    state: WorkState
-    orphan: bool = False
-    has_config: bool = False
-    static: bool = False
-
-
 @dataclass(slots=True)
 class PodSyncStatus:
     """The record of one UID. Times are not kept: the state and the flags say all that is asked."""

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.model.objects import Pod, is_static
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.queue import WorkQueue
 from refkubelet.pod_workers.records import (
     PodSyncer,
     PodSyncStatus,
-    PodWorkerSync,
     StatusCache,
     StepCancelled,
     StepContext,
@@ -116,22 +115,20 @@ class PodWorkers(WorkerQuestions):
         except Exception:
             return False  # the cache holds an error: nobody knows, so the worker finds out
 
-    def sync_known_pods(self, desired: Iterable[Pod]) -> dict[str, PodWorkerSync]:
-        """Compare the workers with the desired pods; the workers that remain (LIFE-039).
+    def sync_known_pods(self, desired: Collection[str]) -> dict[str, WorkState]:
+        """Compare the workers with the UIDs of desired pods; the states of the workers that remain
+        (LIFE-039).
 
         Finished workers of pods that are gone, or wanted again, are forgotten; the other workers
         of pods that are gone are driven to their end.
         """
-        wanted = {uid(pod) for pod in desired}
         self._synced = True
-        remaining: dict[str, PodWorkerSync] = {}
+        remaining: dict[str, WorkState] = {}
         for record in list(self._records.values()):
-            orphan = record.uid not in wanted
+            orphan = record.uid not in desired
             if (orphan or record.restart_requested) and self._forget_or_end(record, orphan):
                 continue
-            remaining[record.uid] = PodWorkerSync(
-                record.state, orphan, record.has_config, record.static
-            )
+            remaining[record.uid] = record.state
         return remaining
 
     def _forget_or_end(self, record: PodSyncStatus, orphan: bool) -> bool:

@@ -18,12 +18,15 @@ class PodManager:
         self._by_name: dict[str, Pod] = {}
         self._mirror_by_name: dict[str, Pod] = {}
         self._static_uids: dict[str, str] = {}  # by the mirror's
+        self._listed: tuple[Pod, ...] | None = None  # forgotten at every change
+        self._all: tuple[Pod, ...] | None = None
 
     def add(self, pod: Pod) -> None:
         self.update(pod)
 
     def update(self, pod: Pod) -> None:
         """Store the pod; with equal full names the last one owns the name (SRC-067)."""
+        self._listed = self._all = None
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods)[uid(pod)] = pod
         (self._mirror_by_name if mirror else self._by_name)[full_name(pod)] = pod
@@ -37,6 +40,7 @@ class PodManager:
 
     def remove(self, pod: Pod) -> None:
         """Forget the pod; a successor that took over its full name keeps the name."""
+        self._listed = self._all = None
         mirror = is_mirror(pod)
         (self._mirrors if mirror else self._pods).pop(uid(pod), None)
         self._static_uids.pop(uid(pod), None)
@@ -46,11 +50,17 @@ class PodManager:
             del names[full_name(pod)]
 
     def pods(self) -> tuple[Pod, ...]:
-        """Regular and static pods, without mirrors, in order of arrival."""
-        return tuple(self._pods.values())
+        """Regular and static pods, without mirrors, in order of arrival; the very same tuple
+        while nothing changes."""
+        if self._listed is None:
+            self._listed = tuple(self._pods.values())
+        return self._listed
 
     def pods_and_mirrors(self) -> tuple[Pod, ...]:
-        return (*self._pods.values(), *self._mirrors.values())
+        """All of them; the very same tuple while nothing changes, translations included."""
+        if self._all is None:
+            self._all = (*self._pods.values(), *self._mirrors.values())
+        return self._all
 
     def get(self, uid: str) -> Pod | None:
         """The regular or static pod of that UID; mirror UIDs are unknown here (MIRR-001)."""

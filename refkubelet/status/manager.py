@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -115,10 +115,10 @@ class StatusManager:
         """A startup probe's result (STAT-009)."""
         self._set_container(pod_uid, container_id, lambda s: with_fields(s, started=started))
 
-    def remove_orphaned(self, uids: Iterable[str]) -> None:
-        """Forget statuses of UIDs that are neither pods nor mirrors (STAT-011)."""
-        known = {self._deps.pods.translate_uid(pod_uid) for pod_uid in uids}
-        for pod_uid in [u for u in self._statuses if u not in known]:
+    def remove_orphaned(self, uids: Collection[str]) -> None:
+        """Forget all other statuses; `uids` of pods, for mirrors those of their static pods
+        (STAT-011)."""
+        for pod_uid in [u for u in self._statuses if u not in uids]:
             del self._statuses[pod_uid]
 
     def _set_container(

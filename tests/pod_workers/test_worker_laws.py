@@ -54,7 +54,7 @@ async def play(w: World, watch: Watch, what: str, pod_uid: str, number: int) -> 
     if what == "wait":
         await w.clock.sleep(number / 10)
     elif what == "housekeeping":
-        w.workers.sync_known_pods([p for u, p in w.pods.items() if u != pod_uid])
+        w.workers.sync_known_pods([u for u in w.pods if u != pod_uid])
     elif what in ("kill", "evict"):
         done = asyncio.Event()
         watch.waiters.append(done)

@@ -1,0 +1,137 @@
+"""What housekeeping sees after many rounds in which nothing was new (LIFE-015)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from criapi.v1 import api_pb2 as cri
+from node_world import PODS, Node, manifest, on_node
+
+from refkubelet.model.objects import PodStatus, decode_pod, uid
+from refkubelet.pods.manager import PodManager
+
+QUIET_S = 30.0
+ROUND_S = 2.1
+
+
+async def quiet(node: Node) -> None:
+    """Pods run, and round after round finds nothing to do."""
+    node.apply(manifest("a"), "a.yaml")
+    node.apply(manifest("b"), "b.yaml")
+    await node.until(lambda: (node.phase("a-golden"), node.phase("b-golden")) == ("Running",) * 2)
+    await asyncio.sleep(QUIET_S)
+
+
+async def stranger(node: Node) -> None:
+    labels = {
+        "io.kubernetes.pod.name": "ghost",
+        "io.kubernetes.pod.namespace": "default",
+        "io.kubernetes.pod.uid": "ghost-uid",
+    }
+    metadata = cri.PodSandboxMetadata(name="ghost", namespace="default", uid="ghost-uid")
+    config = cri.PodSandboxConfig(metadata=metadata, labels=labels)
+    await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+
+
+def test_a_stranger_that_comes_late_is_killed_LIFE_072(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        await stranger(node)
+        await node.until(lambda: node.cri.count("StopPodSandbox", pod="ghost") == 1, 5)
+
+    on_node(body, tmp_path)
+
+
+def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        pods = node.directory / "root" / "pods"
+        kept = sorted(path.name for path in pods.iterdir())
+        (pods / "gone-uid" / "containers").mkdir(parents=True)
+        await asyncio.sleep(ROUND_S)
+        assert sorted(path.name for path in pods.iterdir()) == kept
+
+    on_node(body, tmp_path)
+
+
+def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        ghost = decode_pod(manifest("ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
+        statuses = node.kubelet.statuses
+        statuses.set_pod_status(ghost, PodStatus(phase="Running"))
+        assert statuses.get("g") is not None
+        await asyncio.sleep(ROUND_S)
+        assert statuses.get("g") is None
+        assert node.phase("a-golden") == "Running"
+
+    on_node(body, tmp_path)
+
+
+def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        node.remove("a.yaml")
+        node.apply(manifest("c"), "c.yaml")
+        await node.until(lambda: node.phase("c-golden") == "Running", 30)
+        await node.until(lambda: node.status("a-golden") is None, 60)
+        pods = node.directory / "root" / "pods"
+        await node.until(lambda: len(list(pods.iterdir())) == 2, 120)
+
+    on_node(body, tmp_path)
+
+
+def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        annotations = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
+        body = manifest("hand-golden")
+        body["metadata"]["annotations"] = annotations
+        body["spec"]["nodeName"] = "golden"
+        assert node.api is not None
+        await node.api.request("POST", PODS, body=body)
+
+        async def is_gone() -> bool:
+            return await node.find("hand-golden") is None
+
+        await node.until(is_gone, 5)
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_deadline_of_a_late_pod_counts_LIFE_004(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        await quiet(node)
+        node.apply(manifest("late", activeDeadlineSeconds=5), "late.yaml")
+        await node.until(lambda: node.phase("late-golden") == "Failed", 20)
+
+    on_node(body, tmp_path)
+
+
+def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:
+    pods = PodManager()
+    lists = [pods.pods(), pods.pods_and_mirrors()]
+
+    def changed() -> bool:
+        """Both lists are other ones than before, once, and tell of what there is."""
+        now = [pods.pods(), pods.pods_and_mirrors()]
+        again = [pods.pods(), pods.pods_and_mirrors()]
+        assert all(a is b for a, b in zip(now, again, strict=True))
+        others = all(a is not b for a, b in zip(now, lists, strict=True))
+        lists[:] = now
+        return others
+
+    first = decode_pod(manifest("a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}})
+    second = decode_pod(manifest("a") | {"metadata": {"name": "a", "namespace": "d", "uid": "1"}})
+    other = decode_pod(manifest("b") | {"metadata": {"name": "b", "namespace": "d", "uid": "2"}})
+    pods.add(first)
+    assert changed()
+    pods.update(second)
+    assert changed()
+    assert pods.pods()[0] is second
+    pods.add(other)
+    assert changed()
+    pods.remove(second)
+    assert changed()
+    assert [uid(pod) for pod in pods.pods()] == ["2"]

@@ -13,7 +13,8 @@ class CriTarget(Protocol):
 
     Failures are raised as `grpc.RpcError` with `code()` and `details()`. `timeout_s` is the
     caller's deadline in seconds, None for none; when it passes, the call fails with
-    DEADLINE_EXCEEDED. Messages are never shared with the caller.
+    DEADLINE_EXCEEDED. Messages are never shared with the caller. A stream begins when its first
+    message is asked for: what happens before that is not told.
     """
 
     async def call(

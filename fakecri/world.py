@@ -204,8 +204,9 @@ class FakeWorld(Instrumented):
         self.node.kernel_says(text)
 
     def reboot(self) -> None:
-        """The node reboots: every container has exited, no sandbox is ready, no cgroup is left, a
-        new boot id."""
+        """The node reboots: calls under way break off as in a crash, every container has exited, no
+        sandbox is ready, no cgroup is left, a new boot id; the runtime is up again."""
+        self.crash()
         for container in list(self.core.containers.values()):
             running.kill(self.core, container, LOST, "Unknown")
         for sandbox in list(self.core.sandboxes.values()):

@@ -70,6 +70,21 @@ def test_a_crash_ends_calls_under_way_CRI_160(under_way: Callable[[FakeCRI, str]
     assert run_virtual(main) == (5, grpc.StatusCode.UNAVAILABLE)
 
 
+def test_a_reboot_breaks_off_pulls_and_event_streams() -> None:
+    async def main() -> None:
+        fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
+        events = fake.stream("GetContainerEvents", cri.GetEventsRequest())
+        calls = [asyncio.ensure_future(anext(events)), asyncio.create_task(pull(fake, ""))]
+        await asyncio.sleep(5)
+        fake.reboot()
+        for call in calls:
+            with pytest.raises(CriError, match="UNAVAILABLE"):
+                await call
+        await fake.call("Version", cri.VersionRequest())
+
+    run_virtual(main)
+
+
 def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
     async def main() -> None:
         fake = FakeCRI()

@@ -11,7 +11,7 @@ endpoint="unix://$dir/cri.sock"
 fakecri serve --listen "$endpoint" --control "$FAKECRI_CONTROL" --clock manual >"$dir/out" &
 server=$!
 trap 'kill $server; wait $server || true; rm -rf "$dir"' EXIT
-until grep -q 'control on' "$dir/out"; do
+until grep -qs 'control on' "$dir/out"; do
     kill -0 $server || exit 1
     sleep 0.05
 done

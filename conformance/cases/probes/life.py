@@ -113,10 +113,11 @@ async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(nod
     await node.run_for(OLD_S)
     await node.stop_kubelet()
     before = len(node.statuses("web"))
+    node.on("ExecSync", pod="web").delays(2)  # the first probe may run at once
     await node.start_kubelet()
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,
-        within_s=5 + limits.START_S + 2,
+        within_s=5 + limits.START_S + 2 + 2,
         what="ready again",
     )
     seen = [

@@ -240,5 +240,8 @@ async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
     )
     text = "Container main failed startup probe"
     expect_equal(node, node.events("Killing", pod="web")[0]["message"], text, "message")
+    await node.run_until(
+        lambda: node.calls("StopContainer", container="main"), within_s=limits.NOTICE_S
+    )
     stop = node.calls("StopContainer", container="main")[0]
     expect_equal(node, stop.request.timeout, 7, "timeout of StopContainer")

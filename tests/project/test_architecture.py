@@ -42,6 +42,8 @@ PURE = (
     "refkubelet.cgroups.names",
     "refkubelet.cgroups.node",
     "refkubelet.cgroups.values",
+    "refkubelet.config.allocatable_validation",
+    "refkubelet.config.field_validation",
     "refkubelet.config.resource_validation",
     "refkubelet.allocation.checkpoint",
     "refkubelet.allocation.handlers",

@@ -195,7 +195,7 @@ class Node:
         await self.stop_kubelet()
         try:
             await self._parts.kubelet.start({**self._parts.config, **config})
-            await self.run_for(limits.START_S)
+            await self.run_for(limits.START_S + self.slack_s)
         except KubeletDied as died:
             await self._parts.kubelet.close()
             return str(died)

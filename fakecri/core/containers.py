@@ -101,7 +101,13 @@ def fail_to_start(core: Core, container: Container, why: str) -> CriError:
 
 
 def remove_container(core: Core, container: Container) -> None:
-    """RemoveContainer (CRI-066): kills a running one; the log file stays."""
+    """RemoveContainer (CRI-066): kills a running one; the log file stays. Raises CriError during a
+    start."""
+    if container.starting:
+        raise unknown(
+            f'failed to set removing state for container "{container.id}": '
+            "container is in starting state, can't be removed"
+        )
     if container.state in (State.RUNNING, State.UNKNOWN):
         running.kill(core, container)
     drop_container(core, container)

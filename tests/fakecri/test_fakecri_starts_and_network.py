@@ -89,6 +89,30 @@ def test_a_start_that_hangs_has_failed_when_its_caller_gives_up_CRI_056() -> Non
     virtual(main)
 
 
+@pytest.mark.parametrize("method", ["RemoveContainer", "RemovePodSandbox"])
+def test_a_container_is_not_removed_during_its_start_CRI_066(method: str) -> None:
+    async def main(fake: FakeCRI) -> None:
+        fake.behaves(start_hangs(4))
+        web = await created(fake)
+        first = asyncio.create_task(start(fake, web))
+        await asyncio.sleep(1)
+        request: Any = (
+            cri.RemoveContainerRequest(container_id=web)
+            if method == "RemoveContainer"
+            else cri.RemovePodSandboxRequest(pod_sandbox_id=fake.sandboxes()[0].id)
+        )
+        code, text = await refused(fake.call(method, request))
+        assert (code, "container is in starting state, can't be removed" in text) == (
+            "UNKNOWN",
+            True,
+        )
+        await asyncio.wait((first,))
+        await fake.call(method, request)
+        assert fake.containers() == []
+
+    virtual(main)
+
+
 def test_a_hanging_start_of_a_container_that_goes_away_fails() -> None:
     async def main(fake: FakeCRI) -> None:
         fake.behaves(start_hangs(4))

@@ -7,6 +7,7 @@ us, or a message is cut short without an error.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from google.protobuf.message import Message
 
 from fakecri.endpoint import make_room, require_listener, socket_path
 from fakecri.services import API_VERSIONS, METHODS, CriHandlers
+from simtime import VirtualLoop
 
 if TYPE_CHECKING:
     from fakecri.target import CriTarget
@@ -63,8 +65,14 @@ async def serve(
     Every API version has the same target behind it. The caller's deadline reaches the target as
     `timeout_s`. A dead process's socket file is replaced.
 
-    Raises: EndpointError if the endpoint is malformed, in use, or its directory is missing.
+    Raises: EndpointError if the endpoint is malformed, in use, or its directory is missing;
+    RuntimeError in virtual time.
     """
+    if isinstance(asyncio.get_running_loop(), VirtualLoop):
+        raise RuntimeError(
+            "a gRPC server needs real time: serve the target on an ordinary loop; in virtual time "
+            "call it directly"
+        )
     path = socket_path(listen)
     make_room(path)
     server = grpc.aio.server(options=_SIZES, handlers=(CriHandlers(target, api_versions),))

@@ -161,7 +161,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)
             self._cancelled_timers -= 1
-        if not timers or math.isinf(timers[0][0]):  # who sleeps for ever waits for nothing
+        if not timers or not timers[0][0] < math.inf:  # who sleeps for ever waits for nothing
             raise NothingToWaitFor(self._describe_waiters())
         when = timers[0][0]
         if when > self._limit_s:
@@ -240,6 +240,13 @@ def run_virtual(
     >>> run_virtual(main)
     3600.0
     """
+    if not callable(main):
+        if asyncio.iscoroutine(main):
+            main.close()  # it will never be awaited
+        raise TypeError(
+            f"wanted a function that gives an awaitable, got {main!r}; write run_virtual(main), "
+            "not run_virtual(main())"
+        )
     if asyncio._get_running_loop() is not None:
         raise RuntimeError(
             "run_virtual makes a loop of its own and cannot be called inside a running one; "

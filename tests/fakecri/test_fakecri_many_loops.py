@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ from criapi.v1 import api_pb2 as cri
 import fakecri
 from fakecri import FakeCRI, exits, replies
 from fakecri.endpoint import EndpointError
+from fakecri.server import serve
 from simtime import run_virtual
 
 
@@ -127,3 +129,13 @@ def test_an_unknown_clock_is_refused() -> None:
         fakecri.serve(clock=clock),
     ):
         pass
+
+
+def test_a_socket_is_refused_in_virtual_time(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serve(FakeCRI(), f"unix://{tmp_path}/cri.sock"):
+            pass
+
+    with pytest.raises(RuntimeError, match="a gRPC server needs real time"):
+        run_virtual(main)
+    assert list(tmp_path.iterdir()) == []

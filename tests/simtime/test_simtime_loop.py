@@ -485,3 +485,21 @@ def test_timers_of_the_same_instant_run_in_the_order_they_were_set(
     run_virtual(main)
     kept = [number for number in range(len(times)) if number not in dropped]
     assert ran == sorted(kept, key=lambda number: times[number])
+
+
+@pytest.mark.parametrize("forever_s", [float("inf"), float("nan")])
+def test_a_sleep_without_end_is_nothing_to_wait_for(forever_s: float) -> None:
+    async def main() -> None:
+        await asyncio.sleep(forever_s)
+
+    with pytest.raises(NothingToWaitFor, match="main for sleep"):
+        run_virtual(main)
+
+
+def test_a_coroutine_in_place_of_its_function_is_refused() -> None:
+    async def main() -> None:
+        pass
+
+    wrong: Any = main()
+    with pytest.raises(TypeError, match=r"write run_virtual\(main\), not run_virtual\(main\(\)\)"):
+        run_virtual(wrong)

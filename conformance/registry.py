@@ -62,6 +62,7 @@ class Feature(Enum):
     EVENTS = "a runtime that is known to stream its events"
     DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
     SHUTDOWN = "a machine whose shutdown the kubelet is told of"
+    SHUTDOWN_AGAIN = "a kubelet known to keep its second shutdown lock (1.36.2 may close it)"
     OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 

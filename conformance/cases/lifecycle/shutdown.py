@@ -53,6 +53,19 @@ async def shut_down(node: Node, within_s: float) -> None:
     )
 
 
+async def called_off(node: Node) -> None:
+    """A shutdown ends a pod and is called off then; the kubelet says so."""
+    await run_all(node, polite("web"))
+    await shut_down(node, within_s=limits.STOP_S)
+    node.call_off_shutdown()
+    text = "Shutdown manager detected shutdown cancellation"
+    await node.run_until(
+        lambda: text in [event["message"] for event in node.events("Shutdown")],
+        within_s=limits.NOTICE_S,
+        what="the event",
+    )
+
+
 def timeouts(node: Node, name: str) -> list[int]:
     """What the runtime was given to stop the pod's containers."""
     return [call.request.timeout for call in node.calls("StopContainer", pod=name)]
@@ -146,16 +159,21 @@ async def a_group_that_has_ended_is_not_waited_for(node: Node) -> None:
 
 @conformance(id="shutdown-called-off", rules=["NODE-064"], needs=NEEDS, node_config=SIMPLE)
 async def a_shutdown_that_is_called_off_lets_pods_in_again(node: Node) -> None:
-    """After the shutdown was called off the node takes pods again, and holds up the next one."""
-    await run_all(node, polite("web"))
-    await shut_down(node, within_s=limits.STOP_S)
-    node.call_off_shutdown()
-    text = "Shutdown manager detected shutdown cancellation"
-    await node.run_until(
-        lambda: text in [event["message"] for event in node.events("Shutdown")],
-        within_s=limits.NOTICE_S,
-        what="the event",
-    )
+    """After the shutdown was called off the node takes pods again."""
+    await called_off(node)
+    await run_all(node, polite("again"))
+    expect_equal(node, node.count("StopContainer", pod="again"), 0, "stops of the second pod")
+
+
+@conformance(
+    id="shutdown-held-up-again",
+    rules=["NODE-064"],
+    needs=[*NEEDS, Feature.SHUTDOWN_AGAIN],
+    node_config=SIMPLE,
+)
+async def the_shutdown_after_one_that_was_called_off_is_held_up(node: Node) -> None:
+    """After the shutdown was called off the node holds up the next one."""
+    await called_off(node)
     await run_all(node, polite("again"))
     await shut_down(node, within_s=limits.STOP_S)
     expect_equal(node, node.count("StopContainer", pod="again"), 1, "stops of the second pod")

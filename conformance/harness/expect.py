@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
 
 if TYPE_CHECKING:
     from conformance.harness.limits import Span
-    from conformance.harness.node import Node
 
 T = TypeVar("T")
 LAST_CALLS = 15
@@ -23,11 +22,27 @@ class ExpectationFailed(AssertionError):
     """The kubelet under test did not do what the case expects."""
 
 
+class Witness(Protocol):
+    """What failures are told from: the node of a case."""
+
+    @property
+    def now_s(self) -> float: ...
+
+    @property
+    def slack_s(self) -> float: ...
+
+    def trace(self, *, last: int) -> list[str]: ...
+
+    def events(self) -> list[dict[str, Any]]: ...
+
+    def status_lines(self, *, last: int) -> list[str]: ...
+
+
 class Seen(list[T]):
     """Something observed several times. An index that was not reached is a failure of the kubelet,
     not an IndexError of the case."""
 
-    def __init__(self, items: Iterable[T], node: Node, what: str) -> None:
+    def __init__(self, items: Iterable[T], node: Witness, what: str) -> None:
         super().__init__(items)
         self._node = node
         self._what = what
@@ -43,18 +58,18 @@ class Seen(list[T]):
         return super().__getitem__(index)
 
 
-def expect(node: Node, holds: object, expected: str, seen: object = "") -> None:
+def expect(node: Witness, holds: object, expected: str, seen: object = "") -> None:
     """Fail unless `holds` is true. `expected`: a sentence; `seen`: what was there instead."""
     if not holds:
         raise failure(node, expected, seen)
 
 
-def expect_equal(node: Node, seen: object, wanted: object, what: str) -> None:
+def expect_equal(node: Witness, seen: object, wanted: object, what: str) -> None:
     """Fail unless both are equal."""
     expect(node, seen == wanted, f"{what} = {wanted!r}", repr(seen))
 
 
-def expect_order(node: Node, seen: Sequence[str], wanted: Iterable[str], what: str) -> None:
+def expect_order(node: Witness, seen: Sequence[str], wanted: Iterable[str], what: str) -> None:
     """Fail unless `wanted` is a subsequence of `seen`: these, in this order, others between."""
     position = 0
     for entry in wanted:
@@ -68,7 +83,7 @@ def expect_order(node: Node, seen: Sequence[str], wanted: Iterable[str], what: s
             ) from None
 
 
-def expect_spans(node: Node, times_s: Sequence[float], spans: Sequence[Span], what: str) -> None:
+def expect_spans(node: Witness, times_s: Sequence[float], spans: Sequence[Span], what: str) -> None:
     """Fail unless the gaps between successive `times_s` lie in `spans`, one by one; `slack_s` of
     the run is allowed at the upper end and a hundredth of a second at the lower."""
     gaps = [later - earlier for earlier, later in pairwise(times_s)]
@@ -81,16 +96,16 @@ def expect_spans(node: Node, times_s: Sequence[float], spans: Sequence[Span], wh
             raise failure(node, expected, f"gaps {listed or '(none)'} s")
 
 
-def failure(node: Node, expected: str, seen: object) -> ExpectationFailed:
+def failure(node: Witness, expected: str, seen: object) -> ExpectationFailed:
     """The exception with the whole picture."""
     lines = [f"expected: {expected}", f"seen:     {seen}", *_last(node)]
     return ExpectationFailed("\n".join(lines))
 
 
-def _last(node: Node) -> list[str]:
+def _last(node: Witness) -> list[str]:
     lines = [f"at:       {node.now_s:.2f} s", "last calls:"]
     lines += [f"  {line}" for line in node.trace(last=LAST_CALLS)] or ["  (none)"]
-    events: list[Any] = node.events()[-LAST_EVENTS:]
+    events = node.events()[-LAST_EVENTS:]
     if events:
         lines.append("last events:")
         lines += [f"  {e['type']} {e['reason']}: {e['message']}" for e in events]

@@ -66,14 +66,22 @@ class HandlerDeps:
     resizes: ResizeTriggers | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A list of pods, looked through."""
+
+    pods: tuple[Pod, ...] = ()
+    uids: tuple[str, ...] = ()
+    any_deadline: bool = False
+
+
 class PodHandlers:
     """One method per operation. `rejections`: how many pods were refused, by reason."""
 
     def __init__(self, deps: HandlerDeps) -> None:
         self._deps = deps
         self.rejections: Counter[str] = Counter()
-        self._looked_at: tuple[Pod, ...] | None = None
-        self._deadlines = False
+        self._seen = _Seen()
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
     async def additions(self, pods: Sequence[Pod]) -> None:
@@ -153,24 +161,28 @@ class PodHandlers:
         """LIFE-004: pods whose queue time has come or whose active deadline has passed."""
         deps = self._deps
         due = frozenset(deps.workers.work_queue.take_due())
-        self.syncs(pod for pod in deps.pods.pods() if uid(pod) in due or self._is_overdue(pod))
+        seen = self._look_through(deps.pods.pods())
+        self.syncs(
+            pod
+            for pod, pod_uid in zip(seen.pods, seen.uids, strict=True)
+            if pod_uid in due or (seen.any_deadline and self._is_overdue(pod))
+        )
 
     def may_be_due(self) -> bool:
         """False: `sync_due` would do nothing, as nearly every second."""
-        return self._deps.workers.work_queue.may_be_due() or self._any_deadline()
+        deps = self._deps
+        if deps.workers.work_queue.may_be_due():
+            return True
+        return self._look_through(deps.pods.pods()).any_deadline
 
-    def _any_deadline(self) -> bool:
-        """Whether any pod has an active deadline; the same pods are not looked at again."""
-        pods = self._deps.pods.pods()
-        if pods is not self._looked_at:
-            self._looked_at = pods
-            self._deadlines = any(
-                pod.spec is not None and pod.spec.activeDeadlineSeconds is not None for pod in pods
-            )
-        return self._deadlines
+    def _look_through(self, pods: tuple[Pod, ...]) -> _Seen:
+        """The very same pods are not looked at again."""
+        if pods is not self._seen.pods:
+            self._seen = _Seen(pods, tuple(map(uid, pods)), any(map(_has_deadline, pods)))
+        return self._seen
 
     def _is_overdue(self, pod: Pod) -> bool:
-        if pod.spec is None or pod.spec.activeDeadlineSeconds is None:
+        if not _has_deadline(pod):
             return False
         deps = self._deps
         return past_active_deadline(pod, deps.statuses.get(uid(pod)), deps.clock.now())
@@ -251,6 +263,10 @@ class PodHandlers:
         except PodStatusError:
             return  # its status cannot be read now; garbage collection comes later
         self._deps.deletor.delete_containers_in_pod(exited_id, status, remove_all=remove_all)
+
+
+def _has_deadline(pod: Pod) -> bool:
+    return pod.spec is not None and pod.spec.activeDeadlineSeconds is not None
 
 
 def _created_at(pod: Pod) -> datetime:

@@ -137,7 +137,7 @@ class Housekeeping:
             return
         self._complaints.over(PUT_OFF)
         running = self._look_through_running(listed)
-        at_work = frozenset(pod_uid for pod_uid, state in working.items() if state in AT_WORK)
+        at_work = frozenset([pod_uid for pod_uid, state in working.items() if state in AT_WORK])
         deps.probes.cleanup_pods(at_work)
         deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
         if deps.allocations is not None:

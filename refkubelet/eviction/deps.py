@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,16 +31,17 @@ class EvictionDeps:
     """What evictions need of their kubelet.
 
     `kill_pod` returns when the containers are stopped and raises when that takes too long
-    (EVIC-089). `pods`: all there are; `active_pods`: neither terminal nor fully terminated, with
-    their allocated resources (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071,
-    EVIC-072), by the names `containers` and `images`.
+    (EVIC-089). `pods`: all there are, in the same tuple as long as they are the same;
+    `active_pods`: neither terminal nor fully terminated, with their allocated resources
+    (EVIC-052). `reclaim`: how to free disk that no pod needs (EVIC-071, EVIC-072), by the names
+    `containers` and `images`.
     """
 
     clock: Clock
     observer: Observer
     image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
     stats: PodStats
-    pods: Callable[[], Sequence[Pod]]
+    pods: Callable[[], tuple[Pod, ...]]
     active_pods: Callable[[], tuple[Pod, ...]]
     pod_is_finished: Callable[[Pod], bool]
     kill_pod: Callable[[KillRequest], Awaitable[None]]

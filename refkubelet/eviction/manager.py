@@ -58,6 +58,7 @@ class EvictionManager:
         self._config = config
         self._deps = deps
         self._thresholds = config.thresholds
+        self._looked_at: tuple[Pod, ...] | None = None
         self._limited: Mapping[str, tuple[object, bool]] = {}
         self._memory = CycleMemory()
         self._conditions: tuple[str, ...] = ()
@@ -187,9 +188,14 @@ class EvictionManager:
         return self._layout or Layout.ONE
 
     def _any_limited(self) -> bool:
-        """Whether any pod can break a limit of its own; specs are looked at once."""
+        """Whether any pod can break a limit of its own; specs are looked at once, and the very
+        same pods not at all."""
+        pods = self._deps.pods()
+        if pods is self._looked_at:
+            return any(limited for _, limited in self._limited.values())
+        self._looked_at = pods
         known, found = self._limited, {}
-        for pod in self._deps.pods():
+        for pod in pods:
             seen = known.get(uid(pod))
             if seen is None or seen[0] is not pod.spec:
                 seen = (pod.spec, has_storage_limits(pod))

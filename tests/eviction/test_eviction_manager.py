@@ -58,6 +58,7 @@ class Node(FakeNode):
         self.kill_error: Exception | None = None
         self.finish_after_s = 0.0
         self.image_mount = "/root"
+        self.last: tuple[Pod, ...] = ()
         self.devices = {"/root": "disk", "/images": "other disk"}
 
     def memory(self) -> MemoryStats:
@@ -116,6 +117,12 @@ class Node(FakeNode):
 
         return run
 
+    def listed(self) -> tuple[Pod, ...]:
+        """The same tuple as long as they are the same, as the pod manager has it."""
+        now = tuple(self.pods)
+        self.last = self.last if now == self.last else now
+        return self.last
+
     def manager(self, frees_mi: int = 0, transition_s: float = 30, **settings: Any) -> Any:
         config = EvictionConfig.of(
             KubeletConfiguration(
@@ -129,7 +136,7 @@ class Node(FakeNode):
             Observer(self, "/root"),
             self.image_fs_info,
             PodStats(self, self),
-            lambda: self.pods,
+            self.listed,
             lambda: tuple(self.pods),
             self.finished,
             self.kill_pod,
@@ -313,3 +320,20 @@ async def test_offenders_of_storage_limits_go_first_and_together_EVIC_055_EVIC_1
     assert [pod.metadata.name for pod in evicted] == ["a", "b"]
     assert [grace for _, _, grace in node.killed] == [1, 1]
     assert {reason for _, reason, _ in node.events} == {"Evicted"}
+
+
+@virtual
+async def test_a_limit_that_comes_late_counts_EVIC_102() -> None:
+    """The same pods are not looked at again, other ones always are."""
+    node = Node(make_pod("calm"))
+
+    async def stats() -> tuple[ContainerUsage, ...]:
+        return (ContainerUsage("late", "main", "late", "late", "n", 0, 0, None, None, 2 * MI),)
+
+    node.container_stats = stats  # type: ignore[method-assign]
+    manager = node.manager(**MEMORY)
+    for _ in range(3):
+        assert await manager.synchronize() == ()
+    resources = {"limits": {"ephemeral-storage": "1Mi"}}
+    node.pods.append(make_pod("late", containers=[{"name": "main", "resources": resources}]))
+    assert [pod.metadata.name for pod in await manager.synchronize()] == ["late"]

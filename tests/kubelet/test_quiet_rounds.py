@@ -59,7 +59,7 @@ def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path
     async def body(node: Node) -> None:
         await quiet(node)
         ghost = decode_pod(manifest("ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
-        statuses = node.kubelet.statuses
+        statuses = node.kubelet.work.statuses
         statuses.set_pod_status(ghost, PodStatus(phase="Running"))
         assert statuses.get("g") is not None
         await asyncio.sleep(ROUND_S)

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -171,15 +171,18 @@ class Housekeeping:
     async def _delete_orphan_mirrors(self) -> None:
         """MIRR-031, MIRR-033. The sync loop waits for this, so a server that does not answer is
         soon left alone until the next round."""
+        orphans = self._deps.pods.orphan_mirrors()
+        if not orphans:
+            return
         try:
             async with asyncio.timeout(PATIENCE_S):
-                await self._delete_mirrors_of_nobody()
+                await self._delete_mirrors(orphans)
         except TimeoutError:
             log.warning("orphan mirrors not deleted: %s", NO_ANSWER)
 
-    async def _delete_mirrors_of_nobody(self) -> None:
+    async def _delete_mirrors(self, mirrors: Iterable[Pod]) -> None:
         deps = self._deps
-        for mirror in deps.pods.orphan_mirrors():
+        for mirror in mirrors:
             name = full_name(mirror)
             if deps.workers.is_terminating_by_full_name(name):
                 continue

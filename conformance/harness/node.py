@@ -128,6 +128,7 @@ class Node(NodeMachine):
         """Start the kubelet (again); `config`: KubeletConfiguration fields changed from now on."""
         self._parts.config.update(config)
         await self._parts.kubelet.start(self._parts.config)
+        self._kubelet_since_s = self.now_s
 
     async def restart_kubelet(self, **config: Any) -> None:
         """Stop and start."""

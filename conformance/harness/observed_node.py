@@ -30,6 +30,7 @@ class ObservedNode:
         self._observed = Observations(parts)
         self._api_pods: set[str] = set()
         self._start_s = parts.clock.monotonic_s()
+        self._kubelet_since_s = 0.0
 
     # --- the node itself ------------------------------------------------------------------
 
@@ -71,11 +72,12 @@ class ObservedNode:
     async def run_until(
         self, condition: Callable[[], object], *, within_s: float, what: str = ""
     ) -> None:
-        """Let time pass until `condition()` is true; fail after `within_s` seconds (plus slack).
+        """Let time pass until `condition()` is true; fail after `within_s` seconds (plus slack, and
+        what a kubelet that has just started may need).
 
         `what`: the expectation as a sentence, for the failure.
         """
-        start_s = self.now_s
+        start_s = max(self.now_s, self._kubelet_since_s + self._pace.settle_s)
         await self._observed.refresh()
         while not condition():
             if self.now_s >= start_s + within_s + self.slack_s:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
@@ -79,6 +79,10 @@ class OpenFile:
         part = self._text[self._at : end]
         self._at += len(part)
         return part
+
+    def __iter__(self) -> Iterator[str]:
+        """The lines that are left of the snapshot."""
+        return iter(self.read().splitlines(keepends=True))
 
     def seek_start(self) -> None:
         """The next read takes a new snapshot."""

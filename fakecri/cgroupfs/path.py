@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +13,16 @@ from typing import TYPE_CHECKING, Final
 from fakecri.cgroupfs import blkio, memory_use, pressure
 from fakecri.cgroupfs.open_file import OpenFile
 from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
-from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
+from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse, require_amounts
+from fakecri.cgroupfs.walking import glob
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.filesystem import CgroupFS
 
 
+_DEVICE: Final = re.compile(r"\d+:\d+")
+_RESOURCES: Final = ("cpu", "memory", "io")
+_MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
 _PLAIN: Final = MAX_WRITE_BYTES // 4
 """So many characters are no more bytes than a write may have."""
 
@@ -67,6 +72,17 @@ class CgroupPath:
     def parent(self) -> CgroupPath:
         return CgroupPath(self.fs, self.parts[:-1])
 
+    def with_name(self, name: str) -> CgroupPath:
+        return CgroupPath(self.fs, (*self.parts[:-1], name))
+
+    def glob(self, pattern: str) -> Iterator[CgroupPath]:
+        """What fits below, such as `*/cgroup.procs`; `**` is any depth of directories."""
+        return glob(self, _pattern(pattern))
+
+    def rglob(self, pattern: str) -> Iterator[CgroupPath]:
+        """What fits anywhere below."""
+        return glob(self, ("**", *_pattern(pattern)))
+
     def is_dir(self) -> bool:
         return not isinstance(self._found(), InterfaceFile | None)
 
@@ -108,8 +124,9 @@ class CgroupPath:
                 raise refuse(errno.EBUSY)
             found.rmdir()
 
-    def rename(self, target: CgroupPath) -> CgroupPath:
-        """v1 only, within a directory (CG-101)."""
+    def rename(self, target: CgroupPath | str) -> CgroupPath:
+        """v1 only, within a directory (CG-101); a text is a path from the root."""
+        target = self.fs.path(target) if isinstance(target, str) else target
         with self._errors():
             parent = target._parent()
             found = self._need()
@@ -141,11 +158,15 @@ class CgroupPath:
         links = 2 + (len(found.children) if isinstance(found, Cgroup) else len(self.fs.mounts))
         return os.stat_result((stat.S_IFDIR | 0o755, 0, 0, links, 0, 0, 0, 0, 0, 0))
 
-    def open(self, *, create: bool = False) -> OpenFile:
+    def open(self, mode: str = "r+", *, create: bool = False) -> OpenFile:
         """The file, to read it again, poll it, wait for changes or set a trigger.
 
-        `create` is O_CREAT: EACCES for a name that is not there (CG-101).
+        `mode` is pathlib's, of texts (r, w, a, with or without +); root may do all of it. `create`,
+        or w and a, is O_CREAT: EACCES for a name that is not there (CG-101).
         """
+        if mode not in _MODES:
+            raise ValueError(f"mode: wanted one of {', '.join(_MODES)}, got {mode!r}")
+        create = create or mode[0] != "r"
         if self.fs.before_use is not None:
             self.fs.before_use()
         with self._errors():
@@ -215,6 +236,12 @@ class CgroupPath:
         Anonymous memory belongs to processes, so `memory_bytes` is given to the first one in it
         (ESRCH when there is none). `cache_bytes` is clean page cache, which limits may cut short.
         """
+        require_amounts(
+            memory_bytes=memory_bytes or 0,
+            cache_bytes=cache_bytes or 0,
+            cpu_user_ns=cpu_user_ns,
+            cpu_system_ns=cpu_system_ns,
+        )
         with self._errors():
             cgroup = self._cgroup()
             cgroup.use_cpu(cpu_user_ns, cpu_system_ns)
@@ -246,6 +273,11 @@ class CgroupPath:
         writes: int = 0,
     ) -> None:
         """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
+        if not _DEVICE.fullmatch(device):
+            raise ValueError(f"device: wanted a number such as 8:0, got {device!r}")
+        require_amounts(
+            read_bytes=read_bytes, written_bytes=written_bytes, reads=reads, writes=writes
+        )
         done = blkio.Done(read_bytes, written_bytes, reads, writes)
         with self._errors():
             for state in self._cgroup().states_up("io"):
@@ -258,10 +290,15 @@ class CgroupPath:
 
     def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
         """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
+        _require_resource(resource)
+        require_amounts(some_us=some_us, full_us=full_us)
         pressure.stall(self._cgroup(), resource, some_us, full_us)
 
     def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
         """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
+        _require_resource(resource)
+        if kind not in pressure.KINDS:
+            raise ValueError(f"kind: wanted one of {', '.join(pressure.KINDS)}, got {kind!r}")
         pressure.of(self._cgroup(), resource).averages[kind] = avg
 
     def _memory(self) -> memory_use.Memory:
@@ -299,6 +336,17 @@ class CgroupPath:
             yield
         except OSError as error:
             raise named(error, str(self)) from None
+
+
+def _require_resource(resource: str) -> None:
+    if resource not in _RESOURCES:
+        raise ValueError(f"resource: wanted one of {', '.join(_RESOURCES)}, got {resource!r}")
+
+
+def _pattern(pattern: str) -> tuple[str, ...]:
+    if pattern.startswith("/") or not split(pattern):
+        raise ValueError(f"pattern: wanted names such as */cgroup.procs, got {pattern!r}")
+    return split(pattern)
 
 
 def split(path: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Final
 
 from fakecri.cgroupfs import memory_use
 from fakecri.cgroupfs.tree import Cgroup, Hierarchy
-from fakecri.cgroupfs.values import refuse, small, stripped
+from fakecri.cgroupfs.values import refuse, require_amounts, small, stripped
 
 SIGKILL: Final = 9
 INIT, KTHREADD, WRITER = 1, 2, 100
@@ -91,11 +91,14 @@ class Process:
         return found.path + (" (deleted)" if found.removed else "")
 
     def fork(self) -> Process:
-        """A child in the same cgroups. Raises EAGAIN when a pids.max forbids it."""
+        """A child in the same cgroups. Raises EAGAIN when a pids.max forbids it, ESRCH when the
+        process has ended."""
+        self._need_life()
         return self.table.start(self.leader)
 
     def start_thread(self) -> int:
-        """One more thread; its id. Raises EAGAIN as `fork` does."""
+        """One more thread; its id. Raises EAGAIN and ESRCH as `fork` does."""
+        self._need_life()
         return self.table.add_task(self, self.leader).tid
 
     def set_usage(
@@ -110,6 +113,9 @@ class Process:
         More memory than a limit allows has the kernel's consequences: page cache is reclaimed, then
         the OOM killer takes the biggest process of the group at its limit, maybe this one.
         """
+        require_amounts(
+            memory_bytes=memory_bytes or 0, cpu_user_ns=cpu_user_ns, cpu_system_ns=cpu_system_ns
+        )
         self._need_life()
         for cgroup in self.leader.at.values():
             cgroup.use_cpu(cpu_user_ns, cpu_system_ns)

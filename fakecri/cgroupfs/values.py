@@ -34,6 +34,13 @@ def refuse(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
+def require_amounts(**amounts: object) -> None:
+    """Raises: ValueError, which names it, for what is no whole number from 0 on."""
+    for name, amount in amounts.items():
+        if not isinstance(amount, int) or isinstance(amount, bool) or amount < 0:
+            raise ValueError(f"{name}: wanted a whole number from 0, got {amount!r}")
+
+
 def named(error: OSError, path: str) -> OSError:
     """The same error, about that file."""
     code = error.errno or errno.EIO

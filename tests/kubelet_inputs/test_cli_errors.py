@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import subprocess
@@ -193,6 +194,19 @@ def test_a_kubeconfig_that_is_none(config: Path, tmp_path: Path, content: str) -
         f"refkubelet: kubeconfig {file}: not a kubeconfig: "
         "wanted a mapping with clusters, users, contexts and current-context"
     )
+
+
+def test_the_chatter_of_grpc_is_off_unless_the_user_wants_it() -> None:
+    program = (
+        "import os; from refkubelet.cli import main; main(['run', '--config', '/nowhere.yaml']); "
+        "print(os.environ['GRPC_VERBOSITY'])"
+    )
+    for given, wanted in (({}, "ERROR"), ({"GRPC_VERBOSITY": "DEBUG"}, "DEBUG")):
+        env = {name: text for name, text in os.environ.items() if name != "GRPC_VERBOSITY"} | given
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"{wanted}\n"
 
 
 def test_an_unknown_flag_is_refused() -> None:

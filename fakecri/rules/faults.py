@@ -89,6 +89,11 @@ class Rule:
             if not self.hits and isinstance(self._rules, RuleBook):
                 self._rules.ended_unused.append(self)
 
+    def withdraw(self) -> None:
+        """As if it had never been made: what it is part of was refused as a whole."""
+        if self.active:
+            self._rules.remove(self)
+
     @property
     def active(self) -> bool:
         """Whether it still decides."""

@@ -57,7 +57,7 @@ def apply_script(script: Script, target: Any) -> list[Rule]:
             rules.append(verb(**fault.arguments))
         except (ValueError, TypeError) as error:
             for rule in rules:
-                rule.remove()
+                rule.withdraw()
             raise (
                 fault.place.error(str(error)) if fault.place else ScriptError(str(error))
             ) from None

@@ -166,3 +166,12 @@ def test_wrong_scripts_name_the_line(script: str, words: str, tmp_path: Path) ->
     path.write_text(script)
     with pytest.raises(ScriptError, match=words):
         apply_script(load_script(path), fake())
+
+
+def test_a_script_that_is_refused_leaves_no_rule_that_was_never_hit(tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text("faults:\n- {on: Version, fails: {}}\n- {on: Version, holds_name: {}}\n")
+    runtime = fake()
+    with pytest.raises(ScriptError, match="Version takes no name"):
+        apply_script(load_script(path), runtime)
+    assert (runtime.rules(), runtime.unused_rules()) == ([], [])

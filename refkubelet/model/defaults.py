@@ -7,6 +7,7 @@ Upstream: pkg/kubelet/config/common.go: applyDefaults; pkg/apis/core/v1/defaults
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -26,11 +27,19 @@ from refkubelet.model.objects import (
     Toleration,
     to_dict,
 )
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano
+from refkubelet.model.quantity import (
+    NANO,
+    QuantityError,
+    canonical,
+    format_binary,
+    format_decimal_nano,
+    parse_nano,
+)
 from refkubelet.model.resources import container_total
 from refkubelet.pods.updates import PodSource
 
 replace: Final = msgspec.structs.replace
+MILLI: Final = NANO // 1000
 
 
 def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name: str) -> Pod:
@@ -83,6 +92,7 @@ def apply_api_defaults(pod: Pod) -> Pod:
         securityContext=spec.securityContext or _empty_security_context(),
         containers=[_container(c, host_network) for c in spec.containers or []],
         initContainers=_each(spec.initContainers, host_network),
+        overhead=_amounts(spec.overhead) if spec.overhead else spec.overhead,
         volumes=[_volume(v) for v in spec.volumes] if spec.volumes else spec.volumes,
     )
     pod = replace(pod, spec=spec)
@@ -208,9 +218,20 @@ def _resources(resources: Any) -> Any:
     return replace(resources, requests=requests or None)
 
 
+def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
+    """In the form in which an API server shows them, rounded up to thousandths; what is no amount
+    stays, and is refused later."""
+    found = {name: "0" if a is None else str(a).strip() for name, a in (amounts or {}).items()}
+    for name, text in found.items():
+        with suppress(QuantityError):
+            nano = parse_nano(text)
+            whole = text if nano % MILLI == 0 else format_decimal_nano(nano + -nano % MILLI)
+            found[name] = canonical(whole)
+    return found
+
+
 def _texts(resources: Any) -> Any:
-    limits = {name: str(amount) for name, amount in (resources.limits or {}).items()}
-    requests = {name: str(amount) for name, amount in (resources.requests or {}).items()}
+    limits, requests = _amounts(resources.limits), _amounts(resources.requests)
     return replace(resources, limits=limits or None, requests=requests or None)
 
 

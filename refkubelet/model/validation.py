@@ -11,18 +11,34 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from refkubelet.model.complaints import (
+    MAX_INT32,
+    at_least,
+    between,
+    invalid,
+    label,
+    one_of,
+    port_name,
+    subdomain,
+)
 from refkubelet.model.objects import Container, Pod, PodSpec, Probe, is_sidecar
 from refkubelet.model.quantity import QuantityError, parse_nano
+from refkubelet.model.validation_container import (
+    container_problems,
+    device_problems,
+    host_port_conflicts,
+    volume_problems,
+)
+from refkubelet.model.validation_pod import metadata_problems, pod_level_problems
+from refkubelet.model.validation_resources import resource_name_problems
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
-_ENV_NAME: Final = re.compile(r"[^=\x00-\x1f\x7f]+\Z")
-_PORT_NAME: Final = re.compile(r"[-a-z0-9]+\Z")
-MAX_INT32: Final = (1 << 31) - 1
+_ENV_NAME: Final = re.compile(r"[ -<>-~]+\Z")
+_ENV_RULE: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other "
+    "than '='"
+)
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
-_LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
-_SUBDOMAIN_RULE: Final = "a lowercase RFC 1123 subdomain: a-z, 0-9, '-' and '.'"
 
 
 def pod_problems(pod: Pod) -> list[str]:
@@ -31,46 +47,26 @@ def pod_problems(pod: Pod) -> list[str]:
     problems: list[str] = []
     if meta is None or not meta.name:
         problems.append("metadata.name: Required value")
-    elif len(meta.name) > 253 or not _SUBDOMAIN.match(meta.name):
-        problems.append(_invalid("metadata.name", meta.name, f"must be {_SUBDOMAIN_RULE}"))
-    if meta is not None and meta.namespace and not _LABEL.match(meta.namespace):
-        problems.append(_invalid("metadata.namespace", meta.namespace, f"must be {_LABEL_RULE}"))
+    if meta is not None:
+        problems += subdomain("metadata.name", meta.name)
+        problems += label("metadata.namespace", meta.namespace)
+        problems += metadata_problems(meta)
     if spec is None:
         return [*problems, "spec: Required value"]
     return [*problems, *_spec(spec)]
 
 
-def _invalid(field: str, value: object, why: str) -> str:
-    return f'{field}: Invalid value: "{value}": {why}'
-
-
-def _one_of(field: str, value: str | None, words: tuple[str, ...]) -> Iterator[str]:
-    if value is not None and value not in words:
-        listed = ", ".join(f'"{word}"' for word in words)
-        yield f'{field}: Unsupported value: "{value}": supported values: {listed}'
-
-
-def _at_least(field: str, value: int | None, minimum: int) -> Iterator[str]:
-    if value is not None and value < minimum:
-        yield _invalid(field, value, f"must be greater than or equal to {minimum}")
-
-
-def _between(field: str, value: int | None, least: int, most: int) -> Iterator[str]:
-    if value is not None and not least <= value <= most:
-        yield _invalid(field, value, f"must be between {least} and {most}, inclusive")
-
-
 def _spec(spec: PodSpec) -> Iterator[str]:
-    yield from _one_of("spec.restartPolicy", spec.restartPolicy, ("Always", "OnFailure", "Never"))
-    yield from _one_of(
+    yield from one_of("spec.restartPolicy", spec.restartPolicy, ("Always", "OnFailure", "Never"))
+    yield from one_of(
         "spec.dnsPolicy",
         spec.dnsPolicy,
         ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     )
     grace = spec.terminationGracePeriodSeconds
-    yield from _at_least("spec.terminationGracePeriodSeconds", grace, 0)
+    yield from at_least("spec.terminationGracePeriodSeconds", grace, 0)
     deadline = spec.activeDeadlineSeconds
-    yield from _between("spec.activeDeadlineSeconds", deadline, 1, MAX_INT32)
+    yield from between("spec.activeDeadlineSeconds", deadline, 1, MAX_INT32)
     volumes: list[str] = []
     for i, volume in enumerate(spec.volumes or ()):
         yield from _volume(f"spec.volumes[{i}]", volume, volumes)
@@ -78,19 +74,31 @@ def _spec(spec: PodSpec) -> Iterator[str]:
         yield "spec.containers: Required value"
     names: list[str] = []
     for i, container in enumerate(spec.containers or ()):
-        yield from _container(f"spec.containers[{i}]", container, names, volumes)
+        place = f"spec.containers[{i}]"
+        yield from _container(place, container, names, volumes)
+        yield from _more_of_container(place, container, spec)
+    yield from host_port_conflicts(spec.containers or ())
     for i, container in enumerate(spec.initContainers or ()):
         place = f"spec.initContainers[{i}]"
         yield from _container(place, container, names, volumes)
+        yield from _more_of_container(place, container, spec)
         yield from _init_container(place, container)
+    yield from _resources("spec.resources", spec.resources)
+    yield from resource_name_problems("spec.resources", spec.resources, of_pod=True)
+    yield from pod_level_problems(spec)
+
+
+def _more_of_container(place: str, container: Container, spec: PodSpec) -> Iterator[str]:
+    yield from container_problems(place, container, spec)
+    yield from resource_name_problems(f"{place}.resources", container.resources)
+    yield from device_problems(place, container, spec)
 
 
 def _unique_label(field: str, name: str, seen: list[str]) -> Iterator[str]:
     if not name:
         yield f"{field}: Required value"
-    elif not _LABEL.match(name):
-        yield _invalid(field, name, f"must be {_LABEL_RULE}")
-    elif name in seen:
+    yield from label(field, name)
+    if name in seen:
         yield f'{field}: Duplicate value: "{name}"'
     seen.append(name)
 
@@ -102,11 +110,12 @@ def _volume(place: str, volume: Any, seen: list[str]) -> Iterator[str]:
     ]
     if len(sources) > 1:
         yield f"{place}.{sources[1]}: Forbidden: may not specify more than 1 volume type"
+    yield from volume_problems(place, volume)
     if volume.hostPath is not None:
         if not volume.hostPath.path:
             yield f"{place}.hostPath.path: Required value"
         elif ".." in volume.hostPath.path.split("/"):  # NODE-204
-            yield _invalid(f"{place}.hostPath.path", volume.hostPath.path, "must not contain '..'")
+            yield invalid(f"{place}.hostPath.path", volume.hostPath.path, "must not contain '..'")
 
 
 def _container(place: str, c: Container, names: list[str], volumes: list[str]) -> Iterator[str]:
@@ -114,17 +123,17 @@ def _container(place: str, c: Container, names: list[str], volumes: list[str]) -
     if not c.image:
         yield f"{place}.image: Required value"
     elif c.image != c.image.strip():
-        yield _invalid(f"{place}.image", c.image, "must not have leading or trailing whitespace")
+        yield invalid(f"{place}.image", c.image, "must not have leading or trailing whitespace")
     pull = f"{place}.imagePullPolicy"
-    yield from _one_of(pull, c.imagePullPolicy, ("Always", "IfNotPresent", "Never"))
+    yield from one_of(pull, c.imagePullPolicy, ("Always", "IfNotPresent", "Never"))
     policy = f"{place}.terminationMessagePolicy"
-    yield from _one_of(policy, c.terminationMessagePolicy, ("File", "FallbackToLogsOnError"))
-    yield from _one_of(f"{place}.restartPolicy", c.restartPolicy, ("Always", "OnFailure", "Never"))
+    yield from one_of(policy, c.terminationMessagePolicy, ("File", "FallbackToLogsOnError"))
+    yield from one_of(f"{place}.restartPolicy", c.restartPolicy, ("Always", "OnFailure", "Never"))
     for i, env in enumerate(c.env or ()):
         if not env.name:
             yield f"{place}.env[{i}].name: Required value"
         elif not _ENV_NAME.match(env.name):
-            yield _invalid(f"{place}.env[{i}].name", env.name, "must be printable, without '='")
+            yield invalid(f"{place}.env[{i}].name", env.name, _ENV_RULE)
         if env.value and env.valueFrom is not None:
             yield f"{place}.env[{i}].valueFrom: Invalid value: not allowed when value is set"
     yield from _ports(place, c)
@@ -155,8 +164,8 @@ def _ports(place: str, c: Container) -> Iterator[str]:
             number = value or 0
             unset = value is None or (name == "hostPort" and number == 0)
             if not unset and not 1 <= number <= 65535:
-                yield _invalid(f"{field}.{name}", value, "must be between 1 and 65535, inclusive")
-        yield from _one_of(f"{field}.protocol", port.protocol, ("TCP", "UDP", "SCTP"))
+                yield invalid(f"{field}.{name}", value, "must be between 1 and 65535, inclusive")
+        yield from one_of(f"{field}.protocol", port.protocol, ("TCP", "UDP", "SCTP"))
 
 
 def _mounts(place: str, c: Container, volumes: list[str]) -> Iterator[str]:
@@ -168,7 +177,7 @@ def _mounts(place: str, c: Container, volumes: list[str]) -> Iterator[str]:
         if not mount.mountPath:
             yield f"{field}.mountPath: Required value"
         elif mount.mountPath in paths:
-            yield _invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
+            yield invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
         paths.append(mount.mountPath)
 
 
@@ -185,12 +194,12 @@ def _resources(place: str, resources: Any) -> Iterator[str]:
                 continue
             if known[name] < 0:
                 field = f"{place}.{which}[{name}]"
-                yield _invalid(field, text, "must be greater than or equal to 0")
+                yield invalid(field, text, "must be greater than or equal to 0")
     for name, amount in amounts["requests"].items():
         limit = amounts["limits"].get(name)
         if limit is not None and amount > limit:
             why = f"must be less than or equal to {name} limit"
-            yield _invalid(f"{place}.requests", resources.requests[name], why)
+            yield invalid(f"{place}.requests", resources.requests[name], why)
 
 
 def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
@@ -198,17 +207,17 @@ def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
     if probe is None:
         return
     yield from _handler(place, probe, _HANDLERS)
-    yield from _at_least(f"{place}.initialDelaySeconds", probe.initialDelaySeconds, 0)
+    yield from at_least(f"{place}.initialDelaySeconds", probe.initialDelaySeconds, 0)
     for name in ("timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
-        yield from _at_least(f"{place}.{name}", getattr(probe, name), 0)
+        yield from at_least(f"{place}.{name}", getattr(probe, name), 0)
     if kind != "readinessProbe" and (probe.successThreshold or 1) != 1:
-        yield _invalid(f"{place}.successThreshold", probe.successThreshold, "must be 1")
+        yield invalid(f"{place}.successThreshold", probe.successThreshold, "must be 1")
     grace = probe.terminationGracePeriodSeconds
     if kind == "readinessProbe" and grace is not None:
         field = f"{place}.terminationGracePeriodSeconds"
         yield f"{field}: Forbidden: must not be set for readinessProbes"
     else:
-        yield from _at_least(f"{place}.terminationGracePeriodSeconds", grace, 1)
+        yield from at_least(f"{place}.terminationGracePeriodSeconds", grace, 1)
 
 
 def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
@@ -220,7 +229,7 @@ def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
     if "exec" in given and not handler.exec.command:
         yield f"{place}.exec.command: Required value"
     if "httpGet" in given:
-        yield from _one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
+        yield from one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
     for kind in given:
         if kind in ("httpGet", "tcpSocket", "grpc"):
             yield from _number_or_name(f"{place}.{kind}.port", getattr(handler, kind).port)
@@ -230,18 +239,9 @@ def _number_or_name(field: str, port: int | str) -> Iterator[str]:
     """The port of a handler (PROBE-061): digits in a text are no name."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:
-            yield _invalid(field, port, "must be between 1 and 65535, inclusive")
+            yield invalid(field, port, "must be between 1 and 65535, inclusive")
         return
-    rules = {
-        "must be no more than 15 characters": len(port) <= 15,
-        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": bool(
-            _PORT_NAME.match(port)
-        ),
-        "must contain at least one letter (a-z)": any("a" <= c <= "z" for c in port),
-        "must not contain consecutive hyphens": "--" not in port,
-        "must not begin or end with a hyphen": port == port.strip("-"),
-    }
-    yield from (_invalid(field, port, why) for why, holds in rules.items() if not holds)
+    yield from port_name(field, port)
 
 
 def api_object_reference(pod: Pod) -> str | None:

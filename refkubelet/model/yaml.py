@@ -19,6 +19,7 @@ import yaml
 MAX_BYTES: Final = 10 * 1024 * 1024  # SRC-004
 MAX_VALUES: Final = 200_000
 MAX_DEPTH: Final = 1000  # deeper ones overflow the stack of the C parser, which ends the process
+LEAST_WITH_EXPONENT: Final = 1e21  # JSON, as Go writes it, has all digits of smaller numbers
 MAX_DIGITS: Final = 1000  # of a decimal number: Python reads no more than 4300
 
 Path = tuple[str | int, ...]
@@ -26,6 +27,8 @@ Path = tuple[str | int, ...]
 _BOOLS: Final = {
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("y", "Y"), True),
+    **dict.fromkeys(("n", "N"), False),
 }
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)\Z")
@@ -247,8 +250,10 @@ class _Builder:
 
 
 def _key(node: yaml.ScalarNode) -> str:
-    """Keys are texts; `true:` and `1:` keep their spelling."""
+    """Keys are texts; `1:` keeps its spelling, and `yes:` is `true`."""
     value: str = node.value
+    if value in _BOOLS and not node.style:
+        return str(_BOOLS[value]).lower()
     return value
 
 
@@ -272,11 +277,16 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
+def _number(value: float) -> int | float:
+    """Kubernetes makes JSON of YAML, and JSON writes `30.0` and `3e1` as 30."""
+    return int(value) if abs(value) < LEAST_WITH_EXPONENT and value.is_integer() else value
+
+
 def plain_scalar(text: str) -> Any:
     """What an unquoted scalar means.
 
-    >>> [plain_scalar(t) for t in ("yes", "0644", "12:30", "2024-01-01", "1e3", "08", "~")]
-    [True, 420, '12:30', '2024-01-01', 1000.0, '08', None]
+    >>> [plain_scalar(t) for t in ("y", "0644", "12:30", "2024-01-01", "1e3", "1.5", "08", "~")]
+    [True, 420, '12:30', '2024-01-01', 1000, 1.5, '08', None]
     """
     if text in _NULLS:
         return None
@@ -288,7 +298,7 @@ def plain_scalar(text: str) -> Any:
         if pattern.match(text):
             return int(text.replace("_", "").replace("o", ""), base)
     if _FLOAT.match(text):
-        return float(text)
+        return _number(float(text))
     if _SPECIAL.match(text):
         return float(text.replace(".", ""))
     return text

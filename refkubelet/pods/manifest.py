@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
+from refkubelet.model.complaints import subdomain
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.validation import api_object_reference, pod_problems
@@ -20,6 +22,7 @@ from refkubelet.pods.updates import PodSource
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
 _TYPES: Final = {"str": "a text", "int": "an integer", "bool": "true or false", "array": "a list"}
 _TYPES_FOUND: Final = {**_TYPES, "object": "a mapping", "null": "nothing", "float": "a number"}
+_JSON_TYPES: Final = {bool: "bool", int: "int", list: "array", dict: "object"}
 
 
 class ManifestError(ValueError):
@@ -45,7 +48,11 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     reference = api_object_reference(pod)
     if reference is not None:
         raise ManifestError(f"static pods may not reference {reference}")
-    return apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
+    static = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
+    too_long = [*subdomain("metadata.name", static.metadata.name if static.metadata else None)]
+    if too_long:  # with the node's name behind it
+        raise ManifestError(f"invalid pod: [{', '.join(too_long)}]")
+    return static
 
 
 def _decode(document: Document) -> Pod:
@@ -69,7 +76,32 @@ def _decode(document: Document) -> Pod:
     except msgspec.ValidationError as e:
         raise ManifestError(_explain(str(e), document)) from None
     _check_times(pod, document)
+    return _with_texts(pod, document)
+
+
+def _with_texts(pod: Pod, document: Document) -> Pod:
+    """Maps of texts, whose values the decoder lets pass as they are; nothing is the empty text."""
+    if pod.metadata is not None:
+        marks = {
+            field: _texts(getattr(pod.metadata, field), ("metadata", field), document)
+            for field in ("labels", "annotations")
+        }
+        pod = replace(pod, metadata=replace(pod.metadata, **marks))
+    if pod.spec is not None:
+        selector = _texts(pod.spec.nodeSelector, ("spec", "nodeSelector"), document)
+        pod = replace(pod, spec=replace(pod.spec, nodeSelector=selector))
     return pod
+
+
+def _texts(values: dict[str, Any] | None, path: Path, document: Document) -> dict[str, str] | None:
+    for key, value in (values or {}).items():
+        if value is not None and not isinstance(value, str):
+            where = (*path, key)
+            found = _TYPES_FOUND.get(_JSON_TYPES.get(type(value), ""), "a number")
+            raise ManifestError(
+                f"{_place(document, where)}{dotted(where)}: wanted a text, found {found}"
+            )
+    return {key: value or "" for key, value in values.items()} if values else values
 
 
 def _check_times(pod: Pod, document: Document) -> None:

@@ -23,8 +23,8 @@ def test_values_have_lines() -> None:
 
 
 def test_no_timestamps_no_base_60_but_octal_modes() -> None:
-    value = read_yaml("d: 2024-01-01\nt: 12:30:00\nm: 0644\nv: '0644'\no: 0o17\nn: 08\n").value
-    assert value == {"d": "2024-01-01", "t": "12:30:00", "m": 420, "v": "0644", "o": 15, "n": "08"}
+    value = read_yaml("d: 2024-01-01\nt: 12:30:00\nm: 0644\nv: '0644'\no: 0o17\nx: 08\n").value
+    assert value == {"d": "2024-01-01", "t": "12:30:00", "m": 420, "v": "0644", "o": 15, "x": "08"}
 
 
 def test_only_the_first_document_counts_SRC_004() -> None:
@@ -37,8 +37,8 @@ def test_json_is_read_too() -> None:
 
 
 def test_merge_keys_are_merged_and_own_keys_win() -> None:
-    text = "base: &b {x: 1, y: 2}\nmine:\n  <<: *b\n  y: 3\n"
-    assert read_yaml(text).value["mine"] == {"x": 1, "y": 3}
+    text = "base: &b {x: 1, z: 2}\nmine:\n  <<: *b\n  z: 3\n"
+    assert read_yaml(text).value["mine"] == {"x": 1, "z": 3}
 
 
 def test_an_alias_bomb_is_refused() -> None:
@@ -116,3 +116,12 @@ def test_json_with_a_duplicate_key_names_its_lines() -> None:
 def test_any_bytes_that_begin_with_a_brace_give_a_value_or_a_yaml_error(data: bytes) -> None:
     with suppress(YamlError):
         read_json_or_yaml(b"{" + data)
+
+
+def test_keys_that_are_yes_are_true_as_in_kubernetes() -> None:
+    assert read_yaml("{yes: 1, 'yes': 2, n: 3, 1: 4}").value == {
+        "true": 1,
+        "yes": 2,
+        "false": 3,
+        "1": 4,
+    }

@@ -201,7 +201,7 @@ def test_a_name_is_needed_SRC_037() -> None:
         ),
         (
             with_container(livenessProbe={"exec": {"command": ["a"]}, "successThreshold": 2}),
-            'spec.containers[0].livenessProbe.successThreshold: Invalid value: "2": must be 1',
+            "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1",
         ),
         (
             with_container(
@@ -227,7 +227,7 @@ def test_a_name_is_needed_SRC_037() -> None:
         ),
         (
             with_container(livenessProbe={"grpc": {"port": 0}}),
-            'spec.containers[0].livenessProbe.grpc.port: Invalid value: "0": '
+            "spec.containers[0].livenessProbe.grpc.port: Invalid value: 0: "
             "must be between 1 and 65535, inclusive",
         ),
         (
@@ -237,7 +237,7 @@ def test_a_name_is_needed_SRC_037() -> None:
         ),
         (
             with_container(ports=[{"containerPort": 70000}]),
-            'spec.containers[0].ports[0].containerPort: Invalid value: "70000": '
+            "spec.containers[0].ports[0].containerPort: Invalid value: 70000: "
             "must be between 1 and 65535, inclusive",
         ),
         (
@@ -345,7 +345,9 @@ FULL: dict[str, Any] = yaml.safe_load(
                 {
                     "name": "c",
                     "image": "x:1",
-                    "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}],
+                    "env": [
+                        {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+                    ],
                     "envFrom": [],
                     "ports": [{"containerPort": 80}],
                     "volumeMounts": [{"name": "v", "mountPath": "/v"}],
@@ -431,7 +433,73 @@ def test_a_time_without_a_zone_is_refused(field: str) -> None:
 
 def test_an_active_deadline_has_at_most_31_bits_SRC_037() -> None:
     assert refusal(manifest({"activeDeadlineSeconds": 2**31})) == (
-        'invalid pod: [spec.activeDeadlineSeconds: Invalid value: "2147483648": '
+        "invalid pod: [spec.activeDeadlineSeconds: Invalid value: 2147483648: "
         "must be between 1 and 2147483647, inclusive]"
     )
     read(manifest({"activeDeadlineSeconds": 2**31 - 1}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"labels": {"a": 1}}, "line 6: metadata.labels.a: wanted a text, found an integer"),
+        ({"labels": {"a": True}}, "line 6: metadata.labels.a: wanted a text, found true or false"),
+        (
+            {"annotations": {"a": [1]}},
+            "line 6: metadata.annotations.a: wanted a text, found a list",
+        ),
+        (
+            {"annotations": {"a": 1.5}},
+            "line 6: metadata.annotations.a: wanted a text, found a number",
+        ),
+    ],
+)
+def test_labels_and_annotations_are_texts(fields: dict[str, Any], reason: str) -> None:
+    """Kubelet 1.36.2 cannot unmarshal them either."""
+    text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n" + "".join(
+        f"  {name}:\n    a: {json.dumps(value['a'])}\n" for name, value in fields.items()
+    )
+    assert refusal(text + "spec: {containers: [{name: c, image: i}]}\n") == reason
+
+
+def test_a_label_that_is_nothing_is_empty() -> None:
+    assert read(manifest(labels={"a": None})).metadata.labels == {"a": ""}
+    selector = read(manifest({"nodeSelector": {"a": None}})).spec.nodeSelector
+    assert selector == {"a": ""}
+    assert "spec.nodeSelector.a: wanted a text" in refusal(manifest({"nodeSelector": {"a": 1}}))
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("1.5", "1500m"),
+        (0.0005, "1m"),
+        (" 1 ", "1"),
+        (None, "0"),
+        (1e3, "1k"),
+        ("1.5Mi", "1536Ki"),
+        ("1024Mi", "1Gi"),
+        ("0.5", "500m"),
+    ],
+)
+def test_amounts_have_the_form_of_the_api_SRC_036(written: Any, shown: str) -> None:
+    """As kubelet 1.36.2 shows them; otherwise a status would differ from the server's for ever."""
+    text = with_container(resources={"limits": {"cpu": written}})
+    spec = read(text).spec
+    assert spec is not None
+    resources = spec.containers[0].resources
+    assert resources is not None
+    assert (resources.limits, resources.requests) == ({"cpu": shown}, {"cpu": shown})
+
+
+@pytest.mark.parametrize("written", ["30.0", "3e1", "0x1e", "036", "0o36", "3_0", "30"])
+def test_whole_numbers_of_yaml_may_be_written_so(written: str) -> None:
+    """All accepted by kubelet 1.36.2."""
+    pod = read(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n"
+        f"  terminationGracePeriodSeconds: {written}\n"
+        "  hostIPC: y\n  containers: [{name: c, image: i}]\n"
+    )
+    assert pod.spec is not None
+    assert pod.spec.terminationGracePeriodSeconds == 30
+    assert pod.spec.hostIPC is True

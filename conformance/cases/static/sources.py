@@ -63,6 +63,81 @@ async def a_bad_manifest_does_not_block_the_good_ones(node: Node) -> None:
     expect_equal(node, listed(node), {f"web-{node.name}", f"web2-{node.name}"}, "pods")
 
 
+REFUSED = (
+    "hostname: A_B",
+    "dnsPolicy: None",
+    "activeDeadlineSeconds: 2147483648",
+    "ephemeralContainers: [{name: e, image: localhost/busybox:1}]",
+    "schedulingGates: [{name: later}]",
+    "nodeSelector: {a b: c}",
+    "tolerations: [{operator: Exists, value: x}]",
+    "securityContext: {runAsUser: -1}",
+    "os: {name: plan9}",
+)
+REFUSED_IN_CONTAINERS = (
+    "ports: [{name: a, containerPort: 1}, {name: a, containerPort: 2}]",
+    "env: [{name: A, valueFrom: {}}]",
+    "volumeMounts: [{name: v, mountPath: /v, subPath: ../../../etc}]",
+    "resources: {limits: {storage: 1Gi}}",
+    "lifecycle: {preStop: {sleep: {seconds: 31}}}",
+    "livenessProbe: {httpGet: {port: 80, httpHeaders: [{name: a b, value: c}]}}",
+)
+ODD = """\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  {spec}
+  volumes: [{{name: v, emptyDir: {{}}}}]
+  containers:
+  - name: main
+    image: localhost/busybox:1
+    {container}
+"""
+
+
+@conformance(id="static-invalid-fields", rules=["SRC-037"], needs=[STATUS], node_config=OFTEN)
+async def what_an_api_server_would_refuse_never_runs(node: Node) -> None:
+    """Manifests with one wrong field each, some dangerous, beside a good one: only that runs."""
+    for i, spec in enumerate(REFUSED):
+        node.write_file(f"a{i}.yaml", ODD.format(name=f"a{i}", spec=spec, container=""))
+    for i, field in enumerate(REFUSED_IN_CONTAINERS):
+        node.write_file(f"b{i}.yaml", ODD.format(name=f"b{i}", spec="", container=field))
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.run_for(PERIOD_S)
+    expect_equal(node, listed(node), {f"web-{node.name}"}, "pods")
+
+
+NUMBERS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  terminationGracePeriodSeconds: 3e1
+  enableServiceLinks: y
+  containers:
+  - name: main
+    image: localhost/busybox:1
+    command: [sleep, '1000']
+    resources: {requests: {cpu: 1.0e-2, memory: 1e6}}
+"""
+EMOJI = (  # both halves of the pair escaped, as many writers of JSON do
+    '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "annotations": '
+    '{"face": "\\ud83d\\ude00"}}, "spec": {"containers": [{"name": "main", "image": '
+    '"localhost/busybox:1", "command": ["sleep", "1000"]}]}}'
+)
+
+
+@conformance(id="static-odd-values", rules=["SRC-004"], needs=[STATUS], node_config=OFTEN)
+async def odd_spellings_are_read(node: Node) -> None:
+    """Whole numbers written as floats, `y` for true, an emoji escaped in JSON: all are valid."""
+    node.write_file("a.yaml", NUMBERS)
+    node.write_file("b.json", EMOJI)
+    await node.wait_running("a")
+    await node.wait_running("b")
+
+
 @conformance(id="static-broken-later", rules=["SRC-005"], needs=[STATUS], node_config=OFTEN)
 async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
     """A good manifest overwritten with garbage: its pod is stopped within one period."""

@@ -1,0 +1,131 @@
+"""The words of complaints about API objects, as an API server has them, and the rules of names.
+
+Each function yields complaints, `field: what is wrong`; none where the value is as it should be.
+Upstream: apimachinery pkg/util/validation, pkg/util/validation/field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
+from typing import Final
+
+from refkubelet.model.quantity import QuantityError, parse_nano
+
+MAX_INT32: Final = (1 << 31) - 1
+MAX_NAME: Final = 63
+MAX_SUBDOMAIN: Final = 253
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+_NAME_PART: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z")
+_PORT_NAME: Final = re.compile(r"[-a-z0-9]+\Z")
+_LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
+_SUBDOMAIN_RULE: Final = "a lowercase RFC 1123 subdomain: a-z, 0-9, '-' and '.'"
+_NAME_RULE: Final = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character"
+)
+_VALUE_RULE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+
+
+def invalid(field: str, value: object, why: str) -> str:
+    """Texts are shown in quotes, everything else as it is."""
+    shown = f'"{value}"' if isinstance(value, str) else _plain(value)
+    return f"{field}: Invalid value: {shown}: {why}"
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
+    known = tuple(words)
+    if value is not None and value not in known:
+        listed = ", ".join(f'"{word}"' for word in known)
+        yield f'{field}: Unsupported value: "{value}": supported values: {listed}'
+
+
+def at_least(field: str, value: int | None, minimum: int) -> Iterator[str]:
+    if value is not None and value < minimum:
+        yield invalid(field, value, f"must be greater than or equal to {minimum}")
+
+
+def between(field: str, value: int | None, least: int, most: int) -> Iterator[str]:
+    if value is not None and not least <= value <= most:
+        yield invalid(field, value, f"must be between {least} and {most}, inclusive")
+
+
+def quantity(field: str, text: str) -> Iterator[str]:
+    """An amount of something, not negative."""
+    try:
+        amount = parse_nano(text)
+    except QuantityError as error:
+        yield f"{field}: Invalid value: {error}"
+        return
+    if amount < 0:
+        yield invalid(field, text, "must be greater than or equal to 0")
+
+
+def label(field: str, value: str | None) -> Iterator[str]:
+    """A DNS label."""
+    if value and not _LABEL.match(value):
+        yield invalid(field, value, f"must be {_LABEL_RULE}")
+
+
+def subdomain(field: str, value: str | None) -> Iterator[str]:
+    """A DNS name of labels."""
+    if value and len(value) > MAX_SUBDOMAIN:
+        yield invalid(field, value, f"must be no more than {MAX_SUBDOMAIN} characters")
+    elif value and not _SUBDOMAIN.match(value):
+        yield invalid(field, value, f"must be {_SUBDOMAIN_RULE}")
+
+
+def qualified_name(field: str, value: str) -> Iterator[str]:
+    """A key of labels and annotations: a name, behind a subdomain and a slash or alone."""
+    prefix, slash, name = value.rpartition("/")
+    if slash and (len(prefix) > MAX_SUBDOMAIN or not _SUBDOMAIN.match(prefix)):
+        yield invalid(field, value, f"prefix part must be {_SUBDOMAIN_RULE}")
+    elif len(name) > MAX_NAME:
+        yield invalid(field, value, f"name part must be no more than {MAX_NAME} bytes")
+    elif not _NAME_PART.match(name):
+        yield invalid(field, value, _NAME_RULE)
+
+
+def labels(field: str, values: dict[str, str] | None) -> Iterator[str]:
+    for key, value in (values or {}).items():
+        yield from qualified_name(field, key)
+        if value and len(value) > MAX_NAME:
+            yield invalid(field, value, f"must be no more than {MAX_NAME} bytes")
+        elif value and not _NAME_PART.match(value):
+            yield invalid(field, value, _VALUE_RULE)
+
+
+def port_name(field: str, name: str) -> Iterator[str]:
+    """The name of a port (PROBE-061)."""
+    rules = {
+        "must be no more than 15 characters": len(name) <= 15,
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)": bool(
+            _PORT_NAME.match(name)
+        ),
+        "must contain at least one letter (a-z)": any("a" <= c <= "z" for c in name),
+        "must not contain consecutive hyphens": "--" not in name,
+        "must not begin or end with a hyphen": name == name.strip("-"),
+    }
+    yield from (invalid(field, name, why) for why, holds in rules.items() if not holds)
+
+
+def address(field: str, value: str) -> Iterator[str]:
+    """An IP address; leading zeros are let pass, as they always were."""
+    parts = value.split(".")
+    if len(parts) == 4 and all(part.isdecimal() and part.isascii() for part in parts):
+        value = ".".join(str(int(part[:10])) for part in parts)
+    try:
+        ip_address(value)
+    except ValueError:
+        why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        yield invalid(field, value, why)

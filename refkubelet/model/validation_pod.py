@@ -1,0 +1,190 @@
+"""Checks of a pod's metadata and of the fields of its spec that concern the pod as a whole.
+
+Part of `validation.py`, which says what these checks are. Recorded verdicts of a real kubelet:
+tests/data/manifests. Upstream: pkg/apis/core/validation: ValidatePodSpec, ValidateObjectMeta.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from refkubelet.model.complaints import (
+    MAX_INT32,
+    address,
+    at_least,
+    between,
+    invalid,
+    label,
+    labels,
+    one_of,
+    qualified_name,
+    quantity,
+    subdomain,
+)
+from refkubelet.model.objects import ObjectMeta, PodSpec
+
+ANNOTATION_BYTES: Final = 256 * 1024
+MAX_NAMESERVERS: Final = 3
+MAX_SEARCHES: Final = 32
+_SYSCTL: Final = re.compile(
+    r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?\Z"
+)
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+
+
+def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
+    yield from labels("metadata.labels", meta.labels)
+    size = 0
+    for key, value in (meta.annotations or {}).items():
+        yield from qualified_name("metadata.annotations", key.lower())
+        size += len(key.encode(errors="replace")) + len((value or "").encode(errors="replace"))
+    if size > ANNOTATION_BYTES:
+        yield f"metadata.annotations: Too long: may not be more than {ANNOTATION_BYTES} bytes"
+    yield from at_least("metadata.generation", meta.generation, 0)
+    for i, name in enumerate(meta.finalizers or ()):
+        field = f"metadata.finalizers[{i}]"
+        yield from qualified_name(field, name)
+        if "/" not in name and name not in ("orphan", "foregroundDeletion", "kubernetes"):
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(field, name, why)
+    for owner in meta.ownerReferences or ():
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not getattr(owner, name):
+                yield invalid(f"metadata.ownerReferences.{name}", "", "must not be empty")
+
+
+def pod_level_problems(spec: PodSpec) -> Iterator[str]:
+    """Everything but containers, volumes, and what `validation.py` looks at itself."""
+    if spec.ephemeralContainers:
+        yield "spec.ephemeralContainers: Forbidden: cannot be set on create"
+    if spec.schedulingGates:
+        yield "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"
+    yield from label("spec.hostname", spec.hostname)
+    yield from label("spec.subdomain", spec.subdomain)
+    yield from labels("spec.nodeSelector", spec.nodeSelector)
+    yield from subdomain("spec.priorityClassName", spec.priorityClassName)
+    yield from subdomain("spec.runtimeClassName", spec.runtimeClassName)
+    yield from one_of(
+        "spec.preemptionPolicy", spec.preemptionPolicy, ("PreemptLowerPriority", "Never")
+    )
+    if spec.os is not None:
+        yield from one_of("spec.os", spec.os.name, ("linux", "windows"))
+    for i, gate in enumerate(spec.readinessGates or ()):
+        yield from qualified_name(f"spec.readinessGates[{i}].conditionType", gate.conditionType)
+    for i, toleration in enumerate(spec.tolerations or ()):
+        yield from _toleration(f"spec.tolerations[{i}]", toleration)
+    yield from _dns(spec)
+    for i, alias in enumerate(spec.hostAliases or ()):
+        yield from address(f"spec.hostAliases[{i}].ip", alias.ip or "")
+    for name, amount in (spec.overhead or {}).items():
+        yield from quantity(f"spec.overhead[{name}]", amount)
+    yield from _namespaces(spec)
+    if spec.securityContext is not None:
+        yield from _security("spec.securityContext", spec.securityContext)
+    yield from _placement(spec)
+
+
+def _toleration(place: str, t: Any) -> Iterator[str]:
+    if t.key:
+        yield from qualified_name(f"{place}.key", t.key)
+    elif (t.operator or "Equal") != "Exists":
+        why = "operator must be Exists when `key` is empty"
+        yield invalid(f"{place}.operator", t.operator or "", why)
+    if t.operator == "Exists" and t.value:
+        yield invalid(
+            f"{place}.operator", t.value, "value must be empty when `operator` is 'Exists'"
+        )
+    yield from one_of(f"{place}.operator", t.operator or None, ("Equal", "Exists"))
+    yield from one_of(f"{place}.effect", t.effect or None, _EFFECTS)
+
+
+def _dns(spec: PodSpec) -> Iterator[str]:
+    config = spec.dnsConfig
+    servers = (config.nameservers if config else None) or []
+    if spec.dnsPolicy == "None":
+        if config is None:
+            why = "must provide `dnsConfig` when `dnsPolicy` is None"
+            yield f"spec.dnsConfig: Required value: {why}"
+        elif not servers:
+            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield f"spec.dnsConfig.nameservers: Required value: {why}"
+    if len(servers) > MAX_NAMESERVERS:
+        why = f"must not have more than {MAX_NAMESERVERS} nameservers"
+        yield invalid("spec.dnsConfig.nameservers", servers, why)
+    for i, server in enumerate(servers):
+        yield from address(f"spec.dnsConfig.nameservers[{i}]", server)
+    searches = (config.searches if config else None) or []
+    if len(searches) > MAX_SEARCHES:
+        why = f"must not have more than {MAX_SEARCHES} search paths"
+        yield invalid("spec.dnsConfig.searches", searches, why)
+
+
+def _namespaces(spec: PodSpec) -> Iterator[str]:
+    if spec.shareProcessNamespace and spec.hostPID:
+        field = "spec.securityContext.shareProcessNamespace"
+        yield invalid(field, True, "ShareProcessNamespace and HostPID cannot both be enabled")
+    if spec.hostUsers is False:
+        for name, shown in (
+            ("hostNetwork", "hostNetwork"),
+            ("hostPID", "HostPID"),
+            ("hostIPC", "HostIPC"),
+        ):
+            if getattr(spec, name):
+                yield f"spec.{shown}: Forbidden: when `hostUsers` is false"
+
+
+def _security(place: str, context: Any) -> Iterator[str]:
+    yield from ids(place, context, ("runAsUser", "runAsGroup", "fsGroup"))
+    for i, group in enumerate(context.supplementalGroups or ()):
+        yield from between(f"{place}.supplementalGroups[{i}]", group, 0, MAX_INT32)
+    names: list[str] = []
+    for i, sysctl in enumerate(context.sysctls or ()):
+        field = f"{place}.sysctls[{i}].name"
+        if not sysctl.name:
+            yield f"{field}: Required value"
+        elif len(sysctl.name) > 253 or not _SYSCTL.match(sysctl.name):
+            yield invalid(field, sysctl.name, "must be the name of a sysctl")
+        elif sysctl.name in names:
+            yield f'{field}: Duplicate value: "{sysctl.name}"'
+        names.append(sysctl.name)
+    yield from profiles(place, context)
+
+
+def ids(place: str, context: Any, names: tuple[str, ...]) -> Iterator[str]:
+    """User and group ids, of a pod or a container."""
+    for name in names:
+        yield from between(f"{place}.{name}", getattr(context, name), 0, MAX_INT32)
+
+
+def profiles(place: str, context: Any) -> Iterator[str]:
+    """Seccomp and AppArmor, of a pod or a container."""
+    for name, what in (("seccompProfile", "seccomp"), ("appArmorProfile", "AppArmor")):
+        profile = getattr(context, name)
+        if profile is None:
+            continue
+        yield from one_of(f"{place}.{name}.type", profile.type, _PROFILES)
+        if profile.type == "Localhost" and not profile.localhostProfile:
+            field = f"{place}.{name}.localhostProfile"
+            yield f"{field}: Required value: must be set when {what} type is Localhost"
+
+
+def _placement(spec: PodSpec) -> Iterator[str]:
+    affinity = spec.affinity.nodeAffinity if spec.affinity else None
+    required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
+    if required is not None and not required.nodeSelectorTerms:
+        field = (
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
+            "nodeSelectorTerms"
+        )
+        yield f"{field}: Required value: must have at least one node selector term"
+    for i, spread in enumerate(spec.topologySpreadConstraints or ()):
+        place = f"spec.topologySpreadConstraints[{i}]"
+        if spread.maxSkew <= 0:
+            yield invalid(f"{place}.maxSkew", spread.maxSkew, "must be greater than zero")
+        if not spread.topologyKey:
+            yield f"{place}.topologyKey: Required value: can not be empty"
+        words = ("DoNotSchedule", "ScheduleAnyway")
+        yield from one_of(f"{place}.whenUnsatisfiable", spread.whenUnsatisfiable, words)

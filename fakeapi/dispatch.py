@@ -43,6 +43,7 @@ class Dispatcher:
         self._clock = clock
         self._ids = ids
         self._operations: Operations | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def answer(
         self,
@@ -151,11 +152,16 @@ class Dispatcher:
         return version
 
     def _verbs(self) -> Operations:
-        """The operations; the clock is chosen, and the system namespaces made, at first use."""
-        if self._operations is None:
-            loop_clock = getattr(asyncio.get_running_loop(), "clock", None)
-            clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
-            self._operations = Operations(self._store, clock, self._ids)
+        """The operations. The system namespaces are made at first use; the clock is that of the loop
+        that runs, also when that is another one than last time."""
+        loop = asyncio.get_running_loop()
+        if self._operations is not None and (loop is self._loop or self._clock is not None):
+            return self._operations
+        first, self._loop = self._operations is None, loop
+        loop_clock = getattr(loop, "clock", None)
+        clock = self._clock or (loop_clock if isinstance(loop_clock, Clock) else RealClock())
+        self._operations = Operations(self._store, clock, self._ids)
+        if first:
             namespaces = parse_route("POST", "/api/v1/namespaces")
             for name in SYSTEM_NAMESPACES:
                 body = {"metadata": {"name": name}}

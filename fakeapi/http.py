@@ -16,7 +16,7 @@ from aiohttp import web
 from fakeapi.api import FakeApi
 from fakeapi.discovery import discovery_document
 from fakeapi.dispatch import Response
-from fakeapi.errors import ApiUnreachable
+from fakeapi.errors import ApiUnreachable, StatusError
 from fakeapi.jsontools import encode
 from fakeapi.routes import parse_route
 from fakeapi.tables import to_table, wants_table
@@ -97,6 +97,10 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
         )
     except ApiUnreachable:
         return _cut(request)
+    except web.HTTPRequestEntityTooLarge:
+        refusal = StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}")
+        body = encode(refusal.body())
+        return web.Response(status=413, body=body, content_type="application/json")
 
 
 def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:

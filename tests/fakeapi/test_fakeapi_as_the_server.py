@@ -219,3 +219,15 @@ def test_so_many_requests_are_remembered() -> None:
         assert [record.params["limit"] for record in api.requests()] == ["2", "3", "4"]
 
     run_virtual(main)
+
+
+def test_times_are_those_of_the_loop_that_runs() -> None:
+    api = FakeApi()
+
+    async def later(name: str, after_s: float) -> str:
+        await asyncio.sleep(after_s)
+        made = await create(api, CONFIGMAPS, configmap(name))
+        return str(made["metadata"]["creationTimestamp"])
+
+    assert run_virtual(lambda: later("a", 1)) == "2026-01-01T00:00:01Z"
+    assert run_virtual(lambda: later("b", 60)) == "2026-01-01T00:01:00Z"

@@ -79,6 +79,11 @@ async def test_health_discovery_and_refusals() -> None:
             assert answer.status == 415
         async with http.put(PODS, json={}) as answer:
             assert answer.status == 405
+        async with http.post(PODS, json={"a": "x" * 4_000_000}) as answer:
+            assert (answer.status, (await answer.json())["reason"]) == (
+                413,
+                "RequestEntityTooLarge",
+            )
 
 
 async def test_down_breaks_connections() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+
+from conformance.registry import Level, load_cases
 
 README = Path(__file__).parents[2] / "README.md"
 TIMES = re.compile(r"\d+\.\d{3} s")
@@ -43,6 +46,12 @@ def test_the_commands_named_in_the_readme_exist() -> None:
     assert envs == {"conformance", "conformance-containerd", "py"}
     tox = (README.parent / "tox.ini").read_text()
     assert all(f"[testenv:{env}]" in tox for env in envs - {"py"})
+
+
+def test_the_table_counts_the_cases_there_are() -> None:
+    must = Counter(case.area for case in load_cases() if case.level is Level.MUST)
+    rows = re.findall(r"^│ (\w+) +│ +(\d+) │ +- │", README.read_text(), re.M)
+    assert {area: int(passed) for area, passed in rows} == {**must, "all": must.total()}
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

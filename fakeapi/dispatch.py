@@ -152,8 +152,8 @@ class Dispatcher:
         return version
 
     def _verbs(self) -> Operations:
-        """The operations. The system namespaces are made at first use; the clock is that of the loop
-        that runs, also when that is another one than last time."""
+        """The operations. The system namespaces are made at first use; the clock is that of the
+        loop that runs, also when that is another one than last time."""
         loop = asyncio.get_running_loop()
         if self._operations is not None and (loop is self._loop or self._clock is not None):
             return self._operations

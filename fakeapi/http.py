@@ -99,8 +99,9 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
         return _cut(request)
     except web.HTTPRequestEntityTooLarge:
         refusal = StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}")
-        body = encode(refusal.body())
-        return web.Response(status=413, body=body, content_type="application/json")
+        return web.Response(
+            status=413, body=encode(refusal.body()), content_type="application/json"
+        )
 
 
 def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The HTTP server and its command: real sockets, real time."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -79,7 +80,11 @@ async def test_health_discovery_and_refusals() -> None:
             assert answer.status == 415
         async with http.put(PODS, json={}) as answer:
             assert answer.status == 405
-        async with http.post(PODS, json={"a": "x" * 4_000_000}) as answer:
+        large = {
+            "data": io.BytesIO(b"x" * 4_000_000),
+            "headers": {"Content-Type": "application/json"},
+        }
+        async with http.post(PODS, **large) as answer:
             assert (answer.status, (await answer.json())["reason"]) == (
                 413,
                 "RequestEntityTooLarge",

@@ -59,6 +59,16 @@ class Node(NodeMachine):
         spec = {**plan.manifest["spec"], "nodeName": self.name}
         await self._parts.the_api().create({**plan.manifest, "spec": spec})
 
+    async def run_pods(self, *plans: PodPlan) -> None:
+        """Create the pods at the API and run until all are Running there."""
+        for plan in plans:
+            await self.create_pod(plan)
+        await self.run_until(
+            lambda: all(self.api_phase(plan.name) == "Running" for plan in plans),
+            within_s=limits.START_S,
+            what="all pods Running",
+        )
+
     async def delete_pod(self, name: str, *, grace_s: int | None = None) -> None:
         """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
         await self._parts.the_api().delete(self.runtime_name(name), grace_s)

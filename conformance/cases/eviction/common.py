@@ -36,17 +36,6 @@ def hungry(
     return pod(name, container("main", work, resources=resources), **spec)
 
 
-async def run_all(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until all are Running."""
-    for plan in plans:
-        await node.create_pod(plan)
-    await node.run_until(
-        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
-        within_s=limits.START_S,
-        what="all pods Running",
-    )
-
-
 async def first_victim(node: Node) -> str:
     """Run until some pod is evicted; its name."""
     await node.run_until(lambda: node.events("Evicted"), within_s=2 * CYCLE_S, what="an eviction")

@@ -22,22 +22,13 @@ def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
     return pod(name, container("main", work, **fields), **spec)
 
 
-async def run_all(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until all are Running."""
-    for plan in plans:
-        await node.create_pod(plan)
-    await node.run_until(
-        lambda: all(node.api_phase(p.name) == "Running" for p in plans), within_s=limits.START_S
-    )
-
-
 @conformance(
     id="disk-larger-first", rules=["EVIC-081", "EVIC-044"], needs=[API, NODE], node_config=HARD
 )
 async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     """Under disk pressure the pod with the largest usage dies first."""
     node.leave_disk(PLENTY)
-    await run_all(node, writer("small", 100), writer("large", 900))
+    await node.run_pods(writer("small", 100), writer("large", 900))
     node.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.events("Evicted"),
@@ -59,7 +50,7 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
 async def unused_images_go_before_any_pod(node: Node) -> None:
     """Under disk pressure unused images are removed before a pod is stopped."""
     node.leave_disk(PLENTY)
-    await run_all(node, writer("web", 100))
+    await node.run_pods(writer("web", 100))
     await node.run_for(150)  # images are kept for two minutes after they were first seen (GC-103)
     node.leave_disk(LITTLE)
     await node.run_until(
@@ -100,7 +91,7 @@ async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
 async def nothing_is_evicted_while_the_disk_has_room(node: Node) -> None:
     """With more space available than the threshold nothing happens."""
     node.leave_disk(PLENTY)
-    await run_all(node, writer("web", 900))
+    await node.run_pods(writer("web", 900))
     node.leave_disk(1025 * MI)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.count("StopContainer"), 0, "stops")

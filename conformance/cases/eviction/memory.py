@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from conformance.cases.eviction.common import CYCLE_S, MI, first_victim
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -10,9 +11,7 @@ from conformance.harness.workload import runs
 from conformance.registry import Feature, Level, conformance
 
 API, NODE = Feature.API, Feature.NODE_RESOURCES
-MI = 1024 * 1024
 HARD = {"evictionHard": {"memory.available": "200Mi"}}
-CYCLE_S = limits.EVICTION_CYCLE_S + limits.STOP_S
 
 
 def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodPlan:
@@ -24,27 +23,10 @@ def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodP
     return pod(name, container("main", work, **fields), **spec)
 
 
-async def run_all(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until all are Running."""
-    for plan in plans:
-        await node.create_pod(plan)
-    await node.run_until(
-        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
-        within_s=limits.START_S,
-        what="all pods Running",
-    )
-
-
-async def first_victim(node: Node) -> str:
-    """Run until some pod is evicted; its name."""
-    await node.run_until(lambda: node.events("Evicted"), within_s=2 * CYCLE_S, what="an eviction")
-    return str(node.events("Evicted")[0]["involvedObject"]["name"])
-
-
 @conformance(id="memory-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
 async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
     """With slightly more memory available than the threshold nothing happens."""
-    await run_all(node, eater("web", 50))
+    await node.run_pods(eater("web", 50))
     node.leave_memory(201 * MI)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
@@ -57,7 +39,7 @@ async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
 )  # fmt: skip
 async def the_pod_above_its_request_is_evicted(node: Node) -> None:
     """A pod that uses more than it requested dies before a larger one within its request."""
-    await run_all(node, eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50))
+    await node.run_pods(eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50))
     node.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "above", "victim")
     expect_equal(node, node.count("StopContainer", pod="within"), 0, "stops of the other")
@@ -68,7 +50,7 @@ async def the_pod_above_its_request_is_evicted(node: Node) -> None:
 )
 async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
     """Of two pods above their request the one of lower priority dies, though it uses less."""
-    await run_all(node, eater("important", 300, priority=100), eater("other", 100, priority=1))
+    await node.run_pods(eater("important", 300, priority=100), eater("other", 100, priority=1))
     node.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "other", "victim")
 
@@ -76,7 +58,7 @@ async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
 @conformance(id="memory-larger-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD)
 async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
     """At equal priority the pod furthest above its request dies."""
-    await run_all(node, eater("small", 90), eater("large", 120, requests_mi=10))
+    await node.run_pods(eater("small", 90), eater("large", 120, requests_mi=10))
     node.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "large", "victim")
 
@@ -86,7 +68,7 @@ async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
 )
 async def one_pod_is_evicted_at_a_time(node: Node) -> None:
     """When the first victim frees enough memory the second pod lives on."""
-    await run_all(node, eater("first", 200), eater("second", 100))
+    await node.run_pods(eater("first", 200), eater("second", 100))
     node.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "first", "victim")
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
@@ -99,7 +81,7 @@ async def one_pod_is_evicted_at_a_time(node: Node) -> None:
 )
 async def the_message_names_threshold_and_consumption(node: Node) -> None:
     """The pod's message says what was low, the threshold, and what each container used."""
-    await run_all(node, eater("web", 300, requests_mi=100))
+    await node.run_pods(eater("web", 300, requests_mi=100))
     node.leave_memory(50 * MI)
     await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=2 * CYCLE_S)
     message = (node.api_pod("web") or {})["status"]["message"]
@@ -118,7 +100,7 @@ async def the_message_names_threshold_and_consumption(node: Node) -> None:
 )
 async def the_condition_stays_for_the_transition_period(node: Node) -> None:
     """MemoryPressure stays True for evictionPressureTransitionPeriod after the pressure ended."""
-    await run_all(node, eater("web", 10))
+    await node.run_pods(eater("web", 10))
 
     def pressure() -> str:
         return str(node.node_condition("MemoryPressure").get("status"))
@@ -141,7 +123,7 @@ async def the_condition_stays_for_the_transition_period(node: Node) -> None:
 )
 async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
     """When all containers end with 0 on SIGTERM the evicted pod shows Succeeded, no reason."""
-    await run_all(node, pod("web", container("main", runs(memory_bytes=300 * MI))))
+    await node.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
     node.leave_memory(50 * MI)
     await node.run_until(lambda: node.api_phase("web") == "Succeeded", within_s=2 * CYCLE_S)
     expect_equal(node, (node.api_pod("web") or {})["status"].get("reason"), None, "reason")

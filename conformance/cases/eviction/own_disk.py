@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.cases.eviction.common import MI, evicted_for, has_condition, hungry, run_all
+from conformance.cases.eviction.common import MI, evicted_for, has_condition, hungry
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -36,7 +36,7 @@ async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
     """When the disk with the volumes has too little left, the pod that wrote most into an emptyDir
     is evicted; with room again the condition goes and the other pod runs on."""
     node.leave_disk(300 * MI)
-    await run_all(node, with_volume("big"), with_volume("small"))
+    await node.run_pods(with_volume("big"), with_volume("small"))
     node.write_volume_file("big", "scratch", "file", "x" * 40 * MI)
     node.write_volume_file("small", "scratch", "file", "x" * MI)
     await node.run_for(15)  # measured
@@ -58,7 +58,7 @@ async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
 async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
     """The same for inodes: the pod with the most files is evicted."""
     node.leave_inodes(2000)
-    await run_all(node, with_volume("many"), with_volume("few"))
+    await node.run_pods(with_volume("many"), with_volume("few"))
     for number in range(300):
         node.write_volume_file("many", "scratch", f"file-{number}", "x")
     await node.run_for(15)
@@ -80,10 +80,10 @@ async def who_takes_the_memory_that_is_left_goes(node: Node) -> None:
     """A threshold just below what is available is crossed by a pod that takes much memory: it is
     evicted, the modest one runs on."""
     asks = {"memory": "1Mi", "cpu": "1m"}
-    await run_all(node, hungry("modest", memory_mi=4, requests=asks))
+    await node.run_pods(hungry("modest", memory_mi=4, requests=asks))
     free = (await node.summary())["node"]["memory"]["availableBytes"]
     await node.restart_kubelet(evictionHard={"memory.available": f"{free // MI - 200}Mi"})
-    await run_all(node, hungry("eater", memory_mi=400, requests=asks))
+    await node.run_pods(hungry("eater", memory_mi=400, requests=asks))
     await evicted_for(node, "eater", f"{LOW}memory. Threshold quantity: ", within_s=EVICTED_S)
     message = (node.api_pod("eater") or {})["status"]["message"]
     expect(node, "Container main was using" in message, "the container's usage", message)

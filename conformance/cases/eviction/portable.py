@@ -1,6 +1,6 @@
 """Every signal by a threshold far above what any node has left, so that it shows anywhere."""
 
-from conformance.cases.eviction.common import evicted_for, has_condition, hungry, run_all
+from conformance.cases.eviction.common import evicted_for, has_condition, hungry
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.node import Node
@@ -16,7 +16,7 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
     """The signal alone is under pressure: the Node tells what it lacks and has the condition, and
     an ordinary pod ends. It is evicted; or refused, when the restarted kubelet looked at the node
     before it looked at the pod (EVIC-112)."""
-    await run_all(node, hungry("web", requests=REQUEST))
+    await node.run_pods(hungry("web", requests=REQUEST))
     async with node.pressure(signal):
         await has_condition(node, condition)
         await evicted_for(node, "web", "", within_s=EVICTED_S)
@@ -66,7 +66,7 @@ async def few_inodes_left_for_images(node: Node) -> None:
 async def below_a_soft_threshold(node: Node) -> None:
     """Below a soft threshold the condition comes first; the pod dies after the grace period, with
     evictionMaxPodGracePeriod for itself."""
-    await run_all(node, hungry("web", requests=REQUEST, grace_s=20))
+    await node.run_pods(hungry("web", requests=REQUEST, grace_s=20))
     signal = "memory.available"
     await node.restart_kubelet(
         evictionSoft={signal: "99.9%"},
@@ -95,7 +95,7 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
     """With the gate PodAndContainerStatsFromCRI pods are ranked by what ListPodSandboxStats says
     of them."""
     small, large = (hungry(n, memory_mi=s, requests=REQUEST) for n, s in (("a", 30), ("b", 90)))
-    await run_all(node, small, large)
+    await node.run_pods(small, large)
     async with node.pressure("memory.available"):
         await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
         expect(node, node.count("ListPodSandboxStats"), "the runtime was asked for its pods")

@@ -22,17 +22,6 @@ def burstable(name: str, **spec: Any) -> PodPlan:
     return pod(name, container("main", runs(stop_exit_code=1), **fields), **spec)
 
 
-async def running(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until they are Running there."""
-    for plan in plans:
-        await node.create_pod(plan)
-    await node.run_until(
-        lambda: all(node.api_phase(p.name) == "Running" for p in plans),
-        within_s=limits.START_S,
-        what="all pods Running",
-    )
-
-
 async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None:
     """Run until the API shows the pod as Failed."""
     await node.run_until(
@@ -45,7 +34,7 @@ async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None
 )
 async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
     """Below a hard threshold a pod is stopped with 2 s, whatever its grace, and stays Failed."""
-    await running(node, burstable("web", grace_s=20))
+    await node.run_pods(burstable("web", grace_s=20))
     async with node.pressure(MEMORY):
         await evicted(node, "web")
         timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
@@ -85,7 +74,7 @@ async def static_pods_start_under_pressure(node: Node) -> None:
 @conformance(id="evict-not-critical", rules=["EVIC-085"], needs=[API, PRESSURE])
 async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
     """The ordinary pod is evicted; the one with priority 2000000000 runs on."""
-    await running(node, burstable("vital", priority=2_000_000_000), burstable("web"))
+    await node.run_pods(burstable("vital", priority=2_000_000_000), burstable("web"))
     async with node.pressure(MEMORY):
         await evicted(node, "web")
         await node.run_for(limits.EVICTION_CYCLE_S + 2)
@@ -98,7 +87,7 @@ async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
 )
 async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
     """While StopContainer has not returned the API shows the evicted pod as Running."""
-    await running(node, burstable("web"))
+    await node.run_pods(burstable("web"))
     node.on("StopContainer", pod="web").delays(4)
     async with node.pressure(MEMORY):
         await node.run_until(
@@ -115,7 +104,7 @@ async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "1Mi"}}}
     hooks = {"preStop": hook(takes_s=0)}
     web = pod("web", container("main", runs(stop_exit_code=1), hooks=hooks, **fields))
-    await running(node, web)
+    await node.run_pods(web)
     async with node.pressure(MEMORY):
         await evicted(node, "web")
         expect_order(
@@ -171,7 +160,7 @@ async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None
 @conformance(id="pressure-cycle", rules=["EVIC-050"], level=Level.SHOULD, needs=[API, PRESSURE])
 async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
     """While pressure lasts the next pod is evicted after the one before has been cleaned up."""
-    await running(node, burstable("one"), burstable("two"))
+    await node.run_pods(burstable("one"), burstable("two"))
     async with node.pressure(MEMORY):
         for name in ("one", "two"):
             await evicted(node, name, within_s=EVICTED_S + 35)
@@ -186,7 +175,7 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
 async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
     """When an evicted pod has not stopped after 10 s Warning ExceededGracePeriod is told, the pod
     is not Failed yet, and the kill goes on."""
-    await running(node, burstable("web"))
+    await node.run_pods(burstable("web"))
     rule = node.on("StopContainer", pod="web").hangs()
     async with node.pressure(MEMORY):
         await node.run_until(

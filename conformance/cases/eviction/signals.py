@@ -7,7 +7,6 @@ from conformance.cases.eviction.common import (
     has_condition,
     hungry,
     nothing_happens,
-    run_all,
 )
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -28,7 +27,7 @@ EVICTED_S = 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 )  # fmt: skip
 async def processes_run_out(node: Node) -> None:
     """When fewer processes are left than the threshold, the Node says so and a pod is evicted."""
-    await run_all(node, hungry("web", requests=REQUEST))
+    await node.run_pods(hungry("web", requests=REQUEST))
     node.leave_pids(500)
     wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
@@ -44,7 +43,7 @@ async def processes_run_out(node: Node) -> None:
 async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
     """Of two pods the one of lower priority dies, though it has fewer processes."""
     low = hungry("low", processes=2, requests=REQUEST, priority=1)
-    await run_all(node, hungry("high", processes=90, requests=REQUEST, priority=9), low)
+    await node.run_pods(hungry("high", processes=90, requests=REQUEST, priority=9), low)
     node.leave_pids(500)
     expect_equal(node, await first_victim(node), "low", "victim")
 
@@ -53,7 +52,7 @@ async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
 async def under_pid_pressure_the_pod_with_most_processes_goes_first(node: Node) -> None:
     """At equal priority the pod with more processes dies, whatever it requested."""
     small, large = hungry("few", processes=3), hungry("many", processes=40, requests=REQUEST)
-    await run_all(node, small, large)
+    await node.run_pods(small, large)
     node.leave_pids(500)
     expect_equal(node, await first_victim(node), "many", "victim")
 
@@ -79,7 +78,7 @@ async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
 async def pods_may_not_use_what_is_reserved(node: Node) -> None:
     """When all pods together come near their cgroup's limit a pod is evicted, though the node has
     memory enough."""
-    await run_all(node, hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    await node.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
@@ -96,7 +95,7 @@ async def pods_may_not_use_what_is_reserved(node: Node) -> None:
 )  # fmt: skip
 async def without_enforcement_nothing_is_reserved(node: Node) -> None:
     """With enforceNodeAllocatable `none` pods may use all of the node's memory."""
-    await run_all(node, hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    await node.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     await nothing_happens(node)
 
 
@@ -107,7 +106,7 @@ async def without_enforcement_nothing_is_reserved(node: Node) -> None:
 async def inodes_run_out(node: Node) -> None:
     """When the disk has few inodes left the pod with most of them is evicted."""
     small = hungry("small", inodes=10, requests=REQUEST)
-    await run_all(node, small, hungry("large", inodes=700, requests=REQUEST))
+    await node.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
     node.leave_inodes(200)
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
@@ -126,7 +125,7 @@ async def inodes_run_out(node: Node) -> None:
 async def a_storage_request_protects_inodes_too(node: Node) -> None:
     """Of two pods the one that requested storage lives, though it has more inodes."""
     asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
-    await run_all(node, asked, hungry("plain", inodes=10, requests=REQUEST))
+    await node.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
     node.leave_inodes(200)
     expect_equal(node, await first_victim(node), "plain", "victim")
 
@@ -137,7 +136,7 @@ async def a_storage_request_protects_inodes_too(node: Node) -> None:
 )  # fmt: skip
 async def a_threshold_may_be_a_share(node: Node) -> None:
     """A threshold in percent is a share of the capacity, shown in bytes."""
-    await run_all(node, hungry("web", memory_mi=100))
+    await node.run_pods(hungry("web", memory_mi=100))
     node.leave_memory(2049 * MI)
     await nothing_happens(node)
     node.leave_memory(2000 * MI)
@@ -151,7 +150,7 @@ async def a_threshold_may_be_a_share(node: Node) -> None:
 )  # fmt: skip
 async def memory_is_more_urgent_than_disk(node: Node) -> None:
     """When memory and disk run out together memory is reclaimed first."""
-    await run_all(node, hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
+    await node.run_pods(hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
     node.leave_disk(100 * MI)
     node.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "web", "victim")
@@ -167,7 +166,7 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     """A pod that has not started yet is evicted before any that runs, whatever its priority."""
     await node.create_pod(pod("stuck", priority=1000))
     node.on("CreateContainer", pod="stuck").hangs()
-    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_pods(hungry("web", memory_mi=300))
     node.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "stuck", "victim")
     message = node.events("Evicted")[0]["message"]
@@ -217,7 +216,7 @@ async def the_kubelet_sets_no_taints(node: Node) -> None:
 async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> None:
     """While the disk of the images cannot be found nothing is evicted, not even for memory."""
     node.lose_image_disk()
-    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_pods(hungry("web", memory_mi=300))
     node.leave_memory(100 * MI)
     await nothing_happens(node)
 
@@ -231,7 +230,7 @@ async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> No
 )  # fmt: skip
 async def the_kernel_tells_before_the_next_look(node: Node) -> None:
     """With kernelMemcgNotification and cgroup v1 a pod is evicted as soon as memory runs short."""
-    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)  # between two looks
     began_s = node.now_s
     node.leave_memory(100 * MI)
@@ -246,7 +245,7 @@ async def the_kernel_tells_before_the_next_look(node: Node) -> None:
 )  # fmt: skip
 async def without_notification_the_kubelet_looks_every_ten_seconds(node: Node) -> None:
     """Without kernelMemcgNotification nothing happens before the next look."""
-    await run_all(node, hungry("web", memory_mi=300))
+    await node.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)
     node.leave_memory(100 * MI)
     await node.run_for(3)

@@ -7,7 +7,6 @@ from conformance.cases.eviction.common import (
     first_victim,
     has_condition,
     hungry,
-    run_all,
 )
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -31,7 +30,7 @@ LOW = "The node was low on resource: memory. "
 )  # fmt: skip
 async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
     """Below a soft threshold the condition shows at once, and a pod dies after the grace period."""
-    await run_all(node, hungry("web", memory_mi=50))
+    await node.run_pods(hungry("web", memory_mi=50))
     node.leave_memory(100 * MI)
     began_s = node.now_s
     await has_condition(node, "MemoryPressure")
@@ -48,7 +47,7 @@ async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
 )  # fmt: skip
 async def recovery_restarts_the_grace_period(node: Node) -> None:
     """When memory comes back before the grace period is over nobody dies, and it starts anew."""
-    await run_all(node, hungry("web", memory_mi=50))
+    await node.run_pods(hungry("web", memory_mi=50))
     for _ in range(3):
         node.leave_memory(100 * MI)
         await node.run_for(GRACE_S - 6)
@@ -66,7 +65,7 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     """A soft threshold stops a pod with the smaller of evictionMaxPodGracePeriod and its own
     grace period."""
     patient = hungry("patient", memory_mi=90, grace_s=60)
-    await run_all(node, patient, hungry("quick", memory_mi=50, grace_s=3))
+    await node.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
     node.leave_memory(20 * MI)
     for name in ("patient", "quick"):
         await evicted_for(node, name, LOW, within_s=4 * CYCLE_S + 30)
@@ -81,7 +80,7 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
 )  # fmt: skip
 async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
     """With a grace period of 0 s a soft threshold acts at once and leaves pods no time."""
-    await run_all(node, hungry("web", memory_mi=50, grace_s=30))
+    await node.run_pods(hungry("web", memory_mi=50, grace_s=30))
     node.leave_memory(100 * MI)
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
@@ -96,7 +95,7 @@ async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
 async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
     """Once below the threshold, pods die until threshold and minimum reclaim together are free."""
     plans = [hungry(name, memory_mi=size) for name, size in (("a", 250), ("b", 200), ("c", 90))]
-    await run_all(node, *plans)
+    await node.run_pods(*plans)
     node.leave_memory(100 * MI)
     await evicted_for(node, "a", LOW, within_s=2 * CYCLE_S)  # 350 MiB are free, 500 are wanted
     await evicted_for(node, "b", LOW, within_s=2 * CYCLE_S + 30)
@@ -111,7 +110,7 @@ async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
 )  # fmt: skip
 async def without_a_minimum_the_threshold_is_enough(node: Node) -> None:
     """Without minimum reclaim no second pod dies once the threshold is passed."""
-    await run_all(node, hungry("a", memory_mi=110), hungry("b", memory_mi=90))
+    await node.run_pods(hungry("a", memory_mi=110), hungry("b", memory_mi=90))
     node.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "a", "victim")
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
@@ -133,7 +132,7 @@ async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
         lambda: node.api_phase("early") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
     )
     await node.restart_kubelet()
-    await run_all(node, pod("late"))
+    await node.run_pods(pod("late"))
 
 
 @conformance(
@@ -147,8 +146,7 @@ async def under_memory_pressure_some_pods_may_start(node: Node) -> None:
     node.leave_memory(900 * MI)  # the condition lasts, and nobody has to die
     await node.run_for(limits.EVICTION_CYCLE_S + 1)
     tolerated = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
-    await run_all(
-        node,
+    await node.run_pods(
         hungry("asks", requests={"memory": "8Mi"}),
         pod("tolerates", tolerations=[tolerated]),
         pod("vital", priority=2_000_000_000),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.cases.eviction.common import MI, evicted_for, hungry, run_all
+from conformance.cases.eviction.common import MI, evicted_for, hungry
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
@@ -35,7 +35,7 @@ def limited(name: str, disk_mi: int, limit: str, **spec: Any) -> PodPlan:
 )
 async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
     """A pod whose emptyDir holds more than its sizeLimit is evicted, and another one lives on."""
-    await run_all(node, with_volume("full"), with_volume("fine"))
+    await node.run_pods(with_volume("full"), with_volume("fine"))
     node.write_volume_file("full", "scratch", "file", "x" * 100_000)
     node.write_volume_file("fine", "scratch", "file", "x" * 10_000)
     await evicted_for(node, "full", VOLUME, within_s=MEASURED_S)
@@ -57,7 +57,7 @@ async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
 )
 async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
     """A volume is measured at most every minute: its pod lives that long."""
-    await run_all(node, with_volume("full"))
+    await node.run_pods(with_volume("full"))
     await node.run_for(65)  # measured empty in the first minute
     node.write_volume_file("full", "scratch", "file", "x" * 100_000)
     began_s = node.now_s
@@ -74,7 +74,7 @@ async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
 )
 async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
     """The same for a volume with medium Memory."""
-    await run_all(node, with_volume("full", medium="Memory"))
+    await node.run_pods(with_volume("full", medium="Memory"))
     node.write_volume_file("full", "scratch", "file", "x" * 100_000)
     await evicted_for(node, "full", VOLUME, within_s=MEASURED_S)
 
@@ -86,7 +86,7 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     plan = pod("web", container("main", work, resources=small), container("b", resources=large))
-    await run_all(node, plan)
+    await node.run_pods(plan)
     wanted = 'Container main exceeded its local ephemeral storage limit "20Mi". '
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
@@ -98,7 +98,7 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     """A container without limit counts against the limits of the others."""
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     asked = {"limits": {"ephemeral-storage": "20Mi"}}
-    await run_all(node, pod("web", container("main", resources=asked), container("b", work)))
+    await node.run_pods(pod("web", container("main", resources=asked), container("b", work)))
     wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
 
@@ -107,7 +107,7 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
 async def all_offenders_end_in_one_cycle(node: Node) -> None:
     """Two pods above their limits end in the same cycle, and a pod within its limit lives on."""
     plans = [limited(name, 40, "20Mi") for name in ("one", "two")]
-    await run_all(node, *plans, limited("fine", 10, "20Mi"))
+    await node.run_pods(*plans, limited("fine", 10, "20Mi"))
     for name in ("one", "two"):
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
     one, two = (node.times_s("StopContainer", pod=name)[0] for name in ("one", "two"))
@@ -119,7 +119,7 @@ async def all_offenders_end_in_one_cycle(node: Node) -> None:
 async def critical_pods_may_exceed_their_limits(node: Node) -> None:
     """A pod of a system priority above its storage limit runs on."""
     vital = limited("vital", 40, "20Mi", priority=2_000_000_000)
-    await run_all(node, vital, limited("web", 40, "20Mi"))
+    await node.run_pods(vital, limited("web", 40, "20Mi"))
     await evicted_for(node, "web", "Pod ephemeral", within_s=EVICTED_S)
     await node.run_for(limits.EVICTION_CYCLE_S)
     expect_equal(node, node.api_phase("vital"), "Running", "phase of the critical pod")
@@ -133,7 +133,7 @@ async def critical_pods_may_exceed_their_limits(node: Node) -> None:
 )
 async def limits_can_be_switched_off(node: Node) -> None:
     """With localStorageCapacityIsolation off nobody is ended for a volume above its limit."""
-    await run_all(node, with_volume("web"))
+    await node.run_pods(with_volume("web"))
     node.write_volume_file("web", "scratch", "file", "x" * 100_000)
     await node.run_for(MEASURED_S)
     expect_equal(node, node.api_phase("web"), "Running", "phase")
@@ -147,5 +147,5 @@ async def limits_can_be_switched_off(node: Node) -> None:
 )
 async def limits_need_no_thresholds(node: Node) -> None:
     """Storage limits hold on a node without any eviction threshold."""
-    await run_all(node, limited("web", 40, "20Mi"))
+    await node.run_pods(limited("web", 40, "20Mi"))
     await evicted_for(node, "web", "Pod ephemeral", within_s=EVICTED_S)

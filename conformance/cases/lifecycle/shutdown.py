@@ -35,12 +35,8 @@ def polite(name: str, **spec: Any) -> PodPlan:
 
 
 async def run_all(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until all are Running."""
-    for plan in plans:
-        await node.create_pod(plan)
-    await node.run_until(
-        lambda: all(node.api_phase(p.name) == "Running" for p in plans), within_s=limits.START_S
-    )
+    """Create the pods at the API and run until all are Running and that has settled."""
+    await node.run_pods(*plans)
     await node.run_for(SETTLED_S)
 
 

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from refkubelet.model.objects import Pod, uid
 from refkubelet.resources.containers import in_order
+
+
+class Assignments(Protocol):
+    """Who has what, as a value; `entries`: pod UID -> container name -> what it has."""
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+    def released(self, pod_uid: str, container: str, /) -> Any: ...
+
+
+A = TypeVar("A", bound=Assignments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +39,16 @@ class ActiveContainers:
             return None
         pods = [*self.pods(), *((also,) if also is not None else ())]
         return {uid(pod): frozenset(c.name for c in in_order(pod)) for pod in pods}
+
+    def without_stale(self, state: A, also: Pod | None = None) -> A:
+        """The state without what containers have that no active pod has; the same object when there
+        is none, or nobody can know yet. `also` is active, too."""
+        names = self.names(also)
+        if names is None:
+            return state
+        left = state
+        for pod_uid, pod in state.entries.items():
+            for name in pod:
+                if name not in names.get(pod_uid, ()):
+                    left = left.released(pod_uid, name)
+        return left

@@ -104,14 +104,7 @@ class CpuManager:
 
     def drop_stale(self, admitted: Pod | None = None) -> None:
         """Take back the CPUs of containers that no active pod has; `admitted` is active, too."""
-        names = self._active.names(admitted)
-        if names is None:
-            return
-        state = self.state
-        for pod_uid, pod in self.state.entries.items():
-            for name in pod:
-                if name not in names.get(pod_uid, ()):
-                    state = state.released(pod_uid, name)
+        state = self._active.without_stale(self.state, admitted)
         if state is not self.state:
             self._replace(state)
 

@@ -9,38 +9,48 @@ stands still because it is that of a loop that has ended.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from simtime import Clock, ManualLoop, RealClock, VirtualLoop
 
 
+def _none_runs() -> bool:
+    return False
+
+
 class LoopClock(Clock):
-    """Reads the clock of the loop that runs; between two loops, of the last one."""
+    """Reads the clock of the loop that runs; between two loops, of the last one.
+
+    As long as its loop runs, nothing else is asked: also not which loop runs in the thread of the
+    reader, which costs a system call.
+    """
 
     def __init__(self) -> None:
         self._chosen: Clock = RealClock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runs: Callable[[], bool] = _none_runs
         self._shift_s = 0.0
         self._shift_ns = 0
 
     def monotonic_s(self) -> float:
-        loop = asyncio._get_running_loop()
-        if loop is not self._loop and loop is not None:
-            self._choose(loop)
+        if not self._runs():
+            self._choose()
         return self._chosen.monotonic_s() + self._shift_s
 
     def wall_ns(self) -> int:
-        loop = asyncio._get_running_loop()
-        if loop is not self._loop and loop is not None:
-            self._choose(loop)
+        if not self._runs():
+            self._choose()
         return self._chosen.wall_ns() + self._shift_ns
 
-    def _choose(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the clock of `loop`. One that is not the machine's own begins where the last one
-        ended."""
-        before, first = self._chosen, self._loop is None
+    def _choose(self) -> None:
+        """Take the clock of the loop that runs, if any. One that is not the machine's own begins
+        where the last one ended."""
+        loop = asyncio._get_running_loop()
+        if loop is None:
+            return
+        before, first = self._chosen, self._runs is _none_runs
         after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
         both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
         if not first and not both_real:
             self._shift_s += before.monotonic_s() - after.monotonic_s()
             self._shift_ns += before.wall_ns() - after.wall_ns()
-        self._chosen, self._loop = after, loop
+        self._chosen, self._runs = after, loop.is_running

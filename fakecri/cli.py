@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fakecri.fake import FakeCRI
     from fakecri.instrument import Instrumented
+    from fakecri.recording.call_log import CallLog
     from fakecri.server import GrpcUpstream
     from fakecri.target import CriTarget
 
@@ -174,7 +175,6 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
 
     from fakecri.control.api import serve_control
     from fakecri.endpoint import EndpointError, require_two_sockets
-    from fakecri.recording.call_log import CallLog
     from fakecri.server import serve
     from simtime import ManualLoop
 
@@ -189,18 +189,11 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    target: CriTarget = instrumented
     async with AsyncExitStack() as stack:
+        target: CriTarget = instrumented
         if arguments.record:
-            try:
-                t0_s = instrumented.recorder.t0_s
-                log = CallLog(target, arguments.record, instrumented.clock, t0_s=t0_s)
-            except OSError as error:
-                raise CommandError(
-                    f"cannot write --record {arguments.record}: {(error.strerror or '').lower()}"
-                ) from None
+            target = log = _call_log(instrumented, arguments.record)
             stack.callback(log.close)
-            target = log
         try:
             lines = []
             if arguments.control:
@@ -216,3 +209,15 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
         await ended.wait()
     for rule in instrumented.unused_rules():
         print(f"fakecri {arguments.command}: never hit: {rule.what}", file=sys.stderr)
+
+
+def _call_log(instrumented: Instrumented, file: Path) -> CallLog:
+    from fakecri.recording.call_log import CallLog
+
+    try:
+        t0_s = instrumented.recorder.t0_s
+        return CallLog(instrumented, file, instrumented.clock, t0_s=t0_s)
+    except OSError as error:
+        raise CommandError(
+            f"cannot write --record {file}: {(error.strerror or '').lower()}"
+        ) from None

@@ -35,6 +35,28 @@ def parser() -> argparse.ArgumentParser:
     proxy.add_argument(
         "--upstream", required=True, metavar="unix:///PATH", help="socket of the real runtime"
     )
+    _of_a_fake(serve)
+    learn = commands.add_parser(
+        "learn",
+        help="make a script of recorded calls",
+        description="Print a script that makes the fake do what a recorded runtime did: how "
+        "containers ended, what they answered to exec, which calls failed. Times are told to a "
+        "tenth of a second.",
+    )
+    learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
+    commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
+    commands.add_parser(
+        "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
+    )
+    commands.add_parser(
+        "device-plugin", help="a device plugin without devices, for a real kubelet", add_help=False
+    )
+    for command in (serve, proxy):
+        _of_whatever_listens(command)
+    return whole
+
+
+def _of_a_fake(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--image-root",
         type=Path,
@@ -65,42 +87,28 @@ def parser() -> argparse.ArgumentParser:
         default="real",
         help="manual: time stands still until `fakecri ctl advance` (default: %(default)s)",
     )
-    learn = commands.add_parser(
-        "learn",
-        help="make a script of recorded calls",
-        description="Print a script that makes the fake do what a recorded runtime did: how "
-        "containers ended, what they answered to exec, which calls failed. Times are told to a "
-        "tenth of a second.",
+
+
+def _of_whatever_listens(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
     )
-    learn.add_argument("record", type=Path, metavar="FILE", help="JSON lines of --record")
-    commands.add_parser("ctl", help="program and question a running serve or proxy", add_help=False)
-    commands.add_parser(
-        "cgroupfs", help="a fake /sys/fs/cgroup for other processes", add_help=False
+    command.add_argument(
+        "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
     )
-    commands.add_parser(
-        "device-plugin", help="a device plugin without devices, for a real kubelet", add_help=False
+    command.add_argument(
+        "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
     )
-    for command in (serve, proxy):
-        command.add_argument(
-            "--listen", required=True, metavar="unix:///PATH", help="socket to serve the CRI on"
-        )
-        command.add_argument(
-            "--control", metavar="unix:///PATH", help="second socket, for fakecri ctl (mode 0600)"
-        )
-        command.add_argument(
-            "--script", type=Path, metavar="FILE", help="YAML file with behaviours and faults"
-        )
-        command.add_argument(
-            "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
-        )
-        command.add_argument(
-            "--keep-calls",
-            type=_positive,
-            default=100_000,
-            metavar="N",
-            help="calls that questions and assertions look at: the last N (default: %(default)s)",
-        )
-    return whole
+    command.add_argument(
+        "--record", type=Path, metavar="FILE", help="append every call to FILE, as JSON lines"
+    )
+    command.add_argument(
+        "--keep-calls",
+        type=_positive,
+        default=100_000,
+        metavar="N",
+        help="calls that questions and assertions look at: the last N (default: %(default)s)",
+    )
 
 
 def _positive(text: str) -> int:

@@ -81,7 +81,6 @@ def uniform_topology(
         raise ValueError(
             f"{cores // nodes_per_socket} cores of a node cannot share {caches_per_node} caches"
         )
-    count = sockets * nodes_per_socket
     of_a_node = cores // nodes_per_socket
     of_a_cache = of_a_node // caches_per_node
     cpus = [
@@ -96,7 +95,16 @@ def uniform_topology(
         for socket in range(sockets)
         for core in range(cores)
     ]
-    nodes = [
+    return MachineTopology(
+        tuple(cpus), _equal_nodes(sockets * nodes_per_socket, memory_bytes, hugepages)
+    )
+
+
+def _equal_nodes(
+    count: int, memory_bytes: int, hugepages: tuple[HugePages, ...]
+) -> tuple[NumaNode, ...]:
+    """`memory_bytes`: of all together; `hugepages`: of each."""
+    return tuple(
         NumaNode(
             node,
             memory_bytes // count,
@@ -104,5 +112,4 @@ def uniform_topology(
             tuple(LOCAL_DISTANCE if n == node else REMOTE_DISTANCE for n in range(count)),
         )
         for node in range(count)
-    ]
-    return MachineTopology(tuple(cpus), tuple(nodes))
+    )

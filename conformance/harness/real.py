@@ -19,8 +19,8 @@ from typing import Any, Final
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.certificate import server_context
-from conformance.harness.cgroups import own_groups
-from conformance.harness.disks import own_disk, shared_mounts, why_no_disk
+from conformance.harness.cgroups import NodeCgroups, own_groups
+from conformance.harness.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
 from conformance.harness.environment import (
     CONTAINERD,
     FAKE_SOCKET,
@@ -77,21 +77,11 @@ class RealEnvironment:
             program = self._program()
             plugins = ServedPlugins(paths.base / program.device_plugins)
             stack.push_async_callback(plugins.close)
-            disk = None
-            if Feature.OWN_DISK in case.needs:
-                disk = await stack.enter_async_context(own_disk(paths.root))
-            cgroups = None
-            if Feature.CGROUPS in case.needs:
-                cgroups = await stack.enter_async_context(own_groups(paths.base.name))
-                program = with_own_cgroups(program, cgroups.path())
             if Feature.DEVICE_PLUGINS in case.needs:
                 program = with_own_plugins(program, plugins.directory)
-            logind = None
-            if Feature.SHUTDOWN in case.needs:
-                logind = FakeLogind(delay_s=NO_END_S)
-                program = with_bus(program, await _system_bus(logind, paths, stack))
+            own = await _of_its_own(case, program, paths, stack)
             kubelet = ProcessKubelet(
-                program,
+                own.program,
                 paths,
                 endpoint,
                 node_name=NODE_NAME,
@@ -109,10 +99,10 @@ class RealEnvironment:
                 pace,
                 paths,
                 config,
-                logind=logind,
+                logind=own.logind,
                 plugins=plugins,
-                cgroups=cgroups,
-                disk=disk,
+                cgroups=own.cgroups,
+                disk=own.disk,
             )
 
     def _program(self) -> Program:
@@ -141,6 +131,31 @@ class RealEnvironment:
         if runtime.cri.listening is not None:
             runtime.cri.listening.tls = self.tls
         return runtime
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What of the machine a case has to itself, and the kubelet that is told of it."""
+
+    program: Program
+    disk: OwnDisk | None
+    cgroups: NodeCgroups | None
+    logind: FakeLogind | None
+
+
+async def _of_its_own(
+    case: Case, program: Program, paths: NodePaths, stack: AsyncExitStack
+) -> _Own:
+    disk = cgroups = logind = None
+    if Feature.OWN_DISK in case.needs:
+        disk = await stack.enter_async_context(own_disk(paths.root))
+    if Feature.CGROUPS in case.needs:
+        cgroups = await stack.enter_async_context(own_groups(paths.base.name))
+        program = with_own_cgroups(program, cgroups.path())
+    if Feature.SHUTDOWN in case.needs:
+        logind = FakeLogind(delay_s=NO_END_S)
+        program = with_bus(program, await _system_bus(logind, paths, stack))
+    return _Own(program, disk, cgroups, logind)
 
 
 async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:

@@ -4,8 +4,9 @@ process on one virtual loop, all random choices from one seed."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
@@ -18,7 +19,7 @@ from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from fakecri import uniform_topology
+from fakecri import FakeNode, uniform_topology
 from fakecri.deviceplugin import InProcessPlugins
 from simtime import Ids, Rng, VirtualLoop
 
@@ -36,10 +37,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     if Feature.CGROUP_V1 in case.needs:
         runtime.machine.cgroups_version = 1
     if case.machine:
-        words = dict(case.machine)
-        runtime.machine.swap_total_bytes = words.pop("swap_bytes", 0)
-        runtime.machine.layout = uniform_topology(**words)
-        runtime.machine.memory_bytes = sum(n.memory_bytes for n in runtime.machine.layout.nodes)
+        _give(runtime.machine, case.machine)
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(
@@ -72,3 +70,11 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     finally:
         await kubelet.close()
         await runtime.close()
+
+
+def _give(machine: FakeNode, words: Mapping[str, Any]) -> None:
+    """The machine that a case asks for: `uniform_topology`'s words, and `swap_bytes`."""
+    layout = {name: value for name, value in words.items() if name != "swap_bytes"}
+    machine.swap_total_bytes = words.get("swap_bytes", 0)
+    machine.layout = uniform_topology(**layout)
+    machine.memory_bytes = sum(n.memory_bytes for n in machine.layout.nodes)

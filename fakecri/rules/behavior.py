@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fakecri.core import stop_signals
@@ -194,6 +194,7 @@ class Serves(Checked):
     port: int
     protocol: str = "http"
     status: int = 200
+    _: KW_ONLY
     path: str | None = None
     location: str = ""
     body: str = ""

@@ -81,36 +81,8 @@ def replies(
     return Replies(_words(command), given, from_s, until_s, handler)
 
 
-def serves(
-    port: int,
-    protocol: str = "http",
-    status: int = 200,
-    *,
-    path: str | None = None,
-    location: str = "",
-    body: str = "",
-    lost_bytes: int = 0,
-    service: str | None = None,
-    health: str = "SERVING",
-    delay_s: float = 0.0,
-    from_s: float = 0.0,
-    until_s: float = FOREVER,
-) -> Serves:
-    """The container listens on a port of its pod: see `Serves`."""
-    return Serves(
-        port,
-        protocol,
-        status,
-        path,
-        location,
-        body,
-        lost_bytes,
-        service,
-        health,
-        delay_s,
-        from_s,
-        until_s,
-    )
+serves = Serves
+"""The container listens on a port of its pod: `serves(80, status=503, until_s=10)`."""
 
 
 def uses(

@@ -183,13 +183,7 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
         return web.Response(text=callbacks.probe_metrics())
 
     async def summary(request: web.Request) -> web.Response:
-        short = request.query.get("only_cpu_and_memory") == "true"
-        try:
-            found = await callbacks.summary(only_cpu_and_memory=short)
-        except Exception as error:
-            log.warning("no summary of statistics: %s", error)
-            return web.Response(status=500, text=f"Internal Error: {error}")
-        return web.json_response(found)
+        return await _summary(callbacks, request)
 
     async def ok(_: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -218,6 +212,18 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
         for path in _DEBUG_PATHS:
             app.router.add_route("*", path + "{rest:.*}", disabled)
     return app
+
+
+async def _summary(callbacks: ServerCallbacks, request: web.Request) -> web.Response:
+    from aiohttp import web
+
+    short = request.query.get("only_cpu_and_memory") == "true"
+    try:
+        found = await callbacks.summary(only_cpu_and_memory=short)
+    except Exception as error:
+        log.warning("no summary of statistics: %s", error)
+        return web.Response(status=500, text=f"Internal Error: {error}")
+    return web.json_response(found)
 
 
 def pod_list(pods: Sequence[Pod]) -> dict[str, object]:

@@ -49,21 +49,7 @@ def build_loop(
             resizes=ResizeTriggers(allocation.manager, allocation.conditions),
         )
     )
-    housekeeping = Housekeeping(
-        CleanupDeps(
-            deps.clock,
-            sources.pods,
-            work.workers,
-            handlers,
-            work.statuses,
-            work.probes,
-            runtime.manager,
-            sources.mirrors,
-            deps.root_dir,
-            cgroups=work.cgroups,
-            allocations=allocation.manager,
-        )
-    )
+    housekeeping = _housekeeping(base, sources, resources, runtime, work, handlers)
     loop = LoopDeps(
         deps.clock,
         deps.rng,
@@ -74,6 +60,31 @@ def build_loop(
         runtime.state.runtime_errors,
     )
     return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
+
+
+def _housekeeping(
+    base: Base,
+    sources: Sources,
+    resources: Resources,
+    runtime: Runtime,
+    work: Work,
+    handlers: PodHandlers,
+) -> Housekeeping:
+    return Housekeeping(
+        CleanupDeps(
+            base.deps.clock,
+            sources.pods,
+            work.workers,
+            handlers,
+            work.statuses,
+            work.probes,
+            runtime.manager,
+            sources.mirrors,
+            base.deps.root_dir,
+            cgroups=work.cgroups,
+            allocations=resources.allocation.manager,
+        )
+    )
 
 
 def _queues(sources: Sources, runtime: Runtime, work: Work) -> LoopQueues:

@@ -96,14 +96,7 @@ def compute_pod_actions(
     if init.kill_pod:
         return replace(keep, kill_pod=True)
     if not init.initialized:
-        return replace(
-            keep,
-            kills=tuple(init.kills),
-            init_to_start=tuple(init.starts),
-            ephemeral_to_start=ephemeral,
-            updates=in_order(init.updates),
-            resizes_by_restart=init.resizes_by_restart,
-        )
+        return _before_regular_ones(replace(keep, ephemeral_to_start=ephemeral), init)
     regular = _Regular(pod, status, probes, given)
     for container in spec.containers:
         regular.look_at(container)
@@ -118,6 +111,16 @@ def compute_pod_actions(
         updates=in_order((*init.updates, *regular.updates)),
         resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
         resizes_pod_level=resizes_pod_level(pod, own),
+    )
+
+
+def _before_regular_ones(keep: PodActions, init: InitPlan) -> PodActions:
+    return replace(
+        keep,
+        kills=tuple(init.kills),
+        init_to_start=tuple(init.starts),
+        updates=in_order(init.updates),
+        resizes_by_restart=init.resizes_by_restart,
     )
 
 

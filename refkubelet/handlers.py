@@ -82,11 +82,12 @@ class PodHandlers:
         self._deps = deps
         self.rejections: Counter[str] = Counter()
         self._seen = _Seen()
+        self._asked_about = ""  # the UID of the pod that is being admitted
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
     async def additions(self, pods: Sequence[Pod]) -> None:
         """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
-        takes: making room for a critical pod holds up everything that comes later (PREE-008)."""
+        takes: making room for a critical pod holds up all that come later (PREE-008)."""
         resizes, admitted = self._deps.resizes, []
         for pod in sorted(pods, key=_created_at):
             self._deps.pods.add(pod)
@@ -152,9 +153,17 @@ class PodHandlers:
         for pod in pods:
             self.tell_worker(SyncPodType.SYNC, pod)
 
+    @property
+    def resizes_pend(self) -> bool:
+        """Updates and removals of any pod ask admission about resizes."""
+        return self._deps.resizes is not None and self._deps.resizes.pend
+
     def tell_worker(self, update_type: SyncPodType, pod: Pod) -> None:
-        """Hand the pod, with the mirror known now, to its worker."""
+        """Hand the pod, with the mirror known now, to its worker; not while it is being admitted:
+        it has none yet."""
         deps = self._deps
+        if uid(pod) == self._asked_about:
+            return
         deps.workers.update_pod(UpdatePodOptions(update_type, pod, deps.pods.mirror_of(pod)))
 
     def sync_due(self) -> None:
@@ -189,6 +198,8 @@ class PodHandlers:
 
     def pleg_event(self, event: PodLifecycleEvent) -> None:
         """LIFE-003, PLEG-012."""
+        if event.uid == self._asked_about:
+            return  # its worker begins with what the cache has
         pod = self._deps.pods.get(event.uid)
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
             self.syncs([pod])
@@ -221,7 +232,11 @@ class PodHandlers:
         """Admission, unless the pod ends or is over anyway (LIFE-010)."""
         if self._ends(pod):
             return True
-        rejection = await self._admit(pod)
+        self._asked_about = uid(pod)
+        try:
+            rejection = await self._admit(pod)
+        finally:
+            self._asked_about = ""
         if rejection is not None:
             self._reject(pod, rejection.reason, rejection.message)
         return rejection is None
@@ -252,7 +267,7 @@ class PodHandlers:
     def _wake_static_of(self, mirror: Pod) -> None:
         """The mirror as it was handed over goes along, even one that is gone (MIRR-030)."""
         static = self._deps.pods.static_of(mirror)
-        if static is None:
+        if static is None or uid(static) == self._asked_about:
             log.debug("mirror %s has no static pod", full_name(mirror))
             return
         self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))

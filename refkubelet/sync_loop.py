@@ -3,9 +3,10 @@
 How it works. The inputs are queues (operations from the config, events of the PLEG, changed probe
 results) and two tickers. The loop takes one item, lets its handler run to the end, and takes the
 next; only housekeeping waits for anything (the runtime's list), and admission (device plugins,
-pods that make room). While the runtime is in trouble no input is read at all (LIFE-006); workers
-that are under way go on.
-What must never happen: an exception of a handler ends the loop; two handlers at the same time.
+pods that make room), which goes on by itself when it takes long (`additions.py`). While the runtime
+is in trouble no input is read at all (LIFE-006); workers that are under way go on.
+What must never happen: an exception of a handler ends the loop; two handlers at the same time, but
+for new pods and what does not concern them.
 Upstream: pkg/kubelet/kubelet.go: syncLoop, syncLoopIteration.
 """
 
@@ -17,6 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from refkubelet.additions import Additions
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.inputs import Inputs, Ticker
@@ -69,6 +71,9 @@ class SeenSources:
     def add(self, source: PodSource) -> None:
         self._seen |= {source}
 
+    def has(self, source: PodSource) -> bool:
+        return source in self._seen
+
     def ready(self) -> bool:
         """Whether destructive work is allowed (SRC-071)."""
         return self._all_seen(self._seen)
@@ -82,6 +87,7 @@ class SyncLoop:
         self._seen = seen
         self.entered_s: float | None = None
         self._complaints = Complaints(log, deps.clock)
+        self._additions = Additions(self._config, self._may_pass)
         queues = deps.queues
         random = deps.rng.stream("sync loop")
         self._inputs = Inputs(
@@ -112,6 +118,7 @@ class SyncLoop:
                 await self._handle(name, item)
         finally:
             await self._inputs.close()
+            await self._additions.close()
 
     async def _wait_for_runtime(self) -> None:
         """Stand still while the runtime is in trouble (LIFE-006, NODE-051)."""
@@ -128,7 +135,7 @@ class SyncLoop:
         try:
             match name:
                 case "config":
-                    await self._config(item)
+                    await self._additions.take(item)
                 case "pleg":
                     self._deps.handlers.pleg_event(item)
                 case "sync":
@@ -152,11 +159,18 @@ class SyncLoop:
         }
         try:
             await handle[update.operation](update.pods)
+        except Exception:
+            log.exception("handling %s failed", update)
         finally:
             self._seen.add(update.source)
 
+    def _may_pass(self, update: PodUpdate) -> bool:
+        """It may be handled while pods are admitted that it does not concern."""
+        return self._seen.has(update.source) and not self._deps.handlers.resizes_pend
+
     async def _housekeeping(self) -> None:
-        if self._seen.ready():
+        """Not while pods are admitted: those that wait would look like nobody's."""
+        if self._seen.ready() and not self._additions.under_way:
             await self._deps.housekeeping()
 
     def _probe(self, name: str, update: ProbeUpdate) -> None:

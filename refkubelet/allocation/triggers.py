@@ -22,6 +22,11 @@ class ResizeTriggers:
         self._allocations = allocations
         self._conditions = conditions
 
+    @property
+    def pend(self) -> bool:
+        """Whether an operation leads to a look at resizes."""
+        return self._allocations.has_pending
+
     def admitted(self, pod: Pod) -> None:
         """New here; an earlier kubelet may have told of its resizes. Comes before its worker."""
         self._conditions.restore([pod])

@@ -94,6 +94,36 @@ def test_a_kubelet_killed_while_a_plugin_allocates_asks_again_CG_084(tmp_path: P
     on_node(body, tmp_path, api=True, started=False)
 
 
+def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path: Path) -> None:
+    """Meanwhile containers are started again and pods end; new pods come in their order, and the
+    one that is asked about has no worker."""
+
+    async def body(node: Node) -> None:
+        plugin = FakeDevicePlugin(WIDGET, ["a"])
+        await started_with(node, plugin)
+        await node.create(manifest("crashing"))
+        await node.until(lambda: node.phase("crashing") == "Running")
+        await node.create(manifest("leaving"))
+        await node.until(lambda: node.phase("leaving") == "Running")
+        plugin.hangs("Allocate", times=1)
+        await node.create(wanting("hanging"))
+        await node.until(lambda: plugin.allocated)
+        began_s = node.clock.monotonic_s()
+        await node.create(manifest("next"))
+        node.cri.exit("main", pod="crashing", code=1)
+        await node.delete("leaving", grace_s=1)
+        await node.until(lambda: node.cri.count("StartContainer", pod="crashing") == 2)
+        await node.until(lambda: node.phase("leaving") is None)
+        assert node.clock.monotonic_s() - began_s < 20
+        await node.clock.sleep(60)
+        sandboxes = [c.subject.pod for c in node.writes() if c.method == "RunPodSandbox"]
+        assert sandboxes == ["crashing", "leaving"]
+        await node.until(lambda: node.phase("next") == "Running")
+        assert node.phase("hanging") == "Failed"
+
+    on_node(body, tmp_path, api=True, started=False)
+
+
 def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Path) -> None:
     """A resource that nobody registered is not looked at."""
 

@@ -22,9 +22,13 @@ class Recording:
         self._clock = clock
         self._log = log
         self.fails: set[str] = set()
+        self.additions_take_s = 0.0
+        self.resizes_pend = False
 
     async def additions(self, *args: Any) -> None:
         self.__getattr__("additions")(*args)
+        await self._clock.sleep(self.additions_take_s)
+        self._log.append((self._clock.monotonic_s(), "added", args))
 
     def may_be_due(self) -> bool:
         return True

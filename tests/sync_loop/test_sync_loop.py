@@ -9,6 +9,7 @@ import pytest
 from loop_world import LoopWorld, in_loop
 
 from refkubelet.inputs import Inputs
+from refkubelet.model.objects import decode_pod
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
 from refkubelet.probes.results import ProbeResult, ProbeUpdate
@@ -31,7 +32,7 @@ def test_each_operation_has_its_handler_LIFE_001(operation: PodOperation, handle
     async def body(w: LoopWorld) -> None:
         await w.queues.config.put(PodUpdate(operation, PodSource.FILE))
         await w.clock.sleep(0.1)
-        assert w.did() == [handler]
+        assert w.did("added") == [handler]
         w.loop._seen.ready()
         assert w.seen == {PodSource.FILE}  # SRC-070
 
@@ -93,6 +94,99 @@ def test_waiting_for_the_runtime_doubles_from_100_ms_to_5_s_LIFE_006() -> None:
         assert gaps[:8] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
 
     run_virtual(main)
+
+
+def update(operation: PodOperation, *names: str) -> PodUpdate:
+    pods = tuple(decode_pod({"metadata": {"name": name, "uid": name}}) for name in names)
+    return PodUpdate(operation, PodSource.API, pods)
+
+
+def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() -> None:
+    async def body(w: LoopWorld) -> None:
+        w.all_seen = True
+        await w.queues.config.put(update(PodOperation.ADD, "old"))
+        await w.clock.sleep(0.5)
+        w.log.clear()
+        w.recording.additions_take_s = 10.2
+        for one in (
+            update(PodOperation.ADD, "a", "b"),
+            update(PodOperation.RECONCILE, "b"),  # waits: it is among those that are added
+            update(PodOperation.ADD, "c"),
+            update(PodOperation.REMOVE, "c"),  # waits
+            update(PodOperation.UPDATE, "old"),  # waits: it may ask for other resources
+            update(PodOperation.REMOVE, "old"),  # waits for what comes before
+            update(PodOperation.DELETE, "older"),  # passes
+        ):
+            await w.queues.config.put(one)
+        await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
+        await w.clock.sleep(9)
+        assert sorted(w.did()) == ["additions", "pleg_event", "updates"]
+        assert len(w.times_s("sync_due")) == 9
+        await w.clock.sleep(15)
+        assert w.did("pleg_event", "housekeeping") == [
+            *("additions", "updates", "added", "reconcile"),
+            *("additions", "added", "removes", "updates", "removes"),
+        ]
+        housekeeping_s = w.times_s("housekeeping")  # not while pods may be half admitted
+        assert housekeeping_s[0] > w.times_s("added")[-1]
+
+    in_loop(body)
+
+
+def test_additions_are_waited_for_a_second_LIFE_010() -> None:
+    """Nothing changes where admission is quick."""
+
+    async def body(w: LoopWorld) -> None:
+        w.recording.additions_take_s = 0.9
+        await w.queues.config.put(update(PodOperation.ADD, "a"))
+        await w.clock.sleep(0.1)
+        await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
+        await w.clock.sleep(2)
+        assert w.did() == ["additions", "added", "pleg_event"]
+
+    in_loop(body)
+
+
+def test_nothing_passes_additions_before_its_source_is_seen_SRC_070() -> None:
+    async def body(w: LoopWorld) -> None:
+        w.recording.additions_take_s = 5
+        await w.queues.config.put(update(PodOperation.ADD, "a"))
+        await w.queues.config.put(update(PodOperation.RECONCILE, "b"))
+        await w.clock.sleep(3)
+        w.loop._seen.ready()
+        assert w.seen == frozenset()
+        assert w.did() == ["additions"]
+        await w.clock.sleep(3)
+        w.loop._seen.ready()
+        assert w.seen == {PodSource.API}
+        assert w.did() == ["additions", "added", "reconcile"]
+
+    in_loop(body)
+
+
+def test_nothing_passes_additions_while_resizes_are_pending_CG_061() -> None:
+    async def body(w: LoopWorld) -> None:
+        await w.queues.config.put(update(PodOperation.ADD, "old"))
+        await w.clock.sleep(0.1)
+        w.recording.additions_take_s, w.recording.resizes_pend = 5, True
+        await w.queues.config.put(update(PodOperation.ADD, "a"))
+        await w.queues.config.put(update(PodOperation.REMOVE, "old"))
+        await w.clock.sleep(6)
+        assert w.did() == ["additions", "added", "additions", "added", "removes"]
+
+    in_loop(body)
+
+
+def test_additions_under_way_end_with_the_loop() -> None:
+    async def body(w: LoopWorld) -> None:
+        w.recording.additions_take_s = 50
+        await w.queues.config.put(update(PodOperation.ADD, "a"))
+        await w.clock.sleep(5)
+        worlds.append(w)
+
+    worlds: list[LoopWorld] = []
+    in_loop(body)  # a task that is left over fails
+    assert worlds[0].did() == ["additions"]
 
 
 def test_a_failing_handler_does_not_stop_the_loop() -> None:

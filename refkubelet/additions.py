@@ -1,0 +1,74 @@
+"""New pods, batch after batch: their admission may wait, and the sync loop need not wait with it.
+
+How it works. A batch of new pods is handled as all updates are, and the loop waits for it, for up
+to a second. A batch that takes longer (a device plugin that hangs, pods that end to make room) goes
+on by itself: later batches follow it in their order, and so do the updates of its pods; the ends of
+other pods pass. Upstream's whole loop stands still meanwhile. What must never happen here: two
+batches at a time; an update that overtakes another one of the same pod, or counts for a source
+whose first batch is not done (SRC-070); a resize that is looked at while a pod is admitted.
+Rules: LIFE-010, CG-084, PREE-008.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from refkubelet.model.objects import uid
+from refkubelet.pods.updates import PodOperation, PodUpdate
+
+PATIENCE_S: Final = 1.0
+PASSING: Final = frozenset({PodOperation.DELETE, PodOperation.REMOVE, PodOperation.RECONCILE})
+
+
+class Additions:
+    """`handle`: one update, and tells what goes wrong with it. `may_pass`: nothing beside the pods
+    speaks against handling that update now."""
+
+    def __init__(
+        self,
+        handle: Callable[[PodUpdate], Awaitable[None]],
+        may_pass: Callable[[PodUpdate], bool],
+    ) -> None:
+        self._handle = handle
+        self._may_pass = may_pass
+        self._lane: deque[PodUpdate] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Pods are being admitted."""
+        return bool(self._lane)
+
+    async def take(self, update: PodUpdate) -> None:
+        """Handle it now, or when it is its turn."""
+        if self._lane:
+            if self._passes(update):
+                await self._handle(update)
+            else:
+                self._lane.append(update)
+        elif update.operation is PodOperation.ADD and update.pods:
+            self._lane.append(update)
+            self._task = asyncio.create_task(self._run(), name="new pods")
+            await asyncio.wait([self._task], timeout=PATIENCE_S)
+        else:
+            await self._handle(update)
+
+    def _passes(self, update: PodUpdate) -> bool:
+        if update.operation not in PASSING or not self._may_pass(update):
+            return False
+        waiting = {uid(pod) for each in self._lane for pod in each.pods}
+        return not any(uid(pod) in waiting for pod in update.pods)
+
+    async def _run(self) -> None:
+        while self._lane:
+            await self._handle(self._lane[0])
+            self._lane.popleft()
+
+    async def close(self) -> None:
+        """Leave what is under way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

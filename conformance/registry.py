@@ -12,58 +12,34 @@ import pkgutil
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from conformance.features import Feature, Level
+
 if TYPE_CHECKING:
     from conformance.harness.node import Node
+
+__all__ = [
+    "REGISTRY",
+    "Case",
+    "CaseError",
+    "Feature",
+    "Level",
+    "Registry",
+    "Selection",
+    "SelectionError",
+    "conformance",
+    "first_sentence",
+    "load_cases",
+    "select",
+]
 
 CaseBody = Callable[["Node"], Awaitable[None]]
 
 RULE: Final = re.compile(r"^[A-Z]{2,5}-\d{3}$")
 ID: Final = re.compile(r"^[a-z0-9]+(-[a-z0-9]+)*$")
 NO_CONFIG: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class Level(IntEnum):
-    """How binding a rule is; the spec's own grades. MUST cases run by default."""
-
-    MUST = 1
-    SHOULD = 2
-    DETAIL = 3
-
-
-class Feature(Enum):
-    """What a kubelet x runtime pair can offer a case; the value is the reason shown for a skip."""
-
-    API = "an API server for the kubelet"
-    STATUS = "a readable pod status (/pods)"
-    FAULTS = "a runtime whose calls can be made to fail"
-    NODE_RESOURCES = "a node whose memory and disks can be set"
-    MEMORY_USE = "containers that really take the node's memory and processes"
-    OWN_DISK = "a disk for the kubelet's root directory that a case may fill"
-    PRESSURE = "a node that can be put under pressure by configuration"
-    VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
-    IMAGE_GC = "a kubelet that removes unused images"
-    REGISTRY = "a registry for the runtime to pull from"
-    IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"
-    USER_NAMESPACES = (
-        "a runtime with user namespaces and recursive read-only mounts (a fake's; hosts differ)"
-    )
-    RESTART = "a kubelet that can be stopped and started"
-    POD_NETWORK = "pods whose addresses the kubelet can reach"
-    POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
-    CGROUPS = "pods whose cgroups the suite can see"
-    CGROUP_V1 = "a node with cgroup v1"
-    CGROUP_V2 = "a node with cgroup v2"
-    SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"
-    POD_STATS = "a runtime with statistics of pods without cgroup parents (not containerd)"
-    EVENTS = "a runtime that is known to stream its events"
-    DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
-    SHUTDOWN = "a machine whose shutdown the kubelet is told of"
-    SHUTDOWN_AGAIN = "a kubelet known to keep its second shutdown lock (1.36.2 may close it)"
-    OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from conformance.features import Feature
 from conformance.harness.cgroups import machine_version
 from conformance.harness.disks import why_no_disk
-from conformance.registry import Feature
 
 IN_PROCESS: Final = "refkubelet"
 PROCESS: Final = "refkubelet-process"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from conformance.registry import Feature
+from conformance.features import Feature
 
 
 @dataclass(frozen=True, slots=True)

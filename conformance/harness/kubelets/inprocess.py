@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.registry import Feature
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import ConfigError, load_config
 from refkubelet.kubelet import Kubelet, KubeletDeps

@@ -20,10 +20,10 @@ from typing import Any, Final
 
 import aiohttp
 
+from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import unmount_below
 from conformance.harness.kubelets.ports import Ports
-from conformance.registry import Feature
 
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0

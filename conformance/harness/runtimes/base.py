@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from conformance.features import Feature
 from conformance.harness.manifests import PodPlan
 from conformance.harness.registry import Registry
-from conformance.registry import Feature
 
 
 class Runtime(Protocol):

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from conformance.features import Feature
 from conformance.harness.calls import CallIndex
 from conformance.harness.runtimes.rules import EveryMethod
-from conformance.registry import Feature
 from fakecri.proxy import RecordingProxy
 from simtime import Clock
 

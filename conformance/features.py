@@ -1,0 +1,45 @@
+"""What a case may need of a kubelet and a runtime, and how binding it is."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+
+class Level(IntEnum):
+    """How binding a rule is; the spec's own grades. MUST cases run by default."""
+
+    MUST = 1
+    SHOULD = 2
+    DETAIL = 3
+
+
+class Feature(Enum):
+    """What a kubelet x runtime pair can offer a case; the value is the reason shown for a skip."""
+
+    API = "an API server for the kubelet"
+    STATUS = "a readable pod status (/pods)"
+    FAULTS = "a runtime whose calls can be made to fail"
+    NODE_RESOURCES = "a node whose memory and disks can be set"
+    MEMORY_USE = "containers that really take the node's memory and processes"
+    OWN_DISK = "a disk for the kubelet's root directory that a case may fill"
+    PRESSURE = "a node that can be put under pressure by configuration"
+    VIRTUAL_TIME = "virtual time, or --long (the case lasts minutes)"
+    IMAGE_GC = "a kubelet that removes unused images"
+    REGISTRY = "a registry for the runtime to pull from"
+    IMAGE_VOLUMES = "a runtime that mounts images (containerd 2.1 or newer)"
+    USER_NAMESPACES = (
+        "a runtime with user namespaces and recursive read-only mounts (a fake's; hosts differ)"
+    )
+    RESTART = "a kubelet that can be stopped and started"
+    POD_NETWORK = "pods whose addresses the kubelet can reach"
+    POD_SERVERS = "containers that speak HTTPS and gRPC and tell who came (a fake's)"
+    CGROUPS = "pods whose cgroups the suite can see"
+    CGROUP_V1 = "a node with cgroup v1"
+    CGROUP_V2 = "a node with cgroup v2"
+    SYSTEMD_CGROUPS = "a node whose cgroups have the names of systemd's slices"
+    POD_STATS = "a runtime with statistics of pods without cgroup parents (not containerd)"
+    EVENTS = "a runtime that is known to stream its events"
+    DEVICE_PLUGINS = "a kubelet whose device-plugins directory is the case's own"
+    SHUTDOWN = "a machine whose shutdown the kubelet is told of"
+    SHUTDOWN_AGAIN = "a kubelet known to keep its second shutdown lock (1.36.2 may close it)"
+    OUTSIDE_KILL = "containers that can be killed behind the kubelet's back"

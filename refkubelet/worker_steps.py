@@ -11,129 +11,28 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
+from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.directories import make_directory
-from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
-from refkubelet.pods.mirror import MirrorClient
-from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.config.mounts import remove_empty_dirs
 from refkubelet.runtime.decisions.restart_policy import may_restart
-from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
-from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import running_pod
 from refkubelet.status.container_statuses import nothing_actuated
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
-from refkubelet.status.manager import StatusManager
 from refkubelet.status.merge import is_terminal, with_condition
-from refkubelet.status.readiness import ProbeFacts
-from simtime import Clock
+from refkubelet.step_deps import PodCgroups, StepDeps
 
 log = logging.getLogger(__name__)
 
 NETWORK_NOT_READY = "network is not ready"
 RUNTIME_POD_GRACE_S = 1
-
-
-class ProbeView(Protocol):
-    def liveness(self, container_id: str) -> ProbeResult | None: ...
-
-    def startup(self, container_id: str) -> ProbeResult | None: ...
-
-
-class Runtime(Protocol):
-    """What the steps ask of the runtime manager."""
-
-    reason_cache: ReasonCache
-
-    async def get_pod_status(
-        self, uid: str, name: str = "", namespace: str = ""
-    ) -> RuntimePodStatus: ...
-
-    async def sync_pod(
-        self,
-        pod: Pod,
-        status: RuntimePodStatus,
-        probes: ProbeView,
-        on_sandbox_ready: Callable[[], Awaitable[None]] | None = None,
-    ) -> PodSyncResult: ...
-
-    async def kill_pod(
-        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
-    ) -> PodSyncResult: ...
-
-
-class Probes(ProbeFacts, Protocol):
-    """What the steps ask of the probe manager."""
-
-    @property
-    def view(self) -> ProbeView: ...
-
-    def add_pod(self, pod: Pod) -> None: ...
-
-    def stop_liveness_and_startup(self, pod: Pod) -> None: ...
-
-    def remove_pod(self, pod: Pod) -> None: ...
-
-    def trigger_readiness(self, pod: Pod, status: PodStatus) -> None: ...
-
-
-class PodCgroups(Protocol):
-    """What the steps ask of the container manager."""
-
-    def exists(self, pod: Pod) -> bool: ...
-
-    def ensure(self, pod: Pod) -> None: ...
-
-    async def destroy(self, pod: Pod) -> None: ...
-
-    def update_qos(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StepHooks:
-    """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
-    again at once, relist that UID now, the runtime's name, whether the handler of a pod can mount
-    read-only all the way down, whether that UID shall end, a status with the health of the pod's
-    devices (CG-084)."""
-
-    network_error: Callable[[], str | None]
-    resync: Callable[[str], None]
-    request_relist: Callable[[str], None]
-    runtime_name: Callable[[], str]
-    recursive_read_only: Callable[[Pod], bool]
-    is_terminating: Callable[[str], bool] = lambda pod_uid: False
-    with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
-
-
-@dataclass(frozen=True, slots=True)
-class StepDeps:
-    """What the steps work with. `root_dir`: pod directories are `root_dir/pods/<uid>`;
-    `host_ips`: the node's addresses, primary first, empty standalone; `cgroups` None: pods have
-    none (cgroupsPerQOS false); `resizes` None: pods are never resized."""
-
-    clock: Clock
-    runtime: Runtime
-    statuses: StatusManager
-    probes: Probes
-    mirrors: MirrorClient
-    recorder: EventRecorder
-    hooks: StepHooks
-    root_dir: Path
-    host_ips: tuple[str, ...] = ()
-    cgroups: PodCgroups | None = None
-    resizes: ResizeReports | None = None
 
 
 class PodSteps:

@@ -21,11 +21,12 @@ from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.runtime.decisions.pod_resize import merged
 from refkubelet.runtime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.status.manager import StatusDeps, StatusManager
+from refkubelet.step_deps import StepDeps, StepHooks
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources, with_device_health
 from refkubelet.wiring.runtime import Runtime
 from refkubelet.wiring.sources import Sources
-from refkubelet.worker_steps import PodSteps, StepDeps, StepHooks
+from refkubelet.worker_steps import PodSteps
 
 log = logging.getLogger(__name__)
 

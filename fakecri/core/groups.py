@@ -23,7 +23,7 @@ from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
 from fakecri.core.requests import complete, copied
 from fakecri.errors import CgroupRefused, unknown
-from fakecri.rules.curves import area
+from fakecri.rules.curves import area, whole_ns
 
 if TYPE_CHECKING:
     from fakecri.core.objects import Container
@@ -120,7 +120,7 @@ class Group:
         with suppress(OSError):  # nobody can be killed for it: it has what fits
             if self.main.alive and self.main.memory_bytes != plan.memory_bytes(age_s):
                 memory_use.set_process(self.main, plan.memory_bytes(age_s))
-            if self.main.alive and plan.oom_at is not None and plan.oom_at.at_s <= age_s:
+            if self.main.alive and plan.oom_at is not None and whole_ns(plan.oom_at.at_s) <= age_s:
                 self._exhaust(core)
 
     def charge_cpu(self, container: Container, age_s: float) -> None:

@@ -19,6 +19,7 @@ from fakecri.core.requests import log_text
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.files import CloseLog, OpenLog, WriteLog, WriteMessage
 from fakecri.node import NEVER_A_VICTIM, Victim
+from fakecri.rules.curves import whole_ns
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.processes import Process
@@ -208,7 +209,7 @@ def _note_child_oom(core: Core, container: Container) -> None:
     child_oom = container.plan.child_oom
     if child_oom is None or container.oom_killed:
         return
-    if child_oom.at_s <= container.age_s(core.now_ns()):
+    if whole_ns(child_oom.at_s) <= container.age_s(core.now_ns()):
         container.oom_killed = True
         if container.group is not None:
             container.group.kill_child(core)
@@ -244,7 +245,7 @@ def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
     lines = container.plan.prints  # in order of their times
     while container.lines_written < len(lines):
         line = lines[container.lines_written]
-        if line.at_s > age_s:
+        if whole_ns(line.at_s) > age_s:
             return
         container.lines_written += 1
         due_ns = container.started_at_ns + round(line.at_s * 1e9)

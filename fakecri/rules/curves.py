@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -19,7 +20,12 @@ def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
         raise ValueError(f"uses: wanted {wanted}, got {value!r}") from None
     if any(at_s < 0 or amount < 0 for at_s, amount in points):
         raise ValueError(f"uses: wanted seconds and numbers from 0, got {value!r}")
-    return tuple(sorted(points))
+    return tuple(sorted((whole_ns(at_s), amount) for at_s, amount in points))
+
+
+def whole_ns(at_s: float) -> float:
+    """The moment as clocks tell it, in whole nanoseconds: who is woken at it finds it reached."""
+    return round(at_s * 1e9) / 1e9 if math.isfinite(at_s) else at_s
 
 
 def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int = 20) -> Curve:

@@ -12,7 +12,7 @@ from criapi.v1 import api_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fakecri import CriError, FakeCRI, FakeNode, exits, oom_at, oom_kills_child, ramp, uses
+from fakecri import CriError, FakeCRI, FakeNode, exits, oom_at, oom_kills_child, prints, ramp, uses
 from fakecri.cgroupfs import CgroupFS
 from fakecri.core.objects import State
 from simtime import run_virtual
@@ -36,6 +36,23 @@ RUNNING = (State.RUNNING, 0, "")
 
 
 # -- one source of truth --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("third", range(1, 10))
+def test_a_step_between_two_nanoseconds_is_not_lost(third: int) -> None:
+    """The alarm is at a whole one, before or after the step."""
+
+    async def body(pods: Pods) -> None:
+        base = pods.cri.node.memory().working_set_bytes
+        at_s = third * 4000 / 9
+        await pods.started(
+            uses(memory_bytes=[(0.0, MIB), (at_s, 70 * MIB)]), prints("now", at_s=at_s)
+        )
+        await asyncio.sleep(at_s + 1)
+        assert pods.cri.node.memory().working_set_bytes == base + 70 * MIB
+        assert [line.text for line in pods.cri.container("main").log] == ["now"]
+
+    in_a_world(2, body)
 
 
 def test_usage_is_seen_everywhere_and_follows_its_curve() -> None:

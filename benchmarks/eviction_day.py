@@ -26,6 +26,7 @@ from measure import Row
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
+from fakecri.node import MemoryStats
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.node.facts import node_facts
@@ -33,6 +34,7 @@ from simtime import Clock, Ids, Rng, run_virtual
 
 MI: Final = 1 << 20
 BASE_BYTES: Final = 2 << 30
+SOFT_BYTES: Final = 1 << 30  # the higher one of the thresholds below
 ROOM_MI: Final = 7700
 DAY_S: Final = 24 * 3600.0
 NODE: Final = "node"
@@ -57,8 +59,26 @@ WAVES: Final = (
 
 
 @dataclass(slots=True)
+class WatchedNode(FakeNode):
+    """`crossings`: how often a kubelet that looked found less memory available than `below_bytes`,
+    and had found more the time before."""
+
+    below_bytes: int = SOFT_BYTES
+    crossings: int = 0
+    _low: bool = False
+
+    def memory(self) -> MemoryStats:
+        seen = FakeNode.memory(self)
+        low = seen.total_bytes - seen.working_set_bytes < self.below_bytes
+        self.crossings += low and not self._low
+        self._low = low
+        return seen
+
+
+@dataclass(slots=True)
 class Day:
-    """What happened. `trace`: what the eviction manager told, with times; `evicted`: the events."""
+    """What happened. `trace`: what the eviction manager told, with times; `evicted`: the events;
+    `crossings`: as in `WatchedNode`."""
 
     trace: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
@@ -191,7 +211,7 @@ def kubelet_of(directory: Path, api: FakeApi, cri: FakeCRI, node: FakeNode) -> K
 async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
     """The day, or a shorter time."""
     clock = virtual_clock()
-    node = FakeNode(memory_bytes=plan.memory_bytes, base_memory_used_bytes=BASE_BYTES)
+    node = WatchedNode(memory_bytes=plan.memory_bytes, base_memory_used_bytes=BASE_BYTES)
     cri = FakeCRI(clock, node=node, write_logs=True)
     api, day = FakeApi(clock), Day()
     controller = Controller(plan, api, cri, clock)
@@ -211,7 +231,7 @@ async def live(directory: Path, plan: Plan, duration_s: float) -> Day:
     for event in api.store.items("events"):
         if event["reason"] == "Evicted":
             day.evicted.append(event["involvedObject"]["name"])
-    day.crossings = sum(1 for wave in range(plan.waves) if (wave + 1) * plan.every_s < duration_s)
+    day.crossings = node.crossings
     return day
 
 
@@ -230,7 +250,7 @@ def rows(hours: float = 24.0) -> list[Row]:
     """Wall time of one day; shorter days have fewer waves."""
     waves = max(4, round(100 * hours / 24))
     day = a_day(hours * 3600, waves=waves)
-    what = f"{hours:g} h of 110 pods, {day.crossings} waves of memory above thresholds"
+    what = f"{hours:g} h of 110 pods, memory fell {day.crossings} times below a threshold"
     explained = sum(" evicting " in line for line in day.trace)
     remark = f"{len(day.evicted)} evictions, {explained} explained by rule"
     return [Row(what, day.took_s, "s", 60 * hours / 24, remark)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import eviction_day
 import pytest
-from eviction_day import Day, Plan, a_day
+from eviction_day import Day, Plan, WatchedNode, a_day
 
 PODS, WAVES, DURATION_S = 12, 8, 1800.0
 BY_ITSELF = (
@@ -27,6 +27,15 @@ def day() -> Day:
 def test_memory_crosses_the_thresholds_and_pods_are_evicted(day: Day) -> None:
     assert day.crossings == WAVES
     assert len(day.evicted) >= WAVES // 2
+
+
+def test_crossings_are_those_that_were_seen() -> None:
+    node = WatchedNode(memory_bytes=8 << 30, base_memory_used_bytes=0)
+    for used_gi in (0, 7, 8, 8, 2, 8, 0):
+        node.base_memory_used_bytes = used_gi << 30
+        node.memory()
+    assert node.crossings == 2
+    assert a_day(300.0, 2, waves=0).crossings == 0
 
 
 def test_every_eviction_is_explained_by_rule(day: Day) -> None:

@@ -35,6 +35,7 @@ class Instrumented(ABC):
         self.faults = FaultRules()
         self._stream_faults = StreamFaults(self.faults.rules)
         self._waiting: dict[asyncio.Timeout, grpc.RpcError | None] = {}
+        self._held_streams: dict[OpenStream, None] = {}
 
     def _at_once(self, method: str, request: Message) -> Message | None:
         """A fresh message with the undisturbed answer, or None if that may take time.
@@ -144,6 +145,8 @@ class Instrumented(ABC):
             if not limit.expired():
                 self._waiting[limit] = error
                 limit.reschedule(now_s)
+        for stream in self._held_streams:
+            stream.cut(error)
 
     def _note_cancelled(self, call: Call) -> None:
         ended_s = self.clock.monotonic_s()
@@ -195,7 +198,11 @@ class Instrumented(ABC):
         async def start() -> Message:
             return request
 
-        await stream.next(self.faults.apply(call, start))
+        self._held_streams[stream] = None
+        try:
+            await stream.next(self.faults.apply(call, start))
+        finally:
+            del self._held_streams[stream]
         self._stream_faults.opened(stream)
         answers = aiter(self._answers(call.method, request, timeout_s))
         try:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from simtime import Clock, ManualLoop, RealClock, VirtualLoop
+from simtime.clock import NANOSECONDS
 
 
 def _none_runs() -> bool:
@@ -51,6 +52,8 @@ class LoopClock(Clock):
         after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
         both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
         if not first and not both_real:
-            self._shift_s += before.monotonic_s() - after.monotonic_s()
-            self._shift_ns += before.wall_ns() - after.wall_ns()
+            # A virtual loop begins at 0 s; what passed there before anybody asked has passed.
+            gone_s = after.monotonic_s() if isinstance(loop, VirtualLoop) else 0.0
+            self._shift_s += before.monotonic_s() + gone_s - after.monotonic_s()
+            self._shift_ns += before.wall_ns() + round(gone_s * NANOSECONDS) - after.wall_ns()
         self._chosen, self._runs = after, loop.is_running

@@ -11,7 +11,7 @@ import copy
 import threading
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
+from types import GeneratorType, TracebackType
 from typing import Any, Final
 
 from fakecri.core.images import ImageStore
@@ -82,6 +82,8 @@ class _Handed:
         object.__setattr__(self, "_target", target)
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("_thread", "_target"):
+            raise AttributeError(name)  # a copy in the making
         found = self._thread.run(lambda: getattr(self._target, name))
         if not callable(found):
             return _outside(self._thread, found)
@@ -97,6 +99,19 @@ class _Handed:
 
     def __truediv__(self, part: str) -> Any:
         return hand_over(self._thread, lambda: self._target / part)
+
+    def __iter__(self) -> Any:
+        return iter(hand_over(self._thread, lambda: list(self._target)))
+
+    def __eq__(self, other: object) -> bool:
+        same = other._target if isinstance(other, _Handed) else other
+        return bool(self._thread.run(lambda: self._target == same))
+
+    def __hash__(self) -> int:
+        return hash(self._target)
+
+    def __str__(self) -> str:
+        return str(self._thread.run(lambda: str(self._target)))
 
     def __enter__(self) -> Any:
         self._thread.run(self._target.__enter__)
@@ -126,7 +141,9 @@ def _outside(thread: LoopThread, found: Any) -> Any:
         return _Handed(thread, found)
     if isinstance(found, Container | Sandbox | Call):
         return copy.copy(found)
-    return [_outside(thread, one) for one in found] if isinstance(found, list) else found
+    if isinstance(found, list | GeneratorType):
+        return [_outside(thread, one) for one in found]
+    return found
 
 
 def pause(duration_s: float) -> None:

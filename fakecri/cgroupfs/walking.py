@@ -21,10 +21,14 @@ def glob(start: CgroupPath, parts: tuple[str, ...]) -> Iterator[CgroupPath]:
         return
     first, rest = parts[0], parts[1:]
     if first == "**":
+        while rest[:1] == ("**",):
+            rest = rest[1:]
+        if not start.is_dir():
+            return
         yield from glob(start, rest)
         for path in _children(start):
             if path.is_dir():
-                yield from glob(path, parts)
+                yield from glob(path, (first, *rest))
         return
     for path in _children(start):
         if fnmatchcase(path.name, first) and (not rest or path.is_dir()):

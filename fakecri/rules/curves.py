@@ -18,7 +18,7 @@ def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
     except (TypeError, ValueError):
         wanted = "a whole number or a list of [seconds, number]"
         raise ValueError(f"uses: wanted {wanted}, got {value!r}") from None
-    if any(at_s < 0 or amount < 0 for at_s, amount in points):
+    if any(not 0 <= at_s < math.inf or amount < 0 for at_s, amount in points):
         raise ValueError(f"uses: wanted seconds and numbers from 0, got {value!r}")
     return tuple(sorted((whole_ns(at_s), amount) for at_s, amount in points))
 

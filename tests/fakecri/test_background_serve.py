@@ -231,3 +231,9 @@ def test_the_node_is_seen_and_changed_from_outside(
     node.cgroups.path("/web").mkdir()
     process = node.cgroups.spawn("/web")
     assert node.cgroups.path("/web/cgroup.procs").read_text() == f"{process.pid}\n"
+    web = node.cgroups.path("/web")
+    assert [str(path) for path in node.cgroups.path("/").glob("w*")] == [str(web)] == ["/web"]
+    assert web == node.cgroups.path("/web")
+    assert web in {node.cgroups.path("/web")}
+    with web.joinpath("cgroup.procs").open() as lines:
+        assert list(lines) == [f"{process.pid}\n"]

@@ -30,6 +30,9 @@ def tree() -> CgroupFS:
         ("/kubepods", "**/c", ["/kubepods/pod1/c"]),
         ("/kubepods", "pod?/c", ["/kubepods/pod1/c"]),
         ("/nowhere", "*", []),
+        ("/nowhere", "**", []),
+        ("/web/cgroup.type", "**", []),
+        ("/kubepods", "**/**/c", ["/kubepods/pod1/c"]),
     ],
 )
 def test_patterns_find_what_pathlib_finds(start: str, pattern: str, found: list[str]) -> None:

@@ -199,6 +199,8 @@ loose: Any = fakecri  # what a type checker would refuse
         ),
         (lambda: uses(pids=-1), "uses: wanted seconds and numbers from 0, got -1"),
         (lambda: uses(disk_bytes=[(-1, 5)]), "uses: wanted seconds and numbers from 0"),
+        (lambda: uses(pids=[(float("inf"), 5)]), "uses: wanted seconds and numbers from 0"),
+        (lambda: uses(pids=[(float("nan"), 5)]), "uses: wanted seconds and numbers from 0"),
         (lambda: ramp(0, 5, 10, steps=0), "ramp: wanted times from 0 and steps from 1"),
         (
             lambda: loose.FakeCRI().behaves("exits"),

@@ -49,7 +49,12 @@ def late(fake: FakeCRI, _: str) -> Any:
     return fake.call("Status", cri.StatusRequest(), timeout_s=100)
 
 
-@pytest.mark.parametrize("under_way", [pull, start, held_up, late])
+def stream_held_up(fake: FakeCRI, _: str) -> Any:
+    fake.on("GetContainerEvents").hangs()
+    return anext(aiter(fake.stream("GetContainerEvents", cri.GetEventsRequest())))
+
+
+@pytest.mark.parametrize("under_way", [pull, start, held_up, late, stream_held_up])
 def test_a_crash_ends_calls_under_way_CRI_160(under_way: Callable[[FakeCRI, str], Any]) -> None:
     async def main() -> tuple[float, grpc.StatusCode]:
         fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))

@@ -53,6 +53,21 @@ def test_time_goes_on_from_loop_to_loop(fakecri: FakeCRI) -> None:
     assert round((ended - began) / 1e9) == 5
 
 
+def test_what_passes_on_a_loop_before_anybody_asks_counts(fakecri: FakeCRI) -> None:
+    fakecri.behaves(exits(3, after_s=10), container="web")
+
+    async def first() -> None:
+        await asyncio.sleep(5)
+        await start(fakecri)
+
+    async def second() -> tuple[float, str]:
+        await asyncio.sleep(100)
+        return fakecri.clock.monotonic_s(), fakecri.container("web").state.name
+
+    run_virtual(first)
+    assert run_virtual(second) == (105, "EXITED")
+
+
 def test_real_time_can_follow_virtual_time(fakecri: FakeCRI) -> None:
     async def later() -> int:
         await start(fakecri, "second")

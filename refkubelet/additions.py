@@ -2,10 +2,11 @@
 
 How it works. A batch of new pods is handled as all updates are, and the loop waits for it, for up
 to a second. A batch that takes longer (a device plugin that hangs, pods that end to make room) goes
-on by itself: later batches follow it in their order, and so do the updates of its pods; the ends of
-other pods pass. Upstream's whole loop stands still meanwhile. What must never happen here: two
-batches at a time; an update that overtakes another one of the same pod, or counts for a source
-whose first batch is not done (SRC-070); a resize that is looked at while a pod is admitted.
+on by itself: later batches follow it in their order, and so does every changed spec, with all that
+comes later for its pod; ends and statuses of other pods pass. What must not happen beside it gets
+its turn between two batches. Upstream's whole loop stands still meanwhile. What must never happen
+here: two batches at a time; an update that overtakes another one of the same pod, or counts for a
+source whose first batch is not done (SRC-070); a resize that is looked at while a pod is admitted.
 Rules: LIFE-010, CG-084, PREE-008.
 """
 
@@ -25,26 +26,36 @@ PASSING: Final = frozenset({PodOperation.DELETE, PodOperation.REMOVE, PodOperati
 
 class Additions:
     """`handle`: one update, and tells what goes wrong with it. `may_pass`: nothing beside the pods
-    speaks against handling that update now."""
+    speaks against handling that update now. `pause`: what was put off may have its turn; no batch
+    begins until `go_on`."""
 
     def __init__(
         self,
         handle: Callable[[PodUpdate], Awaitable[None]],
         may_pass: Callable[[PodUpdate], bool],
+        pause: Callable[[], None],
     ) -> None:
         self._handle = handle
         self._may_pass = may_pass
+        self._pause = pause
         self._lane: deque[PodUpdate] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._admitting = False
+        self._pause_is_wanted = False
+        self._paused = asyncio.Event()
 
-    @property
-    def under_way(self) -> bool:
-        """Pods are being admitted."""
-        return bool(self._lane)
+    def put_off(self) -> bool:
+        """Whether pods are being admitted now; if so, `pause` follows."""
+        self._pause_is_wanted = self._pause_is_wanted or self._admitting
+        return self._admitting
+
+    def go_on(self) -> None:
+        """The pause, if there is one, is over."""
+        self._paused.set()
 
     async def take(self, update: PodUpdate) -> None:
         """Handle it now, or when it is its turn."""
-        if self._lane:
+        if self._task is not None and not self._task.done():
             if self._passes(update):
                 await self._handle(update)
             else:
@@ -64,8 +75,17 @@ class Additions:
 
     async def _run(self) -> None:
         while self._lane:
-            await self._handle(self._lane[0])
+            self._admitting = True
+            try:
+                await self._handle(self._lane[0])
+            finally:
+                self._admitting = False
             self._lane.popleft()
+            if self._pause_is_wanted:
+                self._pause_is_wanted = False
+                self._paused.clear()
+                self._pause()
+                await self._paused.wait()
 
     async def close(self) -> None:
         """Leave what is under way."""

@@ -101,7 +101,7 @@ def error_of(status: int, body: bytes | dict[str, Any]) -> ApiError:
         text = body.decode(errors="replace")
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         body = value if isinstance(value, dict) else {"message": text.strip()[:200]}
     return ApiError(status, str(body.get("reason") or ""), str(body.get("message") or ""))

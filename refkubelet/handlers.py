@@ -153,10 +153,14 @@ class PodHandlers:
         for pod in pods:
             self.tell_worker(SyncPodType.SYNC, pod)
 
-    @property
-    def resizes_pend(self) -> bool:
-        """Updates and removals of any pod ask admission about resizes."""
-        return self._deps.resizes is not None and self._deps.resizes.pend
+    def leads_to_resizes(self, pods: Sequence[Pod]) -> bool:
+        """Updates or removals of these pods would ask admission about resizes."""
+        resizes = self._deps.resizes
+        if resizes is None:
+            return False
+        return resizes.pend or any(
+            resizes.asked_for(self._deps.pods.get(uid(pod)), pod) for pod in pods
+        )
 
     def tell_worker(self, update_type: SyncPodType, pod: Pod) -> None:
         """Hand the pod, with the mirror known now, to its worker; not while it is being admitted:
@@ -267,9 +271,11 @@ class PodHandlers:
     def _wake_static_of(self, mirror: Pod) -> None:
         """The mirror as it was handed over goes along, even one that is gone (MIRR-030)."""
         static = self._deps.pods.static_of(mirror)
-        if static is None or uid(static) == self._asked_about:
+        if static is None:
             log.debug("mirror %s has no static pod", full_name(mirror))
             return
+        if uid(static) == self._asked_about:
+            return  # its worker begins with the mirror that is there then
         self._deps.workers.update_pod(UpdatePodOptions(SyncPodType.UPDATE, static, mirror))
 
     def _delete_containers(self, pod_uid: str, exited_id: str, *, remove_all: bool) -> None:

@@ -68,7 +68,7 @@ class Inputs:
     def start_tickers(self) -> None:
         """The tickers tick from now on, until `close`."""
         for name, ticker in self._tickers.items():
-            ticker.start(partial(self._arrive, name))
+            ticker.start(partial(self.arrive, name))
 
     async def next(self) -> tuple[str, Any]:
         """The name of an input and its next item."""
@@ -87,10 +87,11 @@ class Inputs:
 
     def _watch(self, name: str) -> None:
         get = asyncio.create_task(self._queues[name].get(), name=f"input {name}")
-        get.add_done_callback(lambda _: self._arrive(name))
+        get.add_done_callback(lambda _: self.arrive(name))
         self._gets[name] = get
 
-    def _arrive(self, name: str) -> None:
+    def arrive(self, name: str) -> None:
+        """That input has an item; for tickers: tick now."""
         self._ready[name] = None
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

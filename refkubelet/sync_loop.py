@@ -87,7 +87,9 @@ class SyncLoop:
         self._seen = seen
         self.entered_s: float | None = None
         self._complaints = Complaints(log, deps.clock)
-        self._additions = Additions(self._config, self._may_pass)
+        self._additions = Additions(
+            self._config, self._may_pass, lambda: self._inputs.arrive("housekeeping")
+        )
         queues = deps.queues
         random = deps.rng.stream("sync loop")
         self._inputs = Inputs(
@@ -166,12 +168,17 @@ class SyncLoop:
 
     def _may_pass(self, update: PodUpdate) -> bool:
         """It may be handled while pods are admitted that it does not concern."""
-        return self._seen.has(update.source) and not self._deps.handlers.resizes_pend
+        handlers = self._deps.handlers
+        return self._seen.has(update.source) and not handlers.leads_to_resizes(update.pods)
 
     async def _housekeeping(self) -> None:
         """Not while pods are admitted: those that wait would look like nobody's."""
-        if self._seen.ready() and not self._additions.under_way:
+        if not self._seen.ready() or self._additions.put_off():
+            return
+        try:
             await self._deps.housekeeping()
+        finally:
+            self._additions.go_on()
 
     def _probe(self, name: str, update: ProbeUpdate) -> None:
         """LIFE-005."""

@@ -27,6 +27,10 @@ class ResizeTriggers:
         """Whether an operation leads to a look at resizes."""
         return self._allocations.has_pending
 
+    def asked_for(self, old: Pod | None, new: Pod) -> bool:
+        """The update may ask for other resources, or for the old ones again."""
+        return old is None or asks_for_resize(old, new)
+
     def admitted(self, pod: Pod) -> None:
         """New here; an earlier kubelet may have told of its resizes. Comes before its worker."""
         self._conditions.restore([pod])
@@ -43,7 +47,7 @@ class ResizeTriggers:
 
     async def updated(self, old: Pod | None, new: Pod) -> None:
         """The spec of a pod may ask for other resources now, or for the old ones again."""
-        if old is not None and not asks_for_resize(old, new):
+        if not self.asked_for(old, new):
             return
         if self._allocations.wants_resize(new):
             self._allocations.push(uid(new))

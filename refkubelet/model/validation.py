@@ -26,7 +26,7 @@ from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.model.validation_container import (
     container_problems,
     device_problems,
-    host_port_conflicts,
+    host_port_problems,
     volume_problems,
 )
 from refkubelet.model.validation_pod import metadata_problems, pod_level_problems
@@ -77,7 +77,7 @@ def _spec(spec: PodSpec) -> Iterator[str]:
         place = f"spec.containers[{i}]"
         yield from _container(place, container, names, volumes)
         yield from _more_of_container(place, container, spec)
-    yield from host_port_conflicts(spec.containers or ())
+    yield from host_port_problems(spec)
     for i, container in enumerate(spec.initContainers or ()):
         place = f"spec.initContainers[{i}]"
         yield from _container(place, container, names, volumes)

@@ -7,7 +7,7 @@ leads out of its volume (NODE-204). Upstream: pkg/apis/core/validation: validate
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from refkubelet.model.complaints import invalid, one_of, port_name
@@ -60,7 +60,7 @@ _VALUE_SOURCES: Final = (
 
 
 def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    yield from _ports(f"{place}.ports", c, host_network=bool(spec.hostNetwork))
+    yield from _port_names(f"{place}.ports", c)
     for i, env in enumerate(c.env or ()):
         if env.valueFrom is not None:
             yield from _value_source(f"{place}.env[{i}].valueFrom", env.valueFrom)
@@ -88,7 +88,7 @@ def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]
             yield from _headers(f"{place}.{name}.httpGet", probe.httpGet)
 
 
-def _ports(place: str, c: Container, *, host_network: bool) -> Iterator[str]:
+def _port_names(place: str, c: Container) -> Iterator[str]:
     names: list[str] = []
     for i, port in enumerate(c.ports or ()):
         if port.name:
@@ -96,21 +96,21 @@ def _ports(place: str, c: Container, *, host_network: bool) -> Iterator[str]:
             if port.name in names:
                 yield f'{place}[{i}].name: Duplicate value: "{port.name}"'
             names.append(port.name)
-        if host_network and port.hostPort and port.hostPort != port.containerPort:
-            why = "must match `containerPort` when `hostNetwork` is true"
-            yield invalid(f"{place}[{i}].hostPort", port.hostPort, why)
 
 
-def host_port_conflicts(containers: Sequence[Container]) -> Iterator[str]:
-    """Over all regular containers of a pod."""
+def host_port_problems(spec: PodSpec) -> Iterator[str]:
+    """Of the regular containers alone: nobody looks at those of init containers."""
     taken: list[str] = []
-    for index, c in enumerate(containers):
+    for index, c in enumerate(spec.containers or ()):
         for i, port in enumerate(c.ports or ()):
             if not port.hostPort:
                 continue
+            field = f"spec.containers[{index}].ports[{i}].hostPort"
+            if spec.hostNetwork and port.hostPort != port.containerPort:
+                why = "must match `containerPort` when `hostNetwork` is true"
+                yield invalid(field, port.hostPort, why)
             key = f"{port.protocol or 'TCP'}/{port.hostIP or ''}/{port.hostPort}"
             if key in taken:
-                field = f"spec.containers[{index}].ports[{i}].hostPort"
                 yield f'{field}: Duplicate value: "{key}"'
             taken.append(key)
 

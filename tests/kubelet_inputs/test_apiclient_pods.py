@@ -464,3 +464,15 @@ def test_a_watch_that_is_none_is_an_api_error_and_no_crash(line: bytes) -> None:
         await client.aclose()
 
     run_virtual(main)
+
+
+def test_an_error_with_an_odd_body_is_an_api_error_and_no_crash() -> None:
+    async def main() -> None:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(500, content=b"[" * 100_000))
+        client = LightkubeApiClient.in_process(transport)
+        with pytest.raises(ApiError) as caught:
+            await client.get_pod("default", "web")
+        assert (caught.value.status, caught.value.message) == (500, "[" * 200)
+        await client.aclose()
+
+    run_virtual(main)

@@ -25,6 +25,9 @@ class Recording:
         self.additions_take_s = 0.0
         self.resizes_pend = False
 
+    def leads_to_resizes(self, _: object) -> bool:
+        return self.resizes_pend
+
     async def additions(self, *args: Any) -> None:
         self.__getattr__("additions")(*args)
         await self._clock.sleep(self.additions_take_s)

@@ -127,8 +127,28 @@ def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() 
             *("additions", "updates", "added", "reconcile"),
             *("additions", "added", "removes", "updates", "removes"),
         ]
-        housekeeping_s = w.times_s("housekeeping")  # not while pods may be half admitted
-        assert housekeeping_s[0] > w.times_s("added")[-1]
+        # Not while pods may be half admitted: at 10.7 s, between two batches, and in the end.
+        rounds = w.did("pleg_event", "additions", "reconcile", "updates", "removes")
+        assert rounds[:4] == ["added", "housekeeping", "added", "housekeeping"]
+
+    in_loop(body)
+
+
+@pytest.mark.parametrize(("every_s", "rounds"), [(2.0, 290), (1.0, 195)])
+def test_housekeeping_has_its_turn_however_many_pods_are_admitted_LIFE_015(
+    every_s: float, rounds: int
+) -> None:
+    """An admission takes 1.5 s; pods that come each second are more than can be admitted."""
+
+    async def body(w: LoopWorld) -> None:
+        w.all_seen = True
+        w.recording.additions_take_s = 1.5
+        await w.clock.sleep(0.9)
+        for number in range(int(600 / every_s)):
+            await w.queues.config.put(update(PodOperation.ADD, f"pod-{number}"))
+            await w.clock.sleep(every_s)
+        assert rounds <= len(w.times_s("housekeeping")) <= 301
+        assert all(then == "added" for what, then in pairwise(w.did()) if what == "additions")
 
     in_loop(body)
 

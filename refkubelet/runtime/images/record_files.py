@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
 DIRECTORY_MODE: Final = 0o700
 PREFIX: Final = "sha256-"
-UNFINISHED: Final = ".tmp"  # what a kubelet that was killed leaves
+UNFINISHED: Final = ".tmp"  # what other kubelets leave when they are killed
 
 
 class PullRecordFiles:

@@ -166,7 +166,7 @@ def this_machine() -> Machine:
 
 def why_not_real() -> str:
     """Why this kernel cannot be the other side; "" when it can."""
-    if not os.environ.get(SWITCH):
+    if os.environ.get(SWITCH) != "1":
         return f"set {SWITCH}=1 to compare with this machine's kernel (as root)"
     if os.geteuid() != 0:
         return "needs root"

@@ -45,7 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     running.add_argument("--runtime", help="fake, fake-socket, containerd or unix:///path.sock")
     running.add_argument("--containerd-version", help="1.6 (default), 1.7 or 2.1")
     running.add_argument("--seed", type=int, help="fixes every random choice of a virtual run")
-    running.add_argument("--jobs", type=int, help="cases at a time in a real run")
+    running.add_argument(
+        "--jobs",
+        type=int,
+        help="cases at a time in a real run (8), processes of a virtual one (one per processor)",
+    )
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
     return list_cases(parser.parse_args(words))

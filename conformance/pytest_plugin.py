@@ -1,8 +1,8 @@
 """Cases as pytest items: collection, options, running and the summary.
 
 Loaded with `-p conformance.pytest_plugin`, as `kubelet-conformance run` does. Virtual cases run
-one by one; real ones side by side before pytest reports them. A harness error is raised during
-set-up, so that pytest counts it as an error and not as a failure.
+on all processors, real ones side by side, before pytest reports them. A harness error is raised
+during set-up, so that pytest counts it as an error and not as a failure.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import importlib
 import signal
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from conformance.harness.environment import Choice, EnvironmentProblem
+from conformance.harness.processes import processors, run_virtual_cases
 from conformance.harness.results import Outcome, Result
 from conformance.harness.run import REAL_CLOCK, not_to_run, run_real_cases, run_virtual_case
 from conformance.registry import (
@@ -123,7 +125,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--runtime", default=DEFAULT.runtime, help="fake (in this process), fake-socket, containerd (started in Docker), or unix:///path.sock")  # fmt: skip  # noqa: E501
     group.addoption("--containerd-version", default=DEFAULT.containerd_version, metavar="VERSION", help="of --runtime containerd: 1.6 (default), 1.7 or 2.1")  # fmt: skip  # noqa: E501
     group.addoption("--seed", type=int, default=DEFAULT.seed, help="fixes every random choice of a virtual run")  # fmt: skip  # noqa: E501
-    group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run")
+    group.addoption("--jobs", type=int, default=DEFAULT.jobs, help="cases at a time in a real run (default 8); in a virtual one at most one per processor")  # fmt: skip  # noqa: E501
     group.addoption("--long", action="store_true", help="let a real run take the minutes that some cases last")  # fmt: skip  # noqa: E501
     group.addoption("--level", default="must", choices=["must", "should", "detail"], help="run cases of this level and the stricter ones")  # fmt: skip  # noqa: E501
     group.addoption("--area", action="append", default=[], help="only this area (may be repeated)")
@@ -182,16 +184,44 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Real cases run side by side here; virtual ones in pytest's own loop."""
+    """Real cases run side by side here, virtual ones on all processors; in pytest's own loop when
+    somebody wants to look into one, or when pytest-xdist does the same."""
     run = session.config.stash[RUN]
     items = [item for item in session.items if isinstance(item, CaseItem)]
-    if session.config.option.collectonly or run.choice.virtual or not items:
+    if session.config.option.collectonly or not items:
         return None
+    if run.choice.virtual:
+        count = min(run.choice.jobs, processors(), len(items))
+        if count < 2 or len(items) < len(session.items) or _in_one_process(session.config):
+            return None
+        _run_virtual(run, items, count, session)
+        return True
     try:
         asyncio.run(_until_sigterm(_run_real(run, items, session)))
     except EnvironmentProblem as problem:
         pytest.exit(str(problem), returncode=EXIT_ENVIRONMENT)
     return True
+
+
+def _in_one_process(config: pytest.Config) -> bool:
+    option = config.option
+    by_xdist = hasattr(config, "workerinput") or getattr(option, "numprocesses", None)
+    return bool(option.usepdb or option.capture == "no" or by_xdist)
+
+
+def _run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest.Session) -> None:
+    for item in items:
+        item.result = not_to_run(item.case, run.choice, run.selection.disabled)
+    cases = [item.case for item in items if item.result is None]
+    with closing(run_virtual_cases(cases, run.choice, count)) as results:
+        for item in items:
+            if item.result is None:
+                item.result = next(results)
+            _report(item, session)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
 
 
 async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,73 @@
+"""Virtual cases on all processors: each process runs its share, one case after the other.
+
+A virtual case needs nothing from outside and leaves nothing behind, so which process runs it makes
+no difference. The processes are forks, so cases and whatever a test has replaced are as they are
+here. What must never happen here: a process that outlives this one (it ends at the first result
+that nobody reads), or a case that is lost with its process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole virtual time
+import os
+import signal
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection  # noqa: TID251
+from typing import Any, Final
+
+from conformance.harness.environment import Choice
+from conformance.harness.results import Outcome, Result
+from conformance.harness.run import run_virtual_case
+from conformance.registry import Case
+
+END_WITHIN_S: Final = 5.0
+"""Real seconds for the cases that run when nobody wants to know any more."""
+
+
+def processors() -> int:
+    """Those this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_virtual_cases(
+    cases: Sequence[Case], choice: Choice, count: int
+) -> Generator[Result, None, None]:
+    """Run them in `count` processes; yields the results in the order of the cases."""
+    context = multiprocessing.get_context("fork")
+    workers: list[tuple[Connection, Any]] = []
+    try:
+        for number in range(count):
+            results, sender = context.Pipe(duplex=False)
+            share = (cases[number::count], choice, sender)
+            worker = context.Process(target=_run_share, args=share, daemon=True)
+            worker.start()
+            sender.close()
+            workers.append((results, worker))
+        for number, case in enumerate(cases):
+            yield _next_result(case, workers[number % count][0])
+    finally:
+        for results, _ in workers:
+            results.close()
+        for _, worker in workers:
+            worker.join(END_WITHIN_S)
+            worker.terminate()
+            worker.join()
+
+
+def _next_result(case: Case, results: Connection) -> Result:
+    try:
+        found: Result = results.recv()
+    except EOFError:
+        return Result(case, Outcome.ERROR, "the process that ran it has ended; try --jobs 1")
+    return replace(found, case=case)
+
+
+def _run_share(cases: Sequence[Case], choice: Choice, results: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that reports
+    try:
+        for case in cases:
+            result = run_virtual_case(case, choice)
+            results.send(replace(result, case=None))  # type: ignore[arg-type]  # a case is code
+    except BrokenPipeError:
+        return

@@ -1,0 +1,57 @@
+"""Virtual cases in several processes: the same results, none lost, no process left."""
+
+from __future__ import annotations
+
+import multiprocessing  # noqa: TID251
+import os
+
+import pytest
+
+from conformance.harness import processes
+from conformance.harness.environment import Choice
+from conformance.harness.processes import run_virtual_cases
+from conformance.harness.results import Outcome, Result
+from conformance.harness.run import run_virtual_case
+from conformance.registry import REGISTRY, Case, load_cases
+
+
+def some_cases() -> list[Case]:
+    load_cases()
+    return [case for case in REGISTRY.cases() if case.area == "static"][:5]
+
+
+def told(result: Result) -> tuple[object, ...]:
+    return result.case.id, result.outcome, result.detail, result.case_s, result.trace
+
+
+def test_the_results_are_those_of_one_process_in_the_order_of_the_cases() -> None:
+    cases, choice = some_cases(), Choice()
+    here = [told(run_virtual_case(case, choice)) for case in cases]
+    assert [told(result) for result in run_virtual_cases(cases, choice, 2)] == here
+    assert multiprocessing.active_children() == []
+
+
+def test_cases_of_a_process_that_dies_are_errors_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = some_cases()
+
+    def run(case: Case, _: Choice) -> Result:
+        if case is cases[2]:
+            os._exit(1)
+        return Result(case, Outcome.PASSED)
+
+    monkeypatch.setattr(processes, "run_virtual_case", run)
+    found = list(run_virtual_cases(cases, Choice(), 2))
+    assert [result.case.id for result in found] == [case.id for case in cases]
+    assert [result.outcome.value for result in found] == [
+        *("passed", "passed", "error", "passed", "error")
+    ]
+    assert "the process that ran it has ended" in found[2].detail
+
+
+def test_whoever_stops_reading_leaves_no_process() -> None:
+    results = run_virtual_cases(some_cases(), Choice(), 2)
+    next(results)
+    results.close()
+    assert multiprocessing.active_children() == []

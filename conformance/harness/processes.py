@@ -11,6 +11,7 @@ from __future__ import annotations
 import multiprocessing  # noqa: TID251  # whole cases run elsewhere, with their whole virtual time
 import os
 import signal
+import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection  # noqa: TID251
@@ -41,7 +42,11 @@ def run_virtual_cases(
             results, sender = context.Pipe(duplex=False)
             share = (cases[number::count], choice, sender)
             worker = context.Process(target=_run_share, args=share, daemon=True)
-            worker.start()
+            with warnings.catch_warnings():
+                # Python 3.12 warns where there are threads, as in workers of pytest-xdist; ours has
+                # no business with what they hold.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                worker.start()
             sender.close()
             workers.append((results, worker))
         for number, case in enumerate(cases):

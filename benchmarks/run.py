@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # also where PYTHONSAFEPATH is s
 from measure import Row
 
 BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
-    "crash_loop": ({"runs": 20}, {"runs": 3}),
+    "crash_loop": ({"runs": 80}, {"runs": 3}),
     "relist": ({"rounds": 100}, {"rounds": 20}),
     "pod_starts": ({"runs": 3}, {"runs": 1}),
     "start_up": ({"runs": 15}, {"runs": 5}),

@@ -1,4 +1,7 @@
-"""What a case may need of a kubelet and a runtime, and how binding it is."""
+"""What a case may need of a kubelet and a runtime, and how binding it is.
+
+What must never happen here: it learns of the cases, which are registered above it.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 It looks whether the server checks fields itself (`fieldValidation`) and tries what it is told
 (`dryRun`); both are so, and then it needs no schemas. There are none here.
+
+What must never happen here: a path is announced that the store does not serve.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Bind mounts within one filesystem cannot be told by device numbers (`os.path.ismount`), and volumes
 lie at different depths: so nothing but the table says that a directory may be deleted as a whole.
+
+What must never happen here: a table that cannot be read passes for one without mounts.
 """
 
 from __future__ import annotations

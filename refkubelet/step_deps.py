@@ -1,4 +1,7 @@
-"""What the steps of the pod workers work with, and what they ask of it."""
+"""What the steps of the pod workers work with, and what they ask of it.
+
+What must never happen here: a decision; these are names and shapes.
+"""
 
 from __future__ import annotations
 

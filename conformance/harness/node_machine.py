@@ -1,4 +1,8 @@
-"""The machine under a node: files, memory, disks, processes, the kernel, and its shutdown."""
+"""The machine under a node: files, memory, disks, processes, the kernel, and its shutdown.
+
+What must never happen here: a file or a disk of this machine is changed outside of the case's own
+directories.
+"""
 
 from __future__ import annotations
 

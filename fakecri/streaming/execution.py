@@ -102,14 +102,10 @@ async def execute(
                 )
             code = await _while_running(runtime, container, exit_code_of(program, invocation))
             return Outcome(SIGKILLED if code is None else code)
-    except CriError as error:
-        return Outcome(failure=f"error executing command in container: {error.details()}")
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:
-        log.exception("a command of the test failed")
-        text = f"error executing command in container: {type(error).__name__}: {error}"
-        return Outcome(failure=text)
+        return _failed("executing command in", "a command", error)
 
 
 async def attach(
@@ -129,14 +125,18 @@ async def attach(
             else:
                 await _while_running(runtime, container, exit_code_of(program, invocation))
         return Outcome()
-    except CriError as error:
-        return Outcome(failure=f"error attaching to container: {error.details()}")
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:
-        log.exception("an attach handler of the test failed")
-        text = f"error attaching to container: {type(error).__name__}: {error}"
-        return Outcome(failure=text)
+        return _failed("attaching to", "an attach handler", error)
+
+
+def _failed(doing: str, who: str, error: Exception) -> Outcome:
+    """The runtime's own no, or a mistake in what a test has given."""
+    if isinstance(error, CriError):
+        return Outcome(failure=f"error {doing} container: {error.details()}")
+    log.error("%s of the test failed", who, exc_info=error)
+    return Outcome(failure=f"error {doing} container: {type(error).__name__}: {error}")
 
 
 def running_container(core: Core, container_id: str) -> Container:

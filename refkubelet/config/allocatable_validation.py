@@ -1,6 +1,8 @@
 """What a KubeletConfiguration may reserve of the node, and enforce (CG-034, CG-035). Pure.
 
 Texts are those of the kubelet. Upstream: pkg/kubelet/apis/config/validation/validation.go.
+
+What must never happen here: a configuration is refused that a kubelet takes.
 """
 
 from __future__ import annotations

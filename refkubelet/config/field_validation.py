@@ -2,6 +2,8 @@
 
 Texts are those of the kubelet where CFG-005 names them. Upstream:
 pkg/kubelet/apis/config/validation/validation.go.
+
+What must never happen here: a configuration is refused that a kubelet takes.
 """
 
 from __future__ import annotations

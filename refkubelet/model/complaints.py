@@ -2,6 +2,8 @@
 
 Each function yields complaints, `field: what is wrong`; none where the value is as it should be.
 Upstream: apimachinery pkg/util/validation, pkg/util/validation/field.
+
+What must never happen here: words that an API server would not use for the same mistake.
 """
 
 from __future__ import annotations

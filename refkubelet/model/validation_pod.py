@@ -2,6 +2,8 @@
 
 Part of `validation.py`, which says what these checks are. Recorded verdicts of a real kubelet:
 tests/data/manifests. Upstream: pkg/apis/core/validation: ValidatePodSpec, ValidateObjectMeta.
+
+What must never happen here: a pod is refused that a kubelet runs.
 """
 
 from __future__ import annotations

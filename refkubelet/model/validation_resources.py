@@ -2,6 +2,8 @@
 
 Part of `validation.py`, which looks at the amounts. Upstream: pkg/apis/core/validation:
 validateContainerResources, validatePodResources.
+
+What must never happen here: a pod is refused that a kubelet runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The runtime manager's part of the configuration, put together with what the machine has.
 
 Rules: BACK-013, BACK-014, BACK-210, CG-033, CG-050.
+
+What must never happen here: a file of the node that cannot be read keeps the kubelet from starting.
 """
 
 from __future__ import annotations

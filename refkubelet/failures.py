@@ -46,9 +46,14 @@ class Complaints:
     def failed(
         self, what: str, error: Exception, *expected: type[Exception], key: str = ""
     ) -> None:
-        """As `log_failure`, but not each time. `key` names the trouble, if `what` does not."""
+        """As `log_failure`, but not each time, and with a traceback only the first. `key` names the
+        trouble, if `what` does not."""
         times = self.again(what, key)
-        if times is not None:
+        if times is None:
+            return
+        if times and not isinstance(error, expected):
+            self._log.error("%s%s: unexpected error: %r", what, times, error)
+        else:
             log_failure(self._log, what + times, error, *expected)
 
     def again(self, what: str, key: str = "") -> str | None:

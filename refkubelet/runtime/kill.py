@@ -2,16 +2,19 @@
 
 All containers of a pod are stopped in parallel; only sidecars wait, for the regular containers and
 for the sidecar after them. What must never happen: StopContainer with less than 2 s (CRI-065), a
-sidecar waiting longer than its grace, one failed kill holding up the others.
+sidecar waiting longer than its grace, one failed kill holding up the others, an error of what comes
+before the stop (event, hook, order) that leaves the container running.
 Upstream: kuberuntime_container.go: killContainer; kuberuntime_termination_order.go.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Container, Pod, is_sidecar
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
@@ -29,6 +32,8 @@ from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.runtime.results import SyncAction, SyncError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class ContainerKiller:
         self._clock = deps.clock
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
+        self._complaints = Complaints(log, deps.clock)
 
     async def kill_all(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
@@ -112,26 +118,41 @@ class ContainerKiller:
         grace_s = kill.default_grace_s
         if pod is not None:
             grace_s = container_grace_s(pod, container, kill.reason)
-        message = kill.message or reasons.stopping(kill.name)
-        self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
         if grace_override_s is not None:
             grace_s = grace_override_s
+        try:
+            grace_s = await self._before_stop(pod, kill, grace_s, order)
+        except Exception as error:
+            what = f"before the stop of container {kill.name} ({kill.container_id})"
+            self._complaints.failed(what, error, key=kill.container_id)
+        await self._client.stop_container(kill.container_id, stop_timeout_s(grace_s))
+        self._complaints.over(kill.container_id)
+        if order is not None:
+            order.stopped(kill.name)
+
+    async def _before_stop(
+        self, pod: Pod | None, kill: Kill, grace_s: int, order: TerminationOrder | None
+    ) -> int:
+        """The event, the hook, the wait for others; the grace that is left."""
+        message = kill.message or reasons.stopping(kill.name)
+        self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
         if grace_s > 0:
+            container = container_spec(pod, kill.name) if pod is not None else None
             grace_s = await self._pre_stop(pod, container, kill.container_id, grace_s)
         if order is not None and grace_s > 0:
             began_s = self._clock.monotonic_s()
             await order.wait(kill.name, grace_s)
             grace_s = rest_after(grace_s, self._clock.monotonic_s() - began_s)
-        await self._client.stop_container(kill.container_id, stop_timeout_s(grace_s))
-        if order is not None:
-            order.stopped(kill.name)
+        return grace_s
 
     async def _kill_or_error(
         self, pod: Pod | None, kill: Kill, override_s: int | None, order: TerminationOrder | None
     ) -> SyncError | None:
         try:
             await self.kill(pod, kill, override_s, order)
-        except CriCallError as error:
+        except Exception as error:  # the others are stopped all the same, and then the sandboxes
+            if not isinstance(error, CriCallError):
+                self._complaints.failed(f"container {kill.name} is not stopped", error)
             return kill_error(kill.name, error)
         return None
 
@@ -159,10 +180,9 @@ class ContainerKiller:
         return rest_after(grace_s, self._clock.monotonic_s() - began_s)
 
 
-def kill_error(container_name: str, error: CriCallError) -> SyncError:
-    return SyncError(
-        SyncAction.KILL_CONTAINER, container_name, reasons.KILL_CONTAINER_ERROR, error.text
-    )
+def kill_error(container_name: str, error: Exception) -> SyncError:
+    text = str(error) or repr(error)
+    return SyncError(SyncAction.KILL_CONTAINER, container_name, reasons.KILL_CONTAINER_ERROR, text)
 
 
 def container_spec(pod: Pod, name: str) -> Container | None:

@@ -17,6 +17,7 @@ from typing import Any
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
@@ -333,13 +334,10 @@ async def kill_pod(
     for sandbox in running.sandboxes:
         try:
             await tools.client.stop_pod_sandbox(sandbox.id)
-        except CriCallError as error:
-            errors.append(
-                SyncError(
-                    SyncAction.STOP_SANDBOX,
-                    running.name,
-                    reasons.KILL_POD_SANDBOX_ERROR,
-                    error.text,
-                )
-            )
+        except Exception as error:  # the other sandboxes are stopped all the same
+            if not isinstance(error, CriCallError):
+                log_failure(log, f"sandbox {sandbox.id} is not stopped", error)
+            reason = reasons.KILL_POD_SANDBOX_ERROR
+            text = str(error) or repr(error)
+            errors.append(SyncError(SyncAction.STOP_SANDBOX, running.name, reason, text))
     return errors

@@ -306,3 +306,37 @@ def test_stop_deadline_is_timeout_plus_request_timeout_CRI_006() -> None:
         assert stage.target.calls[0][2] == 150
 
     virtual(main)
+
+
+def test_an_error_nobody_thought_of_before_the_stop_leaves_nothing_running_LIFE_143(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        stage = Stage(loop, {})
+
+        def no_event(*_: Any, **__: Any) -> None:
+            raise KeyError("surprise")
+
+        stage.events.pod_event = no_event  # type: ignore[method-assign]
+        pod = make_pod("a", "b", terminationGracePeriodSeconds=7)
+        assert await stage.kill_pod(pod, "a", "b") == []
+        assert stage.stops == [(0.0, "a", 7), (0.0, "b", 7)]
+
+    virtual(main)
+    assert caplog.text.count("Traceback") == 2  # once for each container
+
+
+def test_a_stop_that_fails_in_a_new_way_does_not_stop_the_others_LIFE_143() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        def stop(request: Any) -> Any:
+            if request.container_id.startswith("a"):
+                raise RuntimeError("surprise")
+            return cri.StopContainerResponse()
+
+        stage = Stage(loop, {})
+        stage.target.answers["StopContainer"] = stop
+        errors = await stage.kill_pod(make_pod("a", "b"), "a", "b")
+        assert [(e.target, e.message) for e in errors] == [("a", "surprise")]
+        assert len(stage.target.requests("StopContainer")) == 2
+
+    virtual(main)

@@ -109,6 +109,11 @@ class RuntimeOptions:
     images: ImageOptions = field(default_factory=ImageOptions)
     gc: GcOptions = field(default_factory=GcOptions)
 
+    @property
+    def own_directories(self) -> tuple[str, ...]:
+        """Those that only the kubelet and the runtime make entries in, from the node's side."""
+        return str(self.root_dir), str(self.pod_logs_dir)
+
 
 class ObjectSource(Protocol):
     """What the API server has for the variables of a container (LIFE-137)."""

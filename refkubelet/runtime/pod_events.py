@@ -56,18 +56,22 @@ class PodEvent:
 
 
 class PodEventReader:
-    """`events` is one stream from now on, until the runtime ends it or the caller stops."""
+    """`events` is one stream from now on, until the runtime ends it or the caller stops.
+    `own_directories` as in `pods.PodReader`."""
 
-    def __init__(self, client: CriClient, clock: Clock) -> None:
+    def __init__(
+        self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._own_directories = own_directories
 
     async def events(self) -> AsyncGenerator[PodEvent, None]:
         """Raises `CriCallError` when the stream cannot be opened or breaks."""
         async with aclosing(self._client.container_events()) as messages:
             async for message in messages:
                 try:
-                    event = pod_event(message, self._clock.monotonic_s())
+                    event = pod_event(message, self._clock.monotonic_s(), self._own_directories)
                 except ValueError as error:
                     log.warning("an event of the runtime is ignored: %s", error)
                     continue
@@ -75,7 +79,7 @@ class PodEventReader:
                     yield event
 
 
-def pod_event(message: Any, now_s: float) -> PodEvent | None:
+def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
     """None for an event without its sandbox, or of a kind nobody knows. Raises `ValueError` for a
     status that lacks what it must have (CRI-008)."""
     kind = KINDS.get(message.container_event_type)
@@ -84,7 +88,7 @@ def pod_event(message: Any, now_s: float) -> PodEvent | None:
         return None
     record = convert.sandbox_record(sandbox)
     containers = [convert.container_record(c, record.id) for c in message.containers_statuses]
-    told = [replace(c, message=termination_message(c)) for c in containers]
+    told = [replace(c, message=termination_message(c, own_directories)) for c in containers]
     told.sort(key=lambda c: (-c.created_at_ns, c.id))
     status = RuntimePodStatus(
         uid=sandbox.metadata.uid,

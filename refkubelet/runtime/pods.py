@@ -39,11 +39,15 @@ class _Grouped:
 
 
 class PodReader:
-    """Lists pods and reads their statuses. Raises `CriCallError`."""
+    """Lists pods and reads their statuses. `own_directories`: the kubelet's; what containers leave
+    in other places is read if no link leads there. Raises `CriCallError`."""
 
-    def __init__(self, client: CriClient, clock: Clock) -> None:
+    def __init__(
+        self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
+    ) -> None:
         self._client = client
         self._clock = clock
+        self._own_directories = own_directories
         self._last: dict[bool, _Grouped] = {}
 
     async def pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
@@ -81,7 +85,7 @@ class PodReader:
                 if not error.not_found:
                     raise
                 continue
-            message = termination_message(record)
+            message = termination_message(record, self._own_directories)
             same = message == record.message
             containers.append(record if same else replace(record, message=message))
         sandboxes.sort(key=lambda s: (-s.created_at_ns, s.id))

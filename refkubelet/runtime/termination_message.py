@@ -1,16 +1,18 @@
 """What an exited container had to say for itself: LIFE-145.
 
 Its termination log, else (policy FallbackToLogsOnError, after a failure) the end of its log. What
-must never happen here: a big log is read as a whole; an unreadable file hides the exit.
+must never happen here: a big log is read as a whole; an unreadable file hides the exit; a link that
+a container made, or the kind of the file, decides what is read (`untrusted_files`).
 Upstream: kuberuntime_container.go: convertToKubeContainerStatus, getTerminationMessage.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from typing import Final
 
 from refkubelet.runtime.records import ContainerRecord, ContainerState
+from refkubelet.untrusted_files import read_tail
 
 MAX_FILE_BYTES: Final = 4096
 MAX_LOG_BYTES: Final = 2048
@@ -20,13 +22,14 @@ FALLBACK_TO_LOGS: Final = "FallbackToLogsOnError"
 CANNOT_RUN: Final = "ContainerCannotRun"
 
 
-def termination_message(record: ContainerRecord) -> str:
-    """The runtime's message with the container's own behind it, joined by `: `."""
+def termination_message(record: ContainerRecord, trusted: Sequence[str] = ()) -> str:
+    """The runtime's message with the container's own behind it, joined by `: `. `trusted`: the
+    kubelet's own directories; no other part of a path may be a link."""
     if record.state is not ContainerState.EXITED:
         return record.message
-    own = _own_message(record)
+    own = _own_message(record, trusted)
     if own is None:
-        own = _end_of_log(record.log_path)
+        own = _end_of_log(record.log_path, trusted)
     return ": ".join(text for text in (record.message, own) if text)
 
 
@@ -39,30 +42,33 @@ def wants_logs(record: ContainerRecord) -> bool:
     )
 
 
-def _own_message(record: ContainerRecord) -> str | None:
+def _own_message(record: ContainerRecord, trusted: Sequence[str]) -> str | None:
     """The end of the termination log; None when the log of the container is to be read instead."""
     path = record.termination_log_host_path
     instead = None if wants_logs(record) else ""
     if not path:
         return instead
     try:
-        text = _end_of_file(path, MAX_FILE_BYTES).decode(errors="replace")
+        text = read_tail(path, MAX_FILE_BYTES, trusted).decode(errors="replace")
     except FileNotFoundError:
         return instead
-    except OSError as error:
-        return f"Error on reading termination log {path}: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        return f"Error on reading termination log {path}: {_why(error)}"
     return text or instead
 
 
-def _end_of_log(path: str) -> str:
+def _end_of_log(path: str, trusted: Sequence[str]) -> str:
     try:
-        return log_tail(_end_of_file(path, READ_BYTES))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        return log_tail(read_tail(path, READ_BYTES, trusted))
+    except (OSError, ValueError) as error:
         return (
             "Error on reading termination message from logs: failed to try resolving symlinks "
-            f'in path "{path}": lstat {path}: {why}'
+            f'in path "{path}": lstat {path}: {_why(error).lower()}'
         )
+
+
+def _why(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def log_tail(data: bytes) -> str:
@@ -80,12 +86,3 @@ def log_tail(data: bytes) -> str:
         if len(words) == 4:
             payloads.append(words[3] + (b"" if words[2] == b"P" else b"\n"))
     return b"".join(payloads)[-MAX_LOG_BYTES:].decode(errors="replace")
-
-
-def _end_of_file(path: str, limit: int) -> bytes:
-    """At most the last `limit` bytes; raises OSError."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.pread(file, limit, max(0, os.fstat(file).st_size - limit))
-    finally:
-        os.close(file)

@@ -70,7 +70,7 @@ def build_runtime(base: Base, resources: Resources) -> Runtime:
     )
     options = _options(base)
     manager = RuntimeManager(base.client, runtime_deps, options)
-    pleg = _pleg(base, manager)
+    pleg = _pleg(base, manager, options)
     healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
     state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
     watch = RuntimeWatch(manager, state, deps.clock, lambda: _before_the_first_pod(base))
@@ -100,14 +100,14 @@ def _options(base: Base) -> RuntimeOptions:
     return runtime_options(base.config, deps.machine, around)
 
 
-def _pleg(base: Base, manager: RuntimeManager) -> Pleg:
+def _pleg(base: Base, manager: RuntimeManager, options: RuntimeOptions) -> Pleg:
     clock = base.deps.clock
     by_events = base.gate("EventedPLEG", default=False)
     cache = PodCache(clock, refuse_older=by_events)
     generic = GenericPLEG(manager, cache, clock, RARELY if by_events else PlegOptions())
     if not by_events:
         return Pleg(cache, generic, None)
-    events = PodEventReader(base.client, clock).events
+    events = PodEventReader(base.client, clock, options.own_directories).events
     return Pleg(cache, generic, EventedPLEG(generic, events, cache, clock))
 
 

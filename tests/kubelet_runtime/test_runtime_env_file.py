@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 from runtime_doubles import Events, make_pod
 
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
-from refkubelet.runtime.config.env_file import EnvFileError, env_file_value
+from refkubelet.runtime.config.env_file import EnvFileError, env_file_values
+from refkubelet.runtime.config.mounts import ENV_FILE_BYTES
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, RealClock, Rng
@@ -35,7 +37,7 @@ from simtime import Ids, RealClock, Rng
     ],
 )
 def test_values_LIFE_137(text: str, value: str) -> None:
-    assert env_file_value(text, "K") == value
+    assert env_file_values(text).get("K") == value
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_values_LIFE_137(text: str, value: str) -> None:
 )
 def test_malformed_files_LIFE_137(text: str, why: str) -> None:
     with pytest.raises(EnvFileError) as caught:
-        env_file_value(text, "K")
+        env_file_values(text).get("K")
     assert str(caught.value) == f"invalid environment variable format {why}"
 
 
@@ -118,6 +120,26 @@ def test_an_unreadable_file_is_an_error_LIFE_137(tmp_path: Path, optional: bool 
     write(tmp_path, "K=v")
     with pytest.raises(ConfigError, match="couldn't parse env file"):
         config(tmp_path, optional=optional)
+
+
+def test_a_fifo_or_too_much_is_an_error_and_no_wait_LIFE_137(tmp_path: Path) -> None:
+    file = write(tmp_path, "x" * (ENV_FILE_BYTES + 1))
+    with pytest.raises(ConfigError, match="couldn't parse env file"):
+        config(tmp_path)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ConfigError, match="couldn't parse env file"):
+        config(tmp_path)
+
+
+def test_a_link_counts_inside_the_volume_only_LIFE_137(tmp_path: Path) -> None:
+    file = write(tmp_path, "K='v'", "a/real")
+    (file.parent.parent / "env").symlink_to("a/real")
+    assert config(tmp_path) == {"A": "v"}
+    (tmp_path / "secret").write_text("K='secret'")
+    (file.parent.parent / "out").symlink_to(tmp_path / "secret")
+    with pytest.raises(ConfigError, match="couldn't parse env file"):
+        config(tmp_path, path="out")
 
 
 def test_a_volume_that_is_not_there_is_named_LIFE_137(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ Upstream: pkg/kubelet/util/env/env_util.go: ParseEnv (gate EnvFiles, Beta, on).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 BLANKS = " \t"
 
 
@@ -15,29 +18,46 @@ class EnvFileError(Exception):
     """The file cannot be read as variables; the text names the line."""
 
 
-def env_file_value(text: str, key: str) -> str:
-    """The value of the first `key`; "" when there is none. Lines behind it are not looked at.
+@dataclass(frozen=True, slots=True)
+class EnvValues:
+    """The first value of each name, up to a line that cannot be read (`error` None: there is
+    none); that line matters to those only whose name was not found before."""
 
-    Raises `EnvFileError`.
+    values: Mapping[str, str]
+    error: EnvFileError | None = None
 
-    >>> env_file_value("# mode\\nMODE='fast' # for now\\n", "MODE")
+    def get(self, name: str) -> str:
+        """The value; "" when there is none. Raises `EnvFileError`."""
+        found = self.values.get(name)
+        if found is None and self.error is not None:
+            raise self.error
+        return found or ""
+
+
+def env_file_values(text: str) -> EnvValues:
+    """Every file is read once, however many variables come from it.
+
+    >>> env_file_values("# mode\\nMODE='fast' # for now\\n").get("MODE")
     'fast'
     """
+    values: dict[str, str] = {}
     lines = text.split("\n")
     number = 0
-    while number < len(lines):
-        line = lines[number].removesuffix("\r").lstrip(BLANKS)
-        number += 1
-        if not line or line.startswith("#"):
-            continue
-        name, value = _assignment(line, number)
-        if value.startswith(tuple(BLANKS)) or not value:
-            found = _unquoted(value, number)
-        else:
-            found, number = _quoted(value, lines, number)
-        if name == key:
-            return found
-    return ""
+    try:
+        while number < len(lines):
+            line = lines[number].removesuffix("\r").lstrip(BLANKS)
+            number += 1
+            if not line or line.startswith("#"):
+                continue
+            name, value = _assignment(line, number)
+            if value.startswith(tuple(BLANKS)) or not value:
+                found = _unquoted(value, number)
+            else:
+                found, number = _quoted(value, lines, number)
+            values.setdefault(name, found)
+    except EnvFileError as error:
+        return EnvValues(values, error)
+    return EnvValues(values)
 
 
 def _assignment(line: str, number: int) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from refkubelet.runtime.config.downward_api import (
     pod_field,
     resource_field,
 )
-from refkubelet.runtime.config.env_file import EnvFileError, env_file_value
+from refkubelet.runtime.config.env_file import EnvFileError, EnvValues
 from refkubelet.runtime.config.service_environment import service_environment
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
@@ -42,10 +42,11 @@ class ApiObjects:
 
 @dataclass(frozen=True, slots=True)
 class EnvFile:
-    """A file of variables in a volume: where it is on the node, and its text (None: unreadable)."""
+    """A file of variables in a volume: where it is on the node, and what is in it (None:
+    unreadable)."""
 
     host_path: str
-    text: str | None
+    values: EnvValues | None
 
 
 FileKey = tuple[str, str]  # name of the volume, path inside it
@@ -185,7 +186,7 @@ def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) ->
             f'cannot find the volume "{wanted.volumeName}" referenced by FileKeyRef'
         )
     try:
-        value = env_file_value(file.text, wanted.key) if file.text is not None else None
+        value = file.values.get(wanted.key) if file.values is not None else None
     except EnvFileError:
         value = None
     if value is None:

@@ -19,13 +19,16 @@ from refkubelet.directories import make_directory
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.resources.devices.records import ContainerSettings
+from refkubelet.runtime.config.env_file import env_file_values
 from refkubelet.runtime.config.environment import EnvFile, FileKey, expand, referenced_files
 from refkubelet.runtime.config.sandbox import hostname_and_domain
 from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
+from refkubelet.untrusted_files import opened_below, read_whole
 from simtime import Ids
 
 ETC_HOSTS: Final = "/etc/hosts"
+ENV_FILE_BYTES: Final = 1024 * 1024  # what an API server takes of a whole object
 EMPTY_DIR_PLUGIN: Final = "kubernetes.io/empty-dir"
 PROPAGATION: Final[dict[str, Any]] = {
     "None": cri.PROPAGATION_PRIVATE,
@@ -109,14 +112,17 @@ def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[Fi
     for name, path in referenced_files(container):
         if name not in volumes or name not in mounted:
             continue
-        base = _volume_path(volumes[name], pod, root_dir).resolve()
-        file = (base / path.lstrip("/")).resolve()
-        try:
-            text = file.read_text() if file.is_relative_to(base) else None
-        except (OSError, UnicodeDecodeError):
-            text = None
-        files[name, path] = EnvFile(str(file), text)
+        base = _volume_path(volumes[name], pod, root_dir)
+        files[name, path] = _environment_file(base, path.lstrip("/"))
     return files
+
+
+def _environment_file(volume: Path, path: str) -> EnvFile:
+    try:
+        with opened_below(volume, path) as file:
+            return EnvFile(file.path, env_file_values(file.read(ENV_FILE_BYTES).decode()))
+    except (OSError, ValueError):  # the latter: a zero byte in the path, no UTF-8 in the file
+        return EnvFile(str(volume / path), None)
 
 
 def _mounted_volumes(pod: Pod) -> frozenset[str]:
@@ -203,19 +209,19 @@ def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_
     directory = pod_dir(str(root_dir), uid(pod))
     path = os.path.join(directory, "etc-hosts")
     data = hosts_text(pod, pod_ips, cluster_domain).encode()
-    if _content(path) != data:
+    if not _holds(path, data):
         make_directory(directory)
         Path(path).write_bytes(data)
         os.chmod(path, 0o644)
     return cri.Mount(container_path=ETC_HOSTS, host_path=path)
 
 
-def _content(path: str) -> bytes | None:
+def _holds(path: str, data: bytes) -> bool:
+    """Whether the file is these bytes; containers may have written any number of others."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
+        return read_whole(path, len(data), follow_links=False) == data
     except OSError:
-        return None
+        return False
 
 
 def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:

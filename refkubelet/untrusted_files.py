@@ -1,0 +1,233 @@
+"""Opens what pods and users can touch: no wait, no link out of its root, no more bytes than asked.
+
+Whatever a container can write to, or a user can put into a directory, may be a FIFO, a device, a
+link to a file of the node, or of any size, and may change between two looks at it. So a file is
+first opened as a place (O_PATH: nothing is read, no FIFO waits, no device notices), what it is is
+asked of the descriptor, and only a regular file is then opened for reading, without waiting.
+Paths below a root are walked part by part, from descriptor to descriptor; `PathBelow` is where such
+a walk ended, and stays that file or directory whatever becomes of its name.
+
+What must never happen here: a wait; a file outside the root; a directory made outside the root.
+A filesystem whose server does not answer can still make any look at it wait.
+Upstream: pkg/volume/util/subpath/subpath_linux.go, pkg/util/tail.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+MAX_LINKS: Final = 40  # as the kernel's
+_PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class NotRegularError(OSError):
+    """Neither a regular file nor a directory: a FIFO, a socket, a device."""
+
+
+class TooLargeError(OSError):
+    """The file has more bytes than are read of it."""
+
+
+class OutsideError(OSError):
+    """The path, or a link in it, leads out of its root."""
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def read_whole(path: str | os.PathLike[str], limit_bytes: int, *, follow_links: bool) -> bytes:
+    """A file of at most that many bytes. `follow_links`: the path may be, and lead through, links
+    to anywhere; else its last part is no link. Raises OSError: `TooLargeError`, `NotRegularError`,
+    IsADirectoryError and the like."""
+    flags = os.O_PATH | os.O_CLOEXEC if follow_links else _PLACE
+    place = os.open(path, flags)
+    try:
+        return read_place(place, limit_bytes, str(path))
+    finally:
+        os.close(place)
+
+
+def read_place(place: int, limit_bytes: int, path: str = "") -> bytes:
+    """The same of a descriptor (O_PATH), which stays open; `path` is for errors."""
+    with _readable(place, path) as file:
+        data = bytearray()
+        while chunk := os.read(file, limit_bytes + 1 - len(data)):
+            data += chunk
+            if len(data) > limit_bytes:
+                text = f"File is larger than {limit_bytes} bytes"
+                raise TooLargeError(errno.EFBIG, text, path)
+        return bytes(data)
+
+
+def read_tail(path: str, limit_bytes: int, trusted: Iterable[str] = ()) -> bytes:
+    """The last bytes of a file, at most that many; no part of its path may be a link, but for those
+    of the directories that are `trusted`, where the path begins with one. Raises OSError."""
+    root = max((t for t in trusted if path.startswith(f"{t.rstrip('/')}/")), key=len, default="/")
+    with opened_below(root, os.path.relpath(path, root), links=False) as place:
+        return place.tail(limit_bytes)
+
+
+@contextmanager
+def _readable(place: int, path: str) -> Iterator[int]:
+    """A descriptor for reading of the same file."""
+    mode = os.fstat(place).st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise NotRegularError(errno.EINVAL, "Not a regular file", path)
+    file = os.open(f"/proc/self/fd/{place}", _READ)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+# -- walking -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathBelow:
+    """What a walk came to. `descriptor`: opened with O_PATH, closed with the walk; `path`: where
+    that was, links replaced; `relative`: the same from the root on."""
+
+    descriptor: int
+    path: str
+    relative: str
+
+    @property
+    def is_directory(self) -> bool:
+        return stat.S_ISDIR(os.fstat(self.descriptor).st_mode)
+
+    def read(self, limit_bytes: int) -> bytes:
+        """The whole file; raises like `read_whole`."""
+        return read_place(self.descriptor, limit_bytes, self.path)
+
+    def tail(self, limit_bytes: int) -> bytes:
+        """The last bytes, at most that many. Raises OSError."""
+        with _readable(self.descriptor, self.path) as file:
+            size = os.fstat(file).st_size
+            return os.pread(file, limit_bytes, max(0, size - limit_bytes))
+
+
+@contextmanager
+def opened_below(
+    root: str | os.PathLike[str],
+    path: str,
+    *,
+    links: bool = True,
+    make_mode: int | None = None,
+) -> Iterator[PathBelow]:
+    """Walk from `root`, which may be or lead through links, to `path` below it.
+
+    `links`: those below the root are followed as long as they stay below it; else they are
+    refused. `make_mode`: directories that are missing are made with that mode, whatever the umask
+    is, but none behind a link. Raises OSError: `OutsideError` for what leads out of the root,
+    FileNotFoundError, NotADirectoryError, ELOOP. Raises ValueError for a path that holds a zero
+    byte.
+    """
+    top = os.path.realpath(root)
+    parts = _split(path, path)
+    with ExitStack() as held:
+        fd = os.open(top, os.O_PATH | os.O_CLOEXEC | (os.O_DIRECTORY if parts else 0))
+        held.callback(os.close, fd)
+        walk = _Walk(held, top, path, [fd], [], deque(parts), links=links, make_mode=make_mode)
+        walk.go()
+        names = "/".join(walk.names)
+        yield PathBelow(walk.fds[-1], os.path.join(top, names) if names else top, names)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk under way: `fds` and `names` of the parts walked through, from the root on; `left` are
+    those still to come."""
+
+    held: ExitStack
+    top: str
+    wanted: str
+    fds: list[int]
+    names: list[str]
+    left: deque[str]
+    links: bool
+    make_mode: int | None
+    links_seen: int = 0
+
+    def go(self) -> None:
+        while self.left:
+            part = self.left.popleft()
+            if part == "..":
+                self._up()
+            else:
+                self._down(part)
+
+    def _up(self) -> None:
+        """Only links lead up."""
+        if not self.names:
+            raise _outside(self.wanted, self.top)
+        self.names.pop()
+        self.fds.pop()
+
+    def _down(self, part: str) -> None:
+        fd = self._open(part)
+        self.held.callback(os.close, fd)
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISLNK(mode):
+            self._follow(fd)
+            return
+        if self.left and not stat.S_ISDIR(mode):
+            text = os.strerror(errno.ENOTDIR)
+            raise NotADirectoryError(errno.ENOTDIR, text, os.path.join(self.top, *self.names, part))
+        self.fds.append(fd)
+        self.names.append(part)
+
+    def _open(self, part: str) -> int:
+        above = self.fds[-1]
+        try:
+            return os.open(part, _PLACE, dir_fd=above)
+        except FileNotFoundError:
+            if self.make_mode is None or self.links_seen:
+                raise
+        os.mkdir(part, self.make_mode, dir_fd=above)
+        made = os.open(part, _PLACE | os.O_DIRECTORY, dir_fd=above)
+        try:
+            os.chmod(f"/proc/self/fd/{made}", self.make_mode)  # the umask took bits away
+        except BaseException:
+            os.close(made)
+            raise
+        return made
+
+    def _follow(self, link: int) -> None:
+        self.links_seen += 1
+        if not self.links or self.links_seen > MAX_LINKS:
+            path = os.path.join(self.top, self.wanted)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink("", dir_fd=link)
+        if target.startswith("/"):
+            if target != self.top and not target.startswith(f"{self.top}/"):
+                raise _outside(self.wanted, self.top)
+            target = target[len(self.top) :]
+            del self.names[:], self.fds[1:]
+        self.left.extendleft(
+            reversed([part for part in target.split("/") if part not in ("", ".")])
+        )
+
+
+def _split(path: str, shown: str) -> list[str]:
+    """The parts of a relative path; raises `OutsideError` for one that leads up or is absolute."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or ".." in parts:
+        raise OutsideError(errno.EXDEV, "Path must stay below its root", shown)
+    return parts
+
+
+def _outside(path: str, root: str) -> OutsideError:
+    return OutsideError(errno.EXDEV, f"Path leads out of {root}", path)

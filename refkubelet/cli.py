@@ -68,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--root-dir", metavar="DIR", default=ROOT_DIR, help=f"state of pods (default {ROOT_DIR})"
     )
+    run.add_argument(
+        "--insecure-server",
+        action="store_true",
+        help="let the main port, which does not authenticate yet, listen beyond loopback addresses",
+    )
     run.add_argument("--seed", type=int, help="seed of all random choices, to repeat a run")
     run.add_argument("-v", action="count", default=0, help="tell more; -vv tells everything")
     return parser

@@ -43,7 +43,7 @@ from refkubelet.resources.pod_resources_server import PodResourcesServer
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
-from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
+from refkubelet.server import KubeletServers, ServerCallbacks, ServerError, check_servers
 from refkubelet.usage import UsageError
 from simtime import Clock, Ids, RealClock, Rng
 
@@ -68,6 +68,7 @@ async def run(options: argparse.Namespace) -> int:
     """Run until a signal; 0 then. Raises `UsageError` for what the user can set right."""
     try:
         config = configuration(options)
+        check_servers(config, insecure=options.insecure_server)
         clock = RealClock()
         machine = RealMachine(clock)
         check_host(config, machine)
@@ -105,12 +106,12 @@ async def run(options: argparse.Namespace) -> int:
                 login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
                 device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
             )
-            return await _serve(config, deps)
+            return await _serve(config, deps, insecure=options.insecure_server)
     except USER_ERRORS as e:
         raise UsageError(str(e)) from None
 
 
-async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
+async def _serve(config: KubeletConfiguration, deps: KubeletDeps, *, insecure: bool) -> int:
     """The kubelet with its servers around it, until a signal or a failure of a part."""
     kubelet = Kubelet(config, deps)
     callbacks = ServerCallbacks(
@@ -120,7 +121,7 @@ async def _serve(config: KubeletConfiguration, deps: KubeletDeps) -> int:
         probe_metrics=kubelet.work.probes.metrics.text,
         summary=kubelet.stats.summary.summary,
     )
-    servers = KubeletServers(config, callbacks)
+    servers = KubeletServers(config, callbacks, insecure=insecure)
     await servers.start()
     monitors = PodResourcesServer(deps.root_dir, kubelet.resources.pod_resources, deps.clock)
     await monitors.start()

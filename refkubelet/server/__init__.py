@@ -1,5 +1,10 @@
 """The kubelet's HTTP servers."""
 
-from refkubelet.server.servers import KubeletServers, ServerCallbacks, ServerError
+from refkubelet.server.servers import (
+    KubeletServers,
+    ServerCallbacks,
+    ServerError,
+    check_servers,
+)
 
-__all__ = ["KubeletServers", "ServerCallbacks", "ServerError"]
+__all__ = ["KubeletServers", "ServerCallbacks", "ServerError", "check_servers"]

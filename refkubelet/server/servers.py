@@ -2,12 +2,15 @@
 
 Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port speaks TLS when the configuration
 names a certificate and key, else plain HTTP (upstream makes a self-signed pair); it does
-not authenticate yet. All ports are bound by `start`: a port in use is known before anything runs.
+not authenticate yet, and so it listens on loopback addresses only, unless it is told to be insecure
+(SRV-011). All ports are bound by `start`: a port in use is known before anything runs.
+What must never happen: what pods are made of is shown to a network that nobody opened it to.
 """
 
 from __future__ import annotations
 
 import errno
+import ipaddress
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,16 +80,44 @@ class _Endpoint:
     tls: ssl.SSLContext | None = None
 
 
-class KubeletServers:
-    """Starts and stops the configured servers. Real time only: they use sockets."""
+def check_servers(config: KubeletConfiguration, *, insecure: bool) -> None:
+    """Raises `ServerError` where the main port would show everything to everybody (SRV-011)."""
+    if not config.enable_server or insecure or is_loopback(config.address):
+        return
+    raise ServerError(
+        f"port: refkubelet does not authenticate yet, so anybody who reaches {config.address}:"
+        f"{config.port} could read all pods with their variables, whatever authentication and "
+        "authorization say\n"
+        "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
+        "--insecure-server, with which it listens there all the same"
+    )
 
-    def __init__(self, config: KubeletConfiguration, callbacks: ServerCallbacks) -> None:
+
+def is_loopback(address: str) -> bool:
+    """Only processes of this machine reach it; anything that is no address is not."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return (mapped or ip).is_loopback
+
+
+class KubeletServers:
+    """Starts and stops the configured servers. Real time only: they use sockets. `insecure`: the
+    main port may listen beyond loopback although it does not authenticate."""
+
+    def __init__(
+        self, config: KubeletConfiguration, callbacks: ServerCallbacks, *, insecure: bool = False
+    ) -> None:
         self._config = config
         self._callbacks = callbacks
+        self._insecure = insecure
         self._runners: list[web.AppRunner] = []
 
     async def start(self) -> None:
         """Listen on all configured ports. Raises `ServerError`; then none of them listens."""
+        check_servers(self._config, insecure=self._insecure)
         try:
             for endpoint in self._endpoints():
                 await self._listen(endpoint)
@@ -139,6 +170,13 @@ class KubeletServers:
         except OSError as e:
             raise ServerError(_why_not(endpoint, e)) from None
         log.info("%s: serving on %s:%d", endpoint.field, endpoint.host, endpoint.port)
+        if endpoint.field == "port" and not is_loopback(endpoint.host):
+            log.warning(
+                "port: anybody who reaches %s:%d can read all pods with their variables "
+                "(--insecure-server)",
+                endpoint.host,
+                endpoint.port,
+            )
 
 
 def _why_not(endpoint: _Endpoint, error: OSError) -> str:

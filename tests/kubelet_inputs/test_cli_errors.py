@@ -17,6 +17,7 @@ from simtime import RealClock
 HEAD = (
     "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
     "failCgroupV1: false\nfailSwapOn: false\ncgroupsPerQOS: false\nenforceNodeAllocatable: []\n"
+    "address: 127.0.0.1\n"
 )
 ANOTHER_SOCKET = (
     "  give --container-runtime-endpoint the socket of a runtime that serves runtime.v1 "
@@ -89,9 +90,31 @@ def test_help_is_fast_and_needs_no_heavy_imports() -> None:
 def test_an_unknown_config_field(config: Path) -> None:
     config.write_text(HEAD + "fileChekFrequency: 3s\n")
     assert complaint("--config", config) == (
-        f"refkubelet: {config}:7: fileChekFrequency: unknown field; "
+        f"refkubelet: {config}:8: fileChekFrequency: unknown field; "
         "did you mean fileCheckFrequency?"
     )
+
+
+@pytest.mark.parametrize("address", ["", "address: 0.0.0.0\n", "address: '::'\n"])
+def test_a_main_port_open_to_everybody_is_refused_SRV_011(config: Path, address: str) -> None:
+    config.write_text(HEAD.replace("address: 127.0.0.1\n", address))
+    shown = "::" if "::" in address else "0.0.0.0"
+    assert complaint("--config", config) == (
+        "refkubelet: port: refkubelet does not authenticate yet, so anybody who reaches "
+        f"{shown}:10250 could read all pods with their variables, whatever authentication and "
+        "authorization say\n"
+        "  set address: 127.0.0.1 (or enableServer: false) in the configuration, or give "
+        "--insecure-server, with which it listens there all the same"
+    )
+
+
+def test_who_says_so_has_it_open_SRV_011(config: Path) -> None:
+    config.write_text(HEAD.replace("address: 127.0.0.1\n", ""))
+    text = complaint(
+        *("--config", config, "--insecure-server"),
+        *("--container-runtime-endpoint", "unix:///nowhere.sock"),
+    )
+    assert text.startswith("refkubelet: cannot connect to the runtime")  # that comes later
 
 
 def test_a_missing_config_file() -> None:

@@ -16,6 +16,7 @@ import pytest
 from refkubelet.config import KubeletConfiguration
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
+from refkubelet.server.servers import is_loopback
 
 
 def free_port() -> int:
@@ -176,3 +177,31 @@ async def test_unusable_certificates_are_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ServerError, match=r"tlsCertFile .*tls\.crt.*cannot be used"):
         await KubeletServers(config, ServerCallbacks(lambda: [])).start()
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        *(("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("::ffff:127.0.0.1", True)),
+        *(("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("::ffff:10.0.0.1", False)),
+        *(("", False), ("localhost", False)),
+    ],
+)
+def test_which_addresses_only_this_machine_reaches_SRV_011(address: str, wanted: bool) -> None:
+    assert is_loopback(address) is wanted
+
+
+@pytest.mark.parametrize("mode", ["AlwaysAllow", "Webhook"])
+async def test_a_port_that_asks_nobody_who_they_are_stays_on_loopback_SRV_011(mode: str) -> None:
+    base = configuration(address="0.0.0.0", healthz_port=0)
+    config = replace(base, authorization=replace(base.authorization, mode=mode))
+    with pytest.raises(ServerError, match="--insecure-server"):
+        await KubeletServers(config, ServerCallbacks(lambda: [])).start()
+    with socket.socket() as s:
+        assert s.connect_ex(("127.0.0.1", config.port)) != 0
+    servers = KubeletServers(config, ServerCallbacks(lambda: []), insecure=True)
+    await servers.start()
+    try:
+        assert (await get(config.port, "/pods"))[0] == 200
+    finally:
+        await servers.stop()

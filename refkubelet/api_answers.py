@@ -38,7 +38,7 @@ def one(decode: Callable[[dict[str, Any]], T], value: dict[str, Any]) -> T:
     """The object of an answer; one that makes no sense is the server's failure."""
     try:
         return decode(value)
-    except msgspec.ValidationError as e:
+    except Exception as e:  # whatever in it nobody thought of
         raise ApiError(0, "BadAnswer", f"the API server sent an unreadable object: {e}") from e
 
 
@@ -51,7 +51,7 @@ def every(decode: Callable[[dict[str, Any]], T], value: Mapping[str, Any]) -> Ob
     for item in found:
         try:
             items.append(_identified(decode, item))
-        except msgspec.ValidationError as e:
+        except Exception as e:
             name = _metadata(item).get("name")
             log.error("object %s from the API server is unreadable: %s", name, e)
     return ObjectList(tuple(items), _version(value))
@@ -67,9 +67,11 @@ def _identified(decode: Callable[[dict[str, Any]], T], value: Any) -> T:
 def watch_event(
     decode: Callable[[dict[str, Any]], T], kind: str, value: dict[str, Any]
 ) -> WatchEvent[T]:
-    """A bookmark has nothing but a version."""
+    """A bookmark has nothing but a version (SRC-051): API servers fill the rest of the object with
+    zero values, `containers: null` among them, which no object may have."""
     if kind == "BOOKMARK":
-        return WatchEvent(kind, one(decode, value))
+        bare = {"metadata": {"resourceVersion": _version(value)}}
+        return WatchEvent(kind, one(decode, bare))
     return WatchEvent(kind, one(lambda found: _identified(decode, found), value))
 
 
@@ -91,7 +93,8 @@ def watch_line(line: bytes, what: str) -> tuple[str, dict[str, Any]]:
     if not isinstance(kind, str) or not isinstance(value, dict):
         raise ApiError(0, "BadAnswer", f"{what}: wanted type and object, got {sorted(event)}")
     if kind == "ERROR":
-        raise error_of(value.get("code", 500), value)
+        code = value.get("code")
+        raise error_of(code if isinstance(code, int) else 500, value)
     return kind, value
 
 

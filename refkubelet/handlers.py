@@ -1,7 +1,8 @@
 """What the sync loop does with one operation on pods: store it, ask admission, tell the worker.
 
 What must never happen here: a wait for a pod, but for what admission waits for; a decision about
-containers. A mirror pod never has a worker: it only wakes its static pod's (MIRR-020).
+containers; an error of one pod that keeps the others of its batch waiting.
+A mirror pod never has a worker: it only wakes its static pod's (MIRR-020).
 Rules: LIFE-003, LIFE-010..014, LIFE-204. Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions,
 HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
 """
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -21,6 +23,7 @@ from refkubelet.admission.manager import Allocations, PodAdmission
 from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.events import EventRecorder
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
 from refkubelet.model.qos import qos_class
 from refkubelet.pleg.cache import PodStatusError
@@ -82,6 +85,7 @@ class PodHandlers:
         self._deps = deps
         self.rejections: Counter[str] = Counter()
         self._seen = _Seen()
+        self._complaints = Complaints(log, deps.clock)
         self._asked_about = ""  # the UID of the pod that is being admitted
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
@@ -90,42 +94,45 @@ class PodHandlers:
         takes: making room for a critical pod holds up all that come later (PREE-008)."""
         resizes, admitted = self._deps.resizes, []
         for pod in sorted(pods, key=_created_at):
-            self._deps.pods.add(pod)
-            if is_mirror(pod):
-                self._wake_static_of(pod)
-            elif await self._may_run(pod):
-                if resizes is not None and not self._ends(pod):
-                    resizes.admitted(pod)
-                    admitted.append(pod)
-                self.tell_worker(SyncPodType.CREATE, pod)
+            with self._guarded("addition", pod):
+                self._deps.pods.add(pod)
+                if is_mirror(pod):
+                    self._wake_static_of(pod)
+                elif await self._may_run(pod):
+                    if resizes is not None and not self._ends(pod):
+                        resizes.admitted(pod)
+                        admitted.append(pod)
+                    self.tell_worker(SyncPodType.CREATE, pod)
         if resizes is not None:
             await resizes.added(admitted)
 
     async def updates(self, pods: Sequence[Pod]) -> None:
         """LIFE-013, for changes and for deletions that are announced (SRC-066)."""
         for pod in pods:
-            old = self._deps.pods.get(uid(pod))
-            self._deps.pods.update(pod)
-            if is_mirror(pod):
-                self._wake_static_of(pod)
-                continue
-            if self._deps.resizes is not None:
-                await self._deps.resizes.updated(old, pod)
-            self.tell_worker(SyncPodType.UPDATE, pod)
+            with self._guarded("update", pod):
+                old = self._deps.pods.get(uid(pod))
+                self._deps.pods.update(pod)
+                if is_mirror(pod):
+                    self._wake_static_of(pod)
+                    continue
+                if self._deps.resizes is not None:
+                    await self._deps.resizes.updated(old, pod)
+                self.tell_worker(SyncPodType.UPDATE, pod)
 
     async def removes(self, pods: Sequence[Pod]) -> None:
         """LIFE-013: gone from its source, so it is killed, once all sources are ready."""
         resizes = self._deps.resizes
         for pod in pods:
-            self._deps.pods.remove(pod)
-            if resizes is not None:
-                resizes.removed(pod)
-            if is_mirror(pod):
-                self._wake_static_of(pod)
-            elif self._deps.sources_ready():
-                self.tell_worker(SyncPodType.KILL, pod)
-            else:
-                log.info("skipping delete of %s because sources aren't ready yet", pod_ref(pod))
+            with self._guarded("removal", pod):
+                self._deps.pods.remove(pod)
+                if resizes is not None:
+                    resizes.removed(pod)
+                if is_mirror(pod):
+                    self._wake_static_of(pod)
+                elif self._deps.sources_ready():
+                    self.tell_worker(SyncPodType.KILL, pod)
+                else:
+                    log.info("skipping delete of %s because sources aren't ready yet", pod_ref(pod))
         if resizes is not None:
             await resizes.room_was_made()
 
@@ -134,24 +141,26 @@ class PodHandlers:
         deps = self._deps
         room = False
         for pod in pods:
-            old = deps.pods.get(uid(pod))
-            deps.pods.update(pod)
-            target = deps.pods.static_of(pod) if is_mirror(pod) else pod
-            if target is None:
-                continue
-            if deps.resizes is not None and not room:
-                room = deps.resizes.makes_room(old, target, has_terminal_phase)
-            if _readiness_is_outdated(target):
-                self.tell_worker(SyncPodType.SYNC, target)
-            if _was_evicted(target.status):
-                self._delete_containers(uid(target), "", remove_all=True)
+            with self._guarded("status change", pod):
+                old = deps.pods.get(uid(pod))
+                deps.pods.update(pod)
+                target = deps.pods.static_of(pod) if is_mirror(pod) else pod
+                if target is None:
+                    continue
+                if deps.resizes is not None and not room:
+                    room = deps.resizes.makes_room(old, target, has_terminal_phase)
+                if _readiness_is_outdated(target):
+                    self.tell_worker(SyncPodType.SYNC, target)
+                if _was_evicted(target.status):
+                    self._delete_containers(uid(target), "", remove_all=True)
         if deps.resizes is not None and room:
             await deps.resizes.room_was_made()
 
     def syncs(self, pods: Iterable[Pod]) -> None:
         """LIFE-013: look at them again."""
         for pod in pods:
-            self.tell_worker(SyncPodType.SYNC, pod)
+            with self._guarded("sync", pod):
+                self.tell_worker(SyncPodType.SYNC, pod)
 
     def leads_to_resizes(self, pods: Sequence[Pod]) -> bool:
         """Updates or removals of these pods would ask admission about resizes."""
@@ -161,6 +170,14 @@ class PodHandlers:
         return resizes.pend or any(
             resizes.asked_for(self._deps.pods.get(uid(pod)), pod) for pod in pods
         )
+
+    @contextmanager
+    def _guarded(self, what: str, pod: Pod) -> Iterator[None]:
+        """What goes wrong with this pod is told, and the next one follows."""
+        try:
+            yield
+        except Exception as error:
+            self._complaints.failed(f"{what} of {pod_ref(pod)} failed", error)
 
     def tell_worker(self, update_type: SyncPodType, pod: Pod) -> None:
         """Hand the pod, with the mirror known now, to its worker; not while it is being admitted:

@@ -3,7 +3,8 @@
 The order of the parts is the point (LIFE-015): the workers forget what is finished before the
 pods without a worker are created again, and only then may what runs without a worker be killed.
 What must never happen: it runs before every source was seen (SRC-071); a list that failed is taken
-for an empty one. Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
+for an empty one; an error of one part keeps the others from their work.
+Upstream: pkg/kubelet/kubelet_pods.go: HandlePodCleanups.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +23,7 @@ from refkubelet.apiclient import ApiError
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.metrics import HousekeepingMetrics
-from refkubelet.model.objects import Pod, full_name, is_static, uid
+from refkubelet.model.objects import Pod, full_name, is_static, pod_ref, uid
 from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
     KillPodOptions,
@@ -138,18 +140,36 @@ class Housekeeping:
         self._complaints.over(PUT_OFF)
         running = self._look_through_running(listed)
         at_work = frozenset([pod_uid for pod_uid, state in working.items() if state in AT_WORK])
-        deps.probes.cleanup_pods(at_work)
-        deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
-        if deps.allocations is not None:
-            deps.allocations.keep_only(wanted.uids)
-        self._remove_orphan_directories(wanted, running)
-        await self._delete_orphan_mirrors()
+        with self._guarded("probes"):
+            deps.probes.cleanup_pods(at_work)
+        with self._guarded("statuses"):
+            deps.statuses.remove_orphaned(self._uids_of_statuses(deps.pods.pods_and_mirrors()))
+        with self._guarded("allocations"):
+            if deps.allocations is not None:
+                deps.allocations.keep_only(wanted.uids)
+        with self._guarded("directories of pods"):
+            self._remove_orphan_directories(wanted, running)
+        with self._guarded("mirrors"):
+            await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)
         self._end_deleted(wanted, running, working)
         self._kill_unknown(running, working, created)
-        if deps.cgroups is not None:
-            deps.cgroups.remove_orphans(at_work | created, self._has_volumes)
-        deps.runtime.forget_old_backoffs()
+        with self._guarded("cgroups"):
+            if deps.cgroups is not None:
+                deps.cgroups.remove_orphans(at_work | created, self._has_volumes)
+        with self._guarded("back-offs"):
+            deps.runtime.forget_old_backoffs()
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """What goes wrong in a part is told, and the next part follows."""
+        key = f"housekeeping: {what}"
+        try:
+            yield
+        except Exception as error:
+            self._complaints.failed(key, error)
+        else:
+            self._complaints.over(key)
 
     def _look_through_wanted(self, pods: tuple[Pod, ...]) -> _Wanted:
         if pods is not self._wanted.pods:
@@ -188,8 +208,8 @@ class Housekeeping:
                 continue
             try:
                 await deps.mirrors.delete_mirror(name, None)
-            except ApiError as error:
-                log.warning("orphan mirror %s not deleted: %s", name, error)
+            except Exception as error:
+                self._complaints.failed(f"orphan mirror {name} not deleted", error, ApiError)
 
     def _create_missing(self, wanted: _Wanted, working: Mapping[str, WorkState]) -> frozenset[str]:
         """Pods that are wanted and have no worker: their UID came back (MIRR-006)."""
@@ -197,8 +217,9 @@ class Housekeeping:
             return frozenset()
         missing = [p for p in self._deps.handlers.active_pods() if uid(p) not in working]
         for pod in missing:
-            self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)
-            self.metrics.restarted["true" if is_static(pod) else ""] += 1
+            with self._guarded(f"worker of {pod_ref(pod)}"):
+                self._deps.handlers.tell_worker(SyncPodType.CREATE, pod)
+                self.metrics.restarted["true" if is_static(pod) else ""] += 1
         return frozenset(uid(p) for p in missing)
 
     def _end_deleted(
@@ -207,7 +228,8 @@ class Housekeeping:
         """Deleted and over before this kubelet started: only the last step is missing."""
         for pod in wanted.over:
             if uid(pod) not in running.uids and uid(pod) not in working:
-                self._deps.handlers.tell_worker(SyncPodType.KILL, pod)
+                with self._guarded(f"end of {pod_ref(pod)}"):
+                    self._deps.handlers.tell_worker(SyncPodType.KILL, pod)
 
     def _kill_unknown(
         self, running: _Running, working: Mapping[str, WorkState], created: frozenset[str]
@@ -222,9 +244,10 @@ class Housekeeping:
             log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
             self.metrics.orphaned += 1
             kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)
-            self._deps.workers.update_pod(
-                UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)
-            )
+            with self._guarded(f"end of {pod.name}_{pod.namespace}({pod.uid})"):
+                self._deps.workers.update_pod(
+                    UpdatePodOptions(SyncPodType.KILL, running_pod=pod, kill=kill)
+                )
 
     def _has_volumes(self, pod_uid: str) -> bool:
         """Whether something is mounted below the pod's directory still (CG-043): a volume, one of

@@ -87,7 +87,7 @@ class Inputs:
 
     def _watch(self, name: str) -> None:
         get = asyncio.create_task(self._queues[name].get(), name=f"input {name}")
-        get.add_done_callback(lambda _: self.arrive(name))
+        get.add_done_callback(lambda done: None if done.cancelled() else self.arrive(name))
         self._gets[name] = get
 
     def arrive(self, name: str) -> None:
@@ -97,11 +97,12 @@ class Inputs:
             self._waiting.set_result(None)
 
     async def close(self) -> None:
-        """Stop waiting."""
+        """Stop waiting. What has arrived is kept for who calls `next` again."""
         for ticker in self._tickers.values():
             ticker.stop()
-        gets = list(self._gets.values())
-        for get in gets:
+        waiting = {name: get for name, get in self._gets.items() if not get.done()}
+        for name, get in waiting.items():
             get.cancel()
-        await asyncio.gather(*gets, return_exceptions=True)
-        self._gets.clear()
+            del self._gets[name]
+            self._unwatched.append(name)
+        await asyncio.gather(*waiting.values(), return_exceptions=True)

@@ -8,15 +8,17 @@ by their labels (BACK-007, MIRR-008). What must never happen: a task that outliv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
 from refkubelet.model.objects import Pod, is_static, uid
 from refkubelet.node.informer import NodeInformer
+from refkubelet.supervisor import Part, keep_running
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, build_base
 from refkubelet.wiring.loop import build_loop
@@ -88,16 +90,16 @@ class Kubelet:
     # Running
 
     async def run(self) -> None:
-        """Run until `stop` is called or the task is cancelled; containers are left alone."""
-        tasks = [asyncio.create_task(part, name=name) for name, part in self._parts()]
+        """Run until `stop` is called or the task is cancelled; containers are left alone. A part
+        that fails is started again; raises what is fatal to one."""
+        clock = self.deps.clock
+        tasks = [asyncio.create_task(keep_running(p, clock), name=p.name) for p in self.parts()]
         waiting = asyncio.create_task(self._stop.wait(), name="kubelet stop")
         try:
             await asyncio.wait([*tasks, waiting], return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
-                if task.cancelled():
-                    raise RuntimeError(f"{task.get_name()} was cancelled from inside")
                 if task.done():
-                    task.result()  # a part never ends by itself: its error ends the kubelet
+                    task.result()  # only what is fatal ends one
         finally:
             waiting.cancel()
             for task in reversed(tasks):
@@ -111,52 +113,57 @@ class Kubelet:
             finally:
                 self._stopped.set()
 
-    def _parts(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+    def parts(self) -> list[Part]:
         """What runs, in the order of starting; ended in the opposite order."""
         sources, runtime, work, upkeep = self.sources, self.runtime, self.work, self.upkeep
         after = self._after_runtime
         return [
-            ("runtime watch", runtime.watch.run()),
-            ("pleg", (runtime.pleg.evented or runtime.pleg.generic).run()),
-            ("status manager", work.statuses.run()),
-            ("events", self.recorder.run()),
-            ("pod config", sources.config.run()),
-            ("volume stats", after(self.stats.volumes.run)),
-            ("eviction", after(upkeep.eviction.run)),
-            ("garbage collection", after(upkeep.garbage.run)),
-            ("container deletor", runtime.deletions.run()),
-            ("container logs", after(upkeep.logs.run)),
-            ("sync loop", self.loop.sync_loop.run()),
-            ("pending resizes", self.resources.allocation.manager.run()),
-            *([("cgroups", after(work.cgroups.run))] if work.cgroups else []),
-            ("image garbage collection", after(upkeep.images.run)),  # least urgent
+            # CG-035, NODE-050: without the groups above them no pod may start
+            Part("runtime watch", runtime.watch.run, fatal=(ContainerManagerError,)),
+            Part("pleg", (runtime.pleg.evented or runtime.pleg.generic).run),
+            Part("status manager", work.statuses.run),
+            Part("events", self.recorder.run),
+            Part("pod config", sources.config.run),
+            Part("volume stats", after(self.stats.volumes.run)),
+            Part("eviction", after(upkeep.eviction.run)),
+            Part("garbage collection", after(upkeep.garbage.run)),
+            Part("container deletor", runtime.deletions.run),
+            Part("container logs", after(upkeep.logs.run)),
+            Part("sync loop", self.loop.sync_loop.run),
+            Part("pending resizes", self.resources.allocation.manager.run),
+            *([Part("cgroups", after(work.cgroups.run))] if work.cgroups else []),
+            Part("image garbage collection", after(upkeep.images.run)),  # least urgent
             *self._parts_not_everywhere(),
         ]
 
-    def _parts_not_everywhere(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+    def _parts_not_everywhere(self) -> Iterator[Part]:
         """Those that the configuration or the machine may leave out."""
         resources, node, informer = self.resources, self.node, self.sources.informer
         if resources.devices is not None:
-            yield "device plugins", resources.devices.run()
+            yield Part("device plugins", resources.devices.run)
         if resources.managers.reconciles:
-            yield "cpu manager", self._after_runtime(resources.managers.run)
+            yield Part("cpu manager", self._after_runtime(resources.managers.run))
         if node.oom_watcher is not None:
-            yield "oom watcher", node.oom_watcher.run()
+            yield Part("oom watcher", node.oom_watcher.run)
         if informer is not None:
-            yield "node informer", informer.run()
+            yield Part("node informer", informer.run)
         if self.runtime.objects is not None:
-            yield "services", self.runtime.objects.run()
+            yield Part("services", self.runtime.objects.run)
         if informer is not None:
-            yield "first mirrors", self._register_static_pods(informer)
+            yield Part("first mirrors", partial(self._register_static_pods, informer))
         if node.registrar is not None:
-            yield "node", node.registrar.run()
+            yield Part("node", node.registrar.run)
         if node.shutdown is not None:
-            yield "shutdowns", self._after_runtime(node.shutdown.run)
+            yield Part("shutdowns", self._after_runtime(node.shutdown.run))
 
-    async def _after_runtime(self, part: Callable[[], Awaitable[None]]) -> None:
+    def _after_runtime(self, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
         """NODE-050: what needs the runtime starts when it is ready for the first time."""
-        await self.runtime.watch.ready.wait()
-        await part()
+
+        async def later() -> None:
+            await self.runtime.watch.ready.wait()
+            await run()
+
+        return later
 
     async def _register_static_pods(self, informer: NodeInformer) -> None:
         """MIRR-028: once the node is visible, all static pods known now get their mirror."""

@@ -203,9 +203,9 @@ class LightkubeApiClient:
         params: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`."""
-        import httpx2
-
+        """One request with a JSON answer, given up after `REQUEST_TIMEOUT_S`. Whatever goes wrong
+        is an `ApiError`: credentials, too, fail in the request, in all the ways of a plug-in, a
+        file and JSON."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -218,8 +218,8 @@ class LightkubeApiClient:
         except TimeoutError:
             message = f"{method} {self.server}{path}: no answer within {REQUEST_TIMEOUT_S:g} s"
             raise ApiError(0, "Timeout", message) from None
-        except httpx2.HTTPError as e:
-            raise ApiError(0, type(e).__name__, f"{method} {self.server}{path}: {e}") from e
+        except Exception as e:
+            raise no_answer(f"{method} {self.server}{path}", e) from e
         if response.status_code >= 400:
             raise error_of(response.status_code, response.content)
         return json_object(response.content, f"{method} {path}")
@@ -246,8 +246,17 @@ class LightkubeApiClient:
         except TimeoutError:
             message = f"watch of {self.server}{path}: nothing was heard for too long"
             raise ApiError(0, "Timeout", message) from None
-        except httpx2.HTTPError as e:
-            raise ApiError(0, type(e).__name__, f"watch of {self.server}{path}: {e}") from e
+        except ApiError:
+            raise
+        except Exception as e:
+            raise no_answer(f"watch of {self.server}{path}", e) from e
+
+
+def no_answer(what: str, error: Exception) -> ApiError:
+    """The error of a request that got no answer, for whatever reason. Many texts make no sense
+    without the kind of the error (a KeyError is nothing but a key)."""
+    kind, text = type(error).__name__, str(error)
+    return ApiError(0, kind, f"{what}: {kind}: {text}" if text else f"{what}: {kind}")
 
 
 async def _next_line(lines: AsyncIterator[str]) -> str | None:

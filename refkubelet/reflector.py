@@ -59,8 +59,9 @@ class Reflector(Generic[T]):
                 if await self._watch_once():
                     self._failures = 0
                     continue
-            except ApiError as e:
-                listed = listed and e.status == TOO_MANY  # any other: who knows what was missed
+            except Exception as e:  # of the server, or of who is told: all is looked at anew
+                too_many = isinstance(e, ApiError) and e.status == TOO_MANY
+                listed = listed and too_many  # any other: who knows what was missed
                 self._complaints.failed(LOST, e, ApiError)
             await self._clock.sleep(self._backoff_s())
 

@@ -146,8 +146,9 @@ class SyncLoop:
                     await self._housekeeping()
                 case _:
                     self._probe(name, item)
-        except Exception:
-            log.exception("handling %s %s failed", name, item)
+        except Exception as error:
+            of = f" of pod {item.uid}" if name == "pleg" else ""
+            self._complaints.failed(f"handling {name}{of} failed", error)
 
     async def _config(self, update: PodUpdate) -> None:
         """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
@@ -161,8 +162,9 @@ class SyncLoop:
         }
         try:
             await handle[update.operation](update.pods)
-        except Exception:
-            log.exception("handling %s failed", update)
+        except Exception as error:
+            what = f"handling {update.operation.value} from {update.source.value} failed"
+            self._complaints.failed(what, error)
         finally:
             self._seen.add(update.source)
 

@@ -19,6 +19,7 @@ from refkubelet.cgroups.removal import CgroupError
 from refkubelet.directories import make_directory
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
+from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.config.mounts import remove_empty_dirs
 from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
@@ -111,16 +112,20 @@ class PodSteps:
     ) -> None:
         """LIFE-071: stop everything the pod runs, and believe it only when the runtime says so."""
         deps = self._deps
-        self._publish(pod, status, at_end=False, status_fn=status_fn)
-        deps.probes.stop_liveness_and_startup(pod)
+        untold = self._announce_end(pod, status, status_fn)
         result = await deps.runtime.kill_pod(pod, running_pod(status), grace_s)
         if not result.ok:
             message = f"error killing pod: {result.message}"
             deps.recorder.pod_event(pod, "Warning", "FailedKillPod", message)
             raise StepError(result.message)
+        if untold is not None:
+            raise untold
         self._share_cpu()
         deps.probes.remove_pod(pod)
-        stopped = await deps.runtime.get_pod_status(status.uid, *_names(pod))
+        try:
+            stopped = await deps.runtime.get_pod_status(status.uid, *_names(pod))
+        except CriCallError as error:
+            raise StepError(error.text) from None
         still_running = [c.name for c in stopped.running()]
         if still_running:
             raise StepError(
@@ -128,6 +133,18 @@ class PodSteps:
                 f"{still_running}"
             )
         self._publish(pod, replace(stopped, ips=stopped.ips or status.ips), at_end=True)
+
+    def _announce_end(
+        self, pod: Pod, status: RuntimePodStatus, status_fn: PodStatusFn | None
+    ) -> Exception | None:
+        """Before the containers are stopped. What goes wrong here fails the step, but only after
+        them: a pod can always be stopped."""
+        try:
+            self._publish(pod, status, at_end=False, status_fn=status_fn)
+            self._deps.probes.stop_liveness_and_startup(pod)
+        except Exception as error:
+            return error
+        return None
 
     async def sync_terminating_runtime_pod(self, running: RuntimePod) -> None:
         """LIFE-072: no spec, so no preStop hook and no status; grace 1 s."""

@@ -17,6 +17,7 @@ from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.names import CgroupName, parse_path, pod_uid
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree, link_count, shown
+from refkubelet.failures import log_failure
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ class Orphans:
             await self._tree.destroy(name, self._kill, self._clock)
         except CgroupError as error:
             log.warning("%s", error)
+        except Exception as error:
+            log_failure(log, f"cgroup {shown(name)} is not removed", error)
         finally:
             del self._removing[pod]
 

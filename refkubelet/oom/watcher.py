@@ -12,6 +12,7 @@ import logging
 from typing import Final
 
 from refkubelet.events import EventRecorder
+from refkubelet.failures import log_failure
 from refkubelet.node.machine import KernelLogReader, Machine
 from refkubelet.oom.parse import BETWEEN, ROOT, read
 from refkubelet.usage import UsageError
@@ -60,8 +61,10 @@ class OomWatcher:
                 victim = f"victim process: {kill.process}, pid: {kill.pid}"
                 text = f"System OOM encountered, {victim}"
                 self._events.node_event("Warning", REASON, text)
-        except OSError as error:
-            log.error("the kernel's log broke off; no more events of system OOMs: %s", error)
+        except Exception as error:
+            log_failure(
+                log, "the kernel's log broke off; no more events of system OOMs", error, OSError
+            )
         else:
             log.error("the kernel's log ended; no more events of system OOMs")
         finally:

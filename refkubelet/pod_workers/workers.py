@@ -7,7 +7,7 @@ either moves on at once (a state change) or leaves a time in the work queue, fro
 loop brings it back.
 
 What must never happen: two steps of one UID at the same time; a step on a status older than the
-previous step; an exception that ends the task; a task that outlives `stop`.
+previous step; an exception that ends the task, or fills the log; a task that outlives `stop`.
 Upstream: pkg/kubelet/pod_workers.go.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from refkubelet.events import EventRecorder
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, is_static
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.queue import WorkQueue
@@ -78,6 +79,7 @@ class PodWorkers(WorkerQuestions):
         self._settings = settings
         self._random = settings.rng.stream("pod workers")
         self.work_queue = WorkQueue(settings.clock)
+        self._complaints = Complaints(log, settings.clock)
 
     # Updates from outside
 
@@ -155,6 +157,7 @@ class PodWorkers(WorkerQuestions):
     def _erase(self, record: PodSyncStatus) -> None:
         self._records.pop(record.uid, None)
         self.work_queue.forget(record.uid)
+        self._complaints.over(record.uid)
         self._release(record)
         if record.task is not None and record.task is not asyncio.current_task():
             record.task.cancel()  # it waits for an update that never comes
@@ -172,7 +175,12 @@ class PodWorkers(WorkerQuestions):
         while not record.finished:
             await record.wake.wait()
             record.wake.clear()
-            options = self._begin(record)
+            try:
+                options = self._begin(record)
+            except Exception as error:
+                self._failed(record, error)
+                self._requeue(record, StepOutcome(error=repr(error)))
+                continue
             if options is not None:
                 await self._step(record, options)
 
@@ -204,6 +212,7 @@ class PodWorkers(WorkerQuestions):
         try:
             done = await self._run_step(record, options)
             outcome = self._settle(record, done)
+            self._complaints.over(record.uid)
         except StepCancelled:
             self._settle(record, WorkInput.STEP_FAILED)  # the update that cancelled it is pending
             outcome = StepOutcome(error="cancelled")
@@ -211,13 +220,22 @@ class PodWorkers(WorkerQuestions):
             self._settle(record, WorkInput.STEP_FAILED)
             outcome = StepOutcome(error=str(error), backoff_expiry_s=error.backoff_expiry_s)
             log.info("pod %s: step %s failed: %s", record.uid, record.state.value, error)
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            outcome = self._failed(record, RuntimeError(f"cancelled from inside: {error}"))
         except Exception as error:
-            self._settle(record, WorkInput.STEP_FAILED)
-            outcome = StepOutcome(error=str(error) or repr(error))
-            log.exception("pod %s: step %s failed", record.uid, record.state.value)
+            outcome = self._failed(record, error)
         if record.finished:
             return
         self._requeue(record, outcome)
+
+    def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
+        """In a way that nobody thought of: told once, and once a minute while it lasts."""
+        what = f"pod {record.full_name} ({record.uid}): step {record.state.value} failed"
+        self._complaints.failed(what, error, key=record.uid)
+        self._settle(record, WorkInput.STEP_FAILED)
+        return StepOutcome(error=repr(error))
 
     async def _run_step(self, record: PodSyncStatus, options: UpdatePodOptions) -> WorkInput:
         """The one step of the record's state; what its end means for the table."""
@@ -283,6 +301,7 @@ class PodWorkers(WorkerQuestions):
         record.state = row.to
         self._release(record)
         self.work_queue.forget(record.uid)
+        self._complaints.over(record.uid)
         if row.action is Action.ERASE:
             self._records.pop(record.uid, None)
 
@@ -303,6 +322,12 @@ class PodWorkers(WorkerQuestions):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _is_cancelled() -> bool:
+    """Somebody wants this task to end, and not only what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _is_kill(options: UpdatePodOptions) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -18,6 +19,7 @@ from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod, full_name, pod_ref
 from refkubelet.pods.merge import merge_pod_sources
 from refkubelet.pods.updates import PodSource, PodUpdate
+from refkubelet.supervisor import Part, keep_running
 from simtime import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -62,10 +64,11 @@ class PodConfig:
         return self.sources <= seen and self.sources <= self._pods.keys()
 
     async def run(self) -> None:
-        """Run all sources until cancelled; without any, wait for ever."""
-        async with asyncio.TaskGroup() as group:
+        """Run all sources until cancelled, one that fails anew; without any, wait for ever."""
+        async with asyncio.TaskGroup() as group:  # nothing ends in it before all are cancelled
             for source in self._sources:
-                group.create_task(self._run_source(source), name=f"source-{source.source.value}")
+                part = Part(f"source {source.source.value}", partial(self._run_source, source))
+                group.create_task(keep_running(part, self._clock), name=part.name)
             if not self._sources:
                 await asyncio.Event().wait()
 

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.failures import log_failure
 from refkubelet.model.objects import (
     CONFIG_HASH,
     CONFIG_MIRROR,
@@ -117,9 +118,9 @@ class MirrorClient:
                     await self.create_mirror(pod)
         except TimeoutError:
             log.warning("mirror of %s: %s", full_name(pod), NO_ANSWER)
-        except (ApiError, MirrorError) as e:
+        except Exception as e:
             # After a restart the static pod may be synced before its mirror has been heard of.
-            exists = isinstance(e, ApiError) and e.conflict and mirror is None
-            log.log(
-                logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e
-            )
+            if isinstance(e, ApiError) and e.conflict and mirror is None:
+                log.debug("mirror of %s: %s", full_name(pod), e)
+            else:
+                log_failure(log, f"mirror of {full_name(pod)}", e, ApiError, MirrorError)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import PodStatus, uid
 from refkubelet.probes.decide import (
     ProbeTarget,
@@ -53,10 +54,12 @@ class ProbeWorker:
     def __init__(self, target: ProbeTarget, deps: WorkerDeps, first_delay_s: float) -> None:
         self.target = target
         self._deps = deps
+        self._complaints = Complaints(log, deps.clock)
         self._first_delay_s = first_delay_s
         self._state = WorkerState()
         self._next_tick_s = math.inf
         self._stopping = False
+        self._what = f"probe run of container {target.container.name}"
         self._triggered = False
         self._wake = asyncio.Event()
 
@@ -114,10 +117,12 @@ class ProbeWorker:
     async def _step(self) -> bool:
         """One tick; False ends the worker. A broken run ends only itself (PROBE-083)."""
         try:
-            return await self._decide_and_run()
-        except Exception:
-            log.exception("probe run of container %s failed", self.target.container.name)
+            goes_on = await self._decide_and_run()
+        except Exception as error:
+            self._complaints.failed(self._what, error)
             return True
+        self._complaints.over(self._what)
+        return goes_on
 
     async def _decide_and_run(self) -> bool:
         pod_uid = uid(self.target.pod)

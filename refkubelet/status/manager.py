@@ -21,6 +21,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace as with_fields
 
 from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import (
     ContainerStatus,
     Pod,
@@ -88,6 +89,7 @@ class StatusManager:
         self._confirmed: dict[str, int] = {}  # by the UID at the API
         self._equal: dict[str, tuple[PodStatus | None, PodStatus]] = {}  # found the same there
         self._changed = asyncio.Event()
+        self._complaints = Complaints(log, deps.clock)
 
     # The cache
 
@@ -120,6 +122,7 @@ class StatusManager:
         (STAT-011)."""
         for pod_uid in [u for u in self._statuses if u not in uids]:
             del self._statuses[pod_uid]
+            self._complaints.over(pod_uid)
 
     def _set_container(
         self, pod_uid: str, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
@@ -182,8 +185,8 @@ class StatusManager:
                 full_pass_s = clock.monotonic_s() + FULL_PASS_S
             try:
                 await self.sync_batch(everything=everything)
-            except Exception:
-                log.exception("writing pod statuses failed")
+            except Exception as error:
+                self._complaints.failed("writing pod statuses failed", error)
 
     async def _wait_for_change(self, timeout_s: float) -> None:
         with suppress(TimeoutError):
@@ -198,8 +201,14 @@ class StatusManager:
         if everything:
             self._forget_confirmations()
         for pod_uid, entry in list(self._statuses.items()):
-            if self._must_send(pod_uid, entry, everything):
-                await self._send(self._deps.api, pod_uid)
+            try:
+                if self._must_send(pod_uid, entry, everything):
+                    await self._send(self._deps.api, pod_uid)
+            except Exception as error:  # the statuses of the others are written
+                what = f"the status of {full_name(entry.pod)} is not written"
+                self._complaints.failed(what, error, key=pod_uid)
+            else:
+                self._complaints.over(pod_uid)
 
     def _forget_confirmations(self) -> None:
         mirrors = {uid(p) for p in self._deps.pods.pods_and_mirrors() if is_mirror(p)}

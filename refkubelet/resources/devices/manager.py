@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.durable import write_whole
+from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, Pod, PodStatus, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
@@ -162,6 +163,8 @@ class DeviceManager:
                 self._update(plugin.resource, devices)
         except PluginError as error:
             log.error("ListAndWatch of device plugin %s ended: %s", plugin.resource, error)
+        except Exception as error:
+            log_failure(log, f"following device plugin {plugin.resource} ended", error)
         if self._inventory.disconnect(plugin, self._deps.clock.monotonic_s()):
             await plugin.close()
 

@@ -1,0 +1,202 @@
+"""One ending part never ends the kubelet: it is told and started again (architecture.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from node_world import Node, manifest, on_node
+
+from fakecri.deviceplugin import InProcessPlugins
+from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.kubelet import Kubelet
+from refkubelet.supervisor import LONGEST_RESTART_S, Part, keep_running
+from simtime import Clock, VirtualLoop, run_virtual
+
+PARTS = (
+    "runtime watch",
+    "pleg",
+    "status manager",
+    "events",
+    "pod config",
+    "volume stats",
+    "eviction",
+    "garbage collection",
+    "container deletor",
+    "container logs",
+    "sync loop",
+    "pending resizes",
+    "cgroups",
+    "image garbage collection",
+    "device plugins",
+    "cpu manager",
+    "oom watcher",
+    "node informer",
+    "services",
+    "first mirrors",
+    "node",
+)
+BREAKS_AFTER_S = 5.0
+
+
+class Broken:
+    """A part that fails after each `after_s` of its life."""
+
+    def __init__(self, clock: Clock, after_s: float = 0.0) -> None:
+        self.clock = clock
+        self.after_s = after_s
+        self.began_s: list[float] = []
+
+    async def run(self) -> None:
+        self.began_s.append(self.clock.monotonic_s())
+        await asyncio.sleep(self.after_s)
+        raise ValueError("surprise")
+
+
+def virtual(body: Callable[[Clock], Awaitable[None]]) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        await body(loop.clock)
+
+    run_virtual(main)
+
+
+async def during(part: Part, clock: Clock, lasts_s: float) -> None:
+    task = asyncio.create_task(keep_running(part, clock))
+    await clock.sleep(lasts_s)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_part_that_fails_is_started_later_and_later(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(clock: Clock) -> None:
+        part = Broken(clock)
+        await during(Part("odd", part.run), clock, 200)
+        assert part.began_s == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+        assert LONGEST_RESTART_S == 60
+
+    virtual(body)
+    assert caplog.text.count("Traceback") == 1
+    assert len(caplog.records) == 4  # at once, and once a minute
+    assert "the part 'odd' of the kubelet ended" in caplog.text
+
+
+def test_a_part_that_was_sound_is_started_at_once_again() -> None:
+    async def body(clock: Clock) -> None:
+        part = Broken(clock, after_s=300)
+        await during(Part("odd", part.run), clock, 1000)
+        assert part.began_s == [0, 301, 602, 903]
+
+    virtual(body)
+
+
+def test_a_part_that_returns_or_is_cancelled_from_inside_is_started_again() -> None:
+    async def body(clock: Clock) -> None:
+        calls: list[float] = []
+
+        async def run() -> None:
+            calls.append(clock.monotonic_s())
+            if len(calls) == 1:
+                return
+            raise asyncio.CancelledError
+
+        await during(Part("odd", run), clock, 8)
+        assert calls == [0, 1, 3, 7]
+
+    virtual(body)
+
+
+def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        def refuse() -> None:
+            raise ContainerManagerError("no cgroups here")
+
+        assert node.kubelet.work.cgroups is not None
+        node.kubelet.work.cgroups.start = refuse  # type: ignore[method-assign]
+        assert node._task is not None
+        with pytest.raises(ContainerManagerError, match="no cgroups here"):
+            await node._task
+        node._task = None
+
+    on_node(body, tmp_path)
+
+
+def on_a_full_node(body: Callable[[Node], Awaitable[None]], directory: Path) -> None:
+    """With every part there is, but for shutdowns."""
+
+    async def with_plugins(node: Node) -> None:
+        node.plugins = InProcessPlugins()
+        await node.start()
+        await body(node)
+
+    on_node(
+        with_plugins,
+        directory,
+        api=True,
+        started=False,
+        cpu_manager_policy="static",
+        kube_reserved={"cpu": "1"},
+    )
+
+
+def test_all_parts_are_tried_here(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        assert tuple(part.name for part in node.kubelet.parts()) == PARTS
+
+    on_a_full_node(body, tmp_path)
+
+
+def broken_once(part: Part) -> Part:
+    """It fails after a while, and works from then on."""
+    times = 0
+
+    async def run() -> None:
+        nonlocal times
+        times += 1
+        if times > 1:
+            return await part.run()
+        try:
+            async with asyncio.timeout(BREAKS_AFTER_S):
+                await part.run()
+        except TimeoutError:
+            raise KeyError("surprise") from None
+
+    return replace(part, run=run)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_node_goes_on_when_a_part_of_it_fails(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    parts = Kubelet.parts
+
+    def with_a_broken_one(kubelet: Kubelet) -> list[Part]:
+        return [broken_once(p) if p.name == name else p for p in parts(kubelet)]
+
+    monkeypatch.setattr(Kubelet, "parts", with_a_broken_one)
+
+    async def body(node: Node) -> None:
+        node.apply(manifest("before"), "before.yaml")
+        await node.until(lambda: node.phase("before-golden") == "Running", 5)
+        await node.clock.sleep(BREAKS_AFTER_S + 2)
+        node.apply(manifest("after"), "after.yaml")
+        await node.until(lambda: node.phase("after-golden") == "Running", 40)
+        node.remove("before.yaml")
+        await node.until(lambda: node.phase("before-golden") is None, 60)
+        await node.until(
+            lambda: [c.pod.name for c in node.cri.containers()] == ["after-golden"], 90
+        )
+        found = await node.live("after-golden")
+        assert found.status is not None
+        assert found.status.phase == "Running"
+
+    on_a_full_node(body, tmp_path)
+    assert caplog.text.count("Traceback") == 1
+    assert f"the part '{name}' of the kubelet ended" in caplog.text

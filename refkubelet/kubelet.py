@@ -108,6 +108,7 @@ class Kubelet:
             try:
                 await self.work.workers.stop()
                 await self.work.probes.stop()
+                await self.runtime.manager.stop()
                 if self.work.cgroups is not None:
                     await self.work.cgroups.stop()
             finally:

@@ -11,10 +11,13 @@ import asyncio
 import os
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from refkubelet.addresses import NetworkError, Target, check_host, host_port, target_of
 from refkubelet.model.duration import format_duration
 from refkubelet.runtime.client import go_code_name
 
@@ -26,10 +29,6 @@ NO_HEADERS_IN_TIME: Final = (
 NO_BODY_IN_TIME: Final = (
     "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 )
-
-
-class NetworkError(Exception):
-    """The other side could not be reached, or did not answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,9 @@ class HttpAnswer:
     location: str = ""
     body: str = ""
     broken: str = ""
+
+
+__all__ = ["HttpAnswer", "HttpRequest", "Network", "NetworkError", "SocketNetwork", "host_port"]
 
 
 class Network(Protocol):
@@ -74,15 +76,18 @@ class SocketNetwork:
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
         now_s = asyncio.get_running_loop().time()
         deadline_s = None if timeout_s is None else now_s + timeout_s
-        async with _session(request) as session:
-            response = await _head(session, request, deadline_s)
-            async with response:
-                return await _read(response, deadline_s)
+        with _nothing_else():
+            async with _session(request) as session:
+                response = await _head(session, request, deadline_s)
+                async with response:
+                    return await _read(response, deadline_s)
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
+        check_host(host, port)
         try:
-            async with asyncio.timeout(timeout_s):
-                _, writer = await asyncio.open_connection(host, port)
+            with _nothing_else():
+                async with asyncio.timeout(timeout_s):
+                    _, writer = await asyncio.open_connection(host, port)
         except TimeoutError:
             raise NetworkError(f"dial tcp {host_port(host, port)}: i/o timeout") from None
         except OSError as error:
@@ -90,6 +95,10 @@ class SocketNetwork:
         writer.close()
 
     async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
+        with _nothing_else():
+            return await self._grpc_health(address, service, timeout_s)
+
+    async def _grpc_health(self, address: str, service: str, timeout_s: float) -> str:
         import grpc
 
         took = format_duration(timeout_s)
@@ -108,20 +117,27 @@ class SocketNetwork:
                 raise NetworkError(health_error(code, details, took)) from None
 
 
+@contextmanager
+def _nothing_else() -> Iterator[None]:
+    """An error that nobody thought of is a `NetworkError`, too: whoever asks knows what to do then,
+    and a pod can be stopped whatever its hook is."""
+    try:
+        yield
+    except (NetworkError, OSError):
+        raise
+    except Exception as error:
+        raise NetworkError(f"{type(error).__name__}: {error}") from error
+
+
 def sent_headers(request: HttpRequest) -> tuple[tuple[str, str], ...]:
     """The headers with the Host that the URL names, its port included, unless another is given."""
     if any(name == "Host" for name, _ in request.headers):
         return request.headers
-    return (("Host", urlsplit(request.url).netloc), *request.headers)
-
-
-def host_port(host: str, port: int) -> str:
-    """`host:port`, IPv6 addresses in brackets.
-
-    >>> host_port("10.0.0.1", 80), host_port("fd00::1", 80)
-    ('10.0.0.1:80', '[fd00::1]:80')
-    """
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = target_of(request.url)
+    port = urlsplit(request.url).port
+    host = target.host.partition("%")[0]  # a zone is for this node only
+    named = host_port(host, target.port) if port is not None else host_port(host, 0)[:-2]
+    return (("Host", named), *request.headers)
 
 
 # -- HTTP -----------------------------------------------------------------------------------------
@@ -151,13 +167,16 @@ async def _head(session: Any, request: HttpRequest, deadline_s: float | None) ->
     import aiohttp
     from yarl import URL
 
+    target = target_of(request.url)
+    path = request.url.partition("://")[2].partition(urlsplit(request.url).netloc)[2]
+    url = URL(f"{target.scheme}://{host_port(target.host, target.port)}{path}", encoded=True)
     try:
         async with asyncio.timeout_at(deadline_s):
-            return await session.get(URL(request.url, encoded=True), allow_redirects=False)
+            return await session.get(url, allow_redirects=False)
     except TimeoutError:
         raise NetworkError(NO_HEADERS_IN_TIME) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise NetworkError(http_error(error, request.url)) from error
+        raise NetworkError(http_error(error, target)) from error
 
 
 async def _read(response: Any, deadline_s: float | None) -> HttpAnswer:
@@ -178,24 +197,20 @@ async def _read(response: Any, deadline_s: float | None) -> HttpAnswer:
     return HttpAnswer(response.status, response.headers.get("Location", ""), text, broken)
 
 
-def http_error(error: Exception, url: str) -> str:
+def http_error(error: Exception, target: Target) -> str:
     """What went wrong with an exchange, in the words of a Go client."""
     import aiohttp
 
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "EOF"
     if isinstance(error, aiohttp.ClientSSLError) or isinstance(error.__cause__, ssl.SSLError):
         plain = "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error)
         return "http: server gave HTTP response to HTTPS client" if plain else f"tls: {error}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return dial_error(error.os_error, parts.hostname or "", port)
+        return dial_error(error.os_error, target.host, target.port)
     if isinstance(error, aiohttp.ClientResponseError):
         why = error.message.partition("\n")[0].rstrip(":")
         return f"net/http: HTTP/1.x transport connection broken: {why}"
-    if isinstance(error, aiohttp.NonHttpUrlClientError):
-        return f'unsupported protocol scheme "{parts.scheme}"'
     if isinstance(error, OSError) and error.errno:
         return f"read: {_errno_text(error)}"
     return str(error)

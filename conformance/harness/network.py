@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
+from refkubelet.addresses import target_of
 from refkubelet.model.duration import format_duration
 from refkubelet.network import (
     NO_HEADERS_IN_TIME,
@@ -24,7 +25,6 @@ from refkubelet.network import (
     sent_headers,
 )
 
-DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 REFUSED: Final = OSError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
@@ -35,8 +35,8 @@ class FakeNetwork:
         self._ports = ports
 
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
-        parts = urlsplit(request.url)
-        host, port = parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+        parts, target = urlsplit(request.url), target_of(request.url)
+        host, port = target.host, target.port
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         tls = parts.scheme == "https"
         try:

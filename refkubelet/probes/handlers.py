@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
+from refkubelet.addresses import UrlError, check_host
 from refkubelet.events import EventRecorder
 from refkubelet.model.duration import format_duration
 from refkubelet.model.objects import Container, PodStatus, pod_ref
@@ -120,7 +121,7 @@ class Prober:
                 return await self._run_tcp(target, probe.tcpSocket, status)
             if probe.grpc is not None:
                 return await self._run_grpc(target, probe.grpc, status)
-        except PortError as error:
+        except (PortError, UrlError) as error:
             raise ProbeError(str(error)) from None
         raise ProbeError(f"missing probe handler for {pod_ref(target.pod)}:{target.container.name}")
 
@@ -170,6 +171,7 @@ class Prober:
         port = resolve_port(action.port, target.container)
         host = action.host or status.podIP or ""
         try:
+            check_host(host, port)
             await self._reach().tcp_connect(host, port, target.timeout_s)
         except NetworkError as error:
             return ProbeAnswer(Outcome.FAILURE, str(error))

@@ -17,15 +17,9 @@ from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 from lightkube.models.core_v1 import HTTPGetAction
 
+from refkubelet.addresses import NetworkError, bad_header, target_of, url_of
 from refkubelet.model.objects import Container
-from refkubelet.network import (
-    PROBE_AGENT,
-    HttpAnswer,
-    HttpRequest,
-    Network,
-    NetworkError,
-    host_port,
-)
+from refkubelet.network import PROBE_AGENT, HttpAnswer, HttpRequest, Network
 from refkubelet.probes.ports import resolve_port
 
 HOOK_AGENT: Final = "kube-lifecycle/1.36"  # LIFE-142
@@ -41,7 +35,8 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?=/)")
 def http_request(
     action: HTTPGetAction, container: Container, pod_ip: str, agent: str = PROBE_AGENT
 ) -> HttpRequest:
-    """The request of an httpGet action (PROBE-066, PROBE-067). Raises `PortError`."""
+    """The request of an httpGet action (PROBE-066, PROBE-067). Raises `PortError`,
+    `UrlError`."""
     port = resolve_port(action.port, container)
     url = http_url(action.scheme or "HTTP", action.host or pod_ip, port, action.path or "/")
     given = [(h.name, h.value) for h in action.httpHeaders or ()]
@@ -50,12 +45,13 @@ def http_request(
 
 def http_url(scheme: str, host: str, port: int, path: str) -> str:
     """`path` is a URL reference: its query is kept, its scheme and host are replaced. One that
-    cannot be parsed is taken for a path as a whole (PROBE-066).
+    cannot be parsed is taken for a path as a whole (PROBE-066). Raises `UrlError` for a host that
+    makes no URL.
 
     >>> http_url("HTTP", "10.0.0.1", 80, "healthz?full=1")
     'http://10.0.0.1:80/healthz?full=1'
     """
-    return f"{scheme.lower()}://{host_port(host, port)}{_reference(path)}"
+    return url_of(scheme.lower(), host, port, _reference(path))
 
 
 def _reference(path: str) -> str:
@@ -147,6 +143,7 @@ async def http_get(network: Network, first: HttpRequest, timeout_s: float | None
     while True:
         left_s = None if end_s is None else max(0.0, end_s - loop.time())
         try:
+            _check(request)
             answer = await network.http_get(request, left_s)
         except NetworkError as error:
             raise NetworkError(f'Get "{request.url}": {error}') from None
@@ -154,3 +151,11 @@ async def http_get(network: Network, first: HttpRequest, timeout_s: float | None
         if following is None:
             return answer
         request, made = following, made + 1
+
+
+def _check(request: HttpRequest) -> None:
+    """What can be told without asking anybody. Raises `NetworkError`."""
+    name = bad_header(request.headers)
+    if name:
+        raise NetworkError(f'net/http: invalid header field value for "{name}"')
+    target_of(request.url)

@@ -8,11 +8,14 @@ Upstream: pkg/kubelet/lifecycle/handlers.go.
 from __future__ import annotations
 
 import json
+import logging
 from typing import Final
 from urllib.parse import urlsplit
 
 from lightkube.models.core_v1 import HTTPGetAction
 
+from refkubelet.addresses import UrlError
+from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, uid
 from refkubelet.network import HttpRequest, NetworkError
 from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
@@ -21,6 +24,8 @@ from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pods import PodReader
+
+log = logging.getLogger(__name__)
 
 NO_TLS: Final = "server gave HTTP response to HTTPS client"
 
@@ -42,13 +47,26 @@ class HookRunner:
     async def run(
         self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
     ) -> None:
-        """Until the handler ends; there is no time limit here. Raises `HookError`."""
+        """Until the handler ends; there is no time limit here. Raises `HookError`, whatever went
+        wrong: a hook that fails in a way nobody thought of is a failed hook (LIFE-142, LIFE-143).
+        """
+        try:
+            await self._run(container_id, pod, container, handler)
+        except HookError:
+            raise
+        except Exception as error:
+            log_failure(log, f"a hook of container {container.name} in {pod_ref(pod)}", error)
+            raise HookError(f"Cannot run handler: {type(error).__name__}: {error}") from error
+
+    async def _run(
+        self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
+    ) -> None:
         if handler.exec is not None:
             await self._exec(container_id, pod, container, handler.exec.command or [])
         elif handler.httpGet is not None:
             try:
                 await self._http(pod, container, handler.httpGet)
-            except (NetworkError, PortError, CriCallError, _NoPodIp) as error:
+            except (NetworkError, PortError, UrlError, CriCallError, _NoPodIp) as error:
                 path = handler.httpGet.path or ""
                 raise HookError(
                     f'HTTP lifecycle hook ({path}) for Container "{container.name}" '

@@ -3,7 +3,8 @@
 All containers of a pod are stopped in parallel; only sidecars wait, for the regular containers and
 for the sidecar after them. What must never happen: StopContainer with less than 2 s (CRI-065), a
 sidecar waiting longer than its grace, one failed kill holding up the others, an error of what comes
-before the stop (event, hook, order) that leaves the container running.
+before the stop (event, hook, order) that leaves the container running, a hook that outlives the
+kubelet.
 Upstream: kuberuntime_container.go: killContainer; kuberuntime_termination_order.go.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Container, Pod, is_sidecar
+from refkubelet.model.objects import Container, LifecycleHandler, Pod, is_sidecar, pod_ref
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
@@ -93,6 +94,7 @@ class ContainerKiller:
         self._events = ContainerEvents(deps.events)
         self._hooks = HookRunner(client, deps)
         self._complaints = Complaints(log, deps.clock)
+        self._late_hooks: set[asyncio.Task[None]] = set()
 
     async def kill_all(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
@@ -105,6 +107,13 @@ class ContainerKiller:
             *(self._kill_or_error(pod, kill, grace_override_s, order) for kill in kills)
         )
         return [error for error in results if error is not None]
+
+    async def stop(self) -> None:
+        """Give up the hooks that go on although their containers were stopped."""
+        hooks = list(self._late_hooks)
+        for hook in hooks:
+            hook.cancel()
+        await asyncio.gather(*hooks, return_exceptions=True)
 
     async def kill(
         self,
@@ -159,25 +168,36 @@ class ContainerKiller:
     async def _pre_stop(
         self, pod: Pod | None, container: Container | None, container_id: str, grace_s: int
     ) -> int:
-        """Run the preStop hook for at most the grace; the grace that is left."""
-        if pod is None or container is None or container.lifecycle is None:
-            return grace_s
-        if container.lifecycle.preStop is None:
+        """Run the preStop hook and wait at most the grace; the grace that is left. A hook that
+        takes longer goes on while the container is stopped (LIFE-143)."""
+        lifecycle = container.lifecycle if container is not None else None
+        if pod is None or container is None or lifecycle is None or lifecycle.preStop is None:
             return grace_s
         began_s = self._clock.monotonic_s()
+        call = self._run_pre_stop(pod, container, container_id, lifecycle.preStop)
+        hook = asyncio.create_task(call, name=f"preStop of {container_id}")
+        self._late_hooks.add(hook)
+        hook.add_done_callback(self._late_hooks.discard)
         try:
-            async with asyncio.timeout(grace_s):
-                await self._hooks.run(container_id, pod, container, container.lifecycle.preStop)
-        except TimeoutError:
-            pass  # the hook used up the grace; the container is stopped anyway
-        except HookError:
+            await asyncio.wait({hook}, timeout=grace_s)
+        except asyncio.CancelledError:
+            hook.cancel()
+            raise
+        return rest_after(grace_s, self._clock.monotonic_s() - began_s)
+
+    async def _run_pre_stop(
+        self, pod: Pod, container: Container, container_id: str, hook: LifecycleHandler
+    ) -> None:
+        try:
+            await self._hooks.run(container_id, pod, container, hook)
+        except HookError as error:
+            log.warning("preStop of %s in %s: %s", container.name, pod_ref(pod), error)
             self._events.warning(
                 pod,
                 container.name,
                 reasons.EVENT_FAILED_PRE_STOP_HOOK,
                 reasons.PRE_STOP_HOOK_FAILED,
             )
-        return rest_after(grace_s, self._clock.monotonic_s() - began_s)
 
 
 def kill_error(container_name: str, error: Exception) -> SyncError:

@@ -107,6 +107,10 @@ class RuntimeManager:
         errors = await kill_pod(self._tools, pod, running, grace_override_s)
         return PodSyncResult(tuple(errors), actions=1)
 
+    async def stop(self) -> None:
+        """Give up what goes on by itself: hooks whose containers were stopped meanwhile."""
+        await self._tools.killer.stop()
+
     def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool:
         """What the (allocated) pod's containers have is not what they should (CG-063)."""
         given, own = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))

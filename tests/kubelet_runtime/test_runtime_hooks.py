@@ -194,3 +194,45 @@ async def test_a_slow_http_pre_stop_hook_uses_up_the_grace_LIFE_143() -> None:
     await stage.killer.kill(make_pod(main, terminationGracePeriodSeconds=5), Kill("c1", "main"))
     assert asyncio.get_running_loop().time() == 5.0
     assert [r.timeout for r in stage.target.requests("StopContainer")] == [2]
+
+
+@virtual
+async def test_a_hook_that_outlasts_the_grace_goes_on_LIFE_143() -> None:
+    network = FakeNetwork(NetworkError("gone"), takes_s=60)
+    stage = Stage(network)
+    main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
+    await stage.killer.kill(make_pod(main, terminationGracePeriodSeconds=5), Kill("c1", "main"))
+    assert "FailedPreStopHook" not in stage.events.reasons()
+    await asyncio.sleep(56)  # its request was not given up: 60 s after the start it fails
+    assert "FailedPreStopHook" in stage.events.reasons()
+
+
+@virtual
+async def test_late_hooks_end_with_the_kubelet() -> None:
+    stage = Stage(FakeNetwork(takes_s=600))
+    main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
+    await stage.killer.kill(make_pod(main, terminationGracePeriodSeconds=5), Kill("c1", "main"))
+    await stage.killer.stop()
+    assert len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), KeyError("odd"), UnicodeError("odd")])
+def test_whatever_goes_wrong_with_a_hook_is_a_failed_hook_LIFE_143(error: Exception) -> None:
+    async def body() -> None:
+        stage = Stage(FakeNetwork(error))
+        main = {"name": "main", "lifecycle": {"preStop": {"httpGet": {"port": 1, "host": "h"}}}}
+        await stage.killer.kill(make_pod(main), Kill("c1", "main"))
+        assert "FailedPreStopHook" in stage.events.reasons()
+        assert len(stage.target.requests("StopContainer")) == 1
+
+    run_virtual(body)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:99", "a..b", "a b", "[", "x" * 64])
+def test_an_odd_host_is_a_failed_hook_LIFE_142(host: str) -> None:
+    async def body() -> None:
+        stage = Stage(FakeNetwork())
+        with pytest.raises(HookError, match=r"^HTTP lifecycle hook"):
+            await stage.run({"httpGet": {"port": 1, "host": host}})
+
+    run_virtual(body)

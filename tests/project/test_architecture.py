@@ -28,6 +28,7 @@ ALLOWED = {
 
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
+    "refkubelet.addresses",
     "refkubelet.admission.apparmor",
     "refkubelet.admission.features",
     "refkubelet.admission.handlers",

@@ -4,7 +4,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, hook, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import Port, runs
+from conformance.harness.workload import Port, ignores_term, runs
 from conformance.registry import Feature, conformance
 
 STATUS = Feature.STATUS
@@ -118,3 +118,58 @@ async def a_tcp_hook_is_refused_and_harms_nobody(node: Node) -> None:
     )
     (stop,) = node.calls("StopContainer", container="main")
     expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
+
+
+@conformance(id="prestop-odd-host", rules=["LIFE-143", "PROBE-066"], needs=[Feature.API])
+async def a_hook_whose_host_makes_no_url_keeps_nobody_from_being_stopped(node: Node) -> None:
+    """A preStop hook over HTTP to `127.0.0.1:99` fails at once: StopContainer follows, with the
+    full grace."""
+    action = {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}}
+    main = container("main", lifecycle={"preStop": action})
+    await node.create_pod(pod("web", main, grace_s=6))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+    )
+    await node.run_for(limits.NOTICE_S)
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=limits.STOP_S
+    )
+    (stop,) = node.calls("StopContainer", container="main")
+    expect_equal(node, stop.request.timeout, 6, "timeout of StopContainer")
+    await node.run_until(
+        lambda: node.event_count("FailedPreStopHook"), within_s=limits.NOTICE_S, what="the event"
+    )
+
+
+@conformance(id="poststart-odd-host", rules=["LIFE-142", "PROBE-066"], needs=[STATUS])
+async def a_hook_whose_host_makes_no_url_is_a_failed_hook(node: Node) -> None:
+    """A postStart hook over HTTP to such a host stops the container like any failed hook."""
+    action = {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}}
+    main = container("main", lifecycle={"postStart": action})
+    await node.apply_static(pod("job", main, restartPolicy="Never"))
+    await node.run_until(
+        lambda: node.phase("job") in ("Failed", "Succeeded"),
+        within_s=limits.START_S + limits.STOP_S + limits.NOTICE_S,
+        what="the end of the pod",
+    )
+    expect_equal(node, node.count("StopContainer", container="main"), 1, "stops")
+
+
+@conformance(id="prestop-goes-on", rules=["LIFE-143"], needs=[STATUS])
+async def a_hook_that_outlasts_the_grace_is_not_given_up(node: Node) -> None:
+    """When the grace is over the container is stopped; the call of its preStop hook is not
+    cancelled and ends by itself."""
+    hooks = {"preStop": hook(takes_s=8)}
+    await node.apply_static(pod("web", container("main", ignores_term(), hooks=hooks), grace_s=3))
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_until(
+        lambda: node.count("StopContainer", container="main"), within_s=3 + limits.STOP_S
+    )
+    await node.run_for(1)
+    (stop,) = node.calls("StopContainer", container="main")
+    expect_equal(node, stop.request.timeout, 2, "timeout of StopContainer")
+    runs_of_hook = node.calls("ExecSync", container="main")
+    expect_equal(node, len(runs_of_hook), 1, "runs of the hook")
+    expect(node, (runs_of_hook[0].error or ("",))[0] != "CANCELLED", "not cancelled", runs_of_hook)

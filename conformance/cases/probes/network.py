@@ -285,6 +285,32 @@ async def a_failed_tcp_probe_says_why(node: Node) -> None:
     await says(node, "Unhealthy", f"Readiness probe failed: {text}")
 
 
+@conformance(id="tcp-odd-host", rules=["PROBE-071", "PROBE-034"], needs=[API])
+async def a_tcp_probe_of_no_possible_name_fails(node: Node) -> None:
+    """A liveness probe whose host is no name that can be, like `a..b`, fails and restarts."""
+    action = {"tcpSocket": {"port": 8080, "host": "a..b"}, "periodSeconds": 1}
+    main = container("main", livenessProbe={**action, "failureThreshold": 1})
+    await node.apply_static(pod("web", main))
+    await says(node, "Unhealthy", "Liveness probe failed: dial tcp: lookup a..b: no such host")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") >= 2,
+        within_s=limits.START_S + 3 * RUN_S + limits.NOTICE_S,
+        what="a second start",
+    )
+
+
+@conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API])
+async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> None:
+    """A liveness probe over HTTP to the host `a b` can ask nobody: its runs are discarded."""
+    action = {"httpGet": {"port": 8080, "host": "a b", "path": "/x"}, "periodSeconds": 1}
+    main = container("main", livenessProbe={**action, "failureThreshold": 1})
+    await node.apply_static(pod("web", main))
+    text = 'parse "http://a%20b:8080/x": invalid URL escape "%20"'
+    await says(node, "Unhealthy", f"Liveness probe errored and resulted in unknown state: {text}")
+    await node.run_for(3)
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")
+
+
 @conformance(id="grpc-serving", rules=["PROBE-072"], needs=[STATUS, REACHED, SERVERS])
 async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     """SERVING for the named service is success."""

@@ -1,13 +1,18 @@
 """All benchmarks, one table. Exit code 1 when a wanted number is missed.
 
-python benchmarks/run.py [--quick] [--only NAME ...]
+python benchmarks/run.py [--quick] [--only NAME ...] [--results FILE]
+
+`--results` keeps the rows of a whole run, of which docs/verified.md shows them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +20,8 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).parent))  # also where PYTHONSAFEPATH is set
 
 from measure import Row
+
+from simtime import RealClock
 
 BENCHMARKS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "crash_loop": ({"runs": 80}, {"runs": 3}),
@@ -39,6 +46,26 @@ def measured(name: str, *, quick: bool) -> list[Row]:
     return rows(**(coarse if quick else full))
 
 
+def keep(rows: Sequence[Row], file: Path) -> None:
+    """Write the rows as a reader sees them, with the date and what machine it was."""
+    record = {
+        "date": f"{RealClock().now():%Y-%m-%d}",
+        "machine": f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}",
+        "rows": [
+            {
+                "what": row.what,
+                "wanted": row.wanted,
+                "measured": row.measured,
+                "verdict": row.verdict,
+                "remark": row.remark,
+            }
+            for row in rows
+        ],
+    }
+    file.write_text(json.dumps(record, indent=1) + "\n")
+
+
 def main() -> int:
     from rich.console import Console
     from rich.table import Table
@@ -46,6 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure, and compare with what is wanted.")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: coarser numbers")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep a whole run's rows")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.only:
@@ -56,6 +84,8 @@ def main() -> int:
         table.add_row(row.what, row.wanted, row.measured, row.verdict, row.remark)
     wide = None if sys.stdout.isatty() else 160  # a log has no width to keep to
     Console(width=wide).print(table)
+    if arguments.results and not arguments.quick and set(arguments.only) == set(BENCHMARKS):
+        keep(rows, arguments.results)
     missed = [row.what for row in rows if row.missed]
     for what in missed:
         print(f"missed: {what}", file=sys.stderr)

@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     running.add_argument("--long", action="store_true", help="real runs of cases that last minutes")
     running.add_argument("--disable", action="append", metavar="ID", help="report as disabled")
+    running.add_argument("--results", metavar="FILE", help="write each case's outcome, as JSON")
     return list_cases(parser.parse_args(words))
 
 

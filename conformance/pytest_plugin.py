@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from conformance import results_file
 from conformance.harness.environment import Choice, EnvironmentProblem
 from conformance.harness.processes import processors, run_virtual_cases
 from conformance.harness.results import Outcome, Result
@@ -132,6 +133,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rule", action="append", default=[], help="only cases of this rule (BACK-009) or family (BACK)")  # fmt: skip  # noqa: E501
     group.addoption("--id", action="append", default=[], dest="case_id", help="only this case")
     group.addoption("--disable", action="append", default=[], help="report this case as disabled")
+    group.addoption("--results", type=Path, metavar="FILE", help="write the outcome of each case to this JSON file")  # fmt: skip  # noqa: E501
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -273,3 +275,15 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.C
         terminalreporter.ensure_newline()
         real_s = REAL_CLOCK.monotonic_s() - run.began_s
         print_summary(run.results, run.choice, terminalreporter._tw._file, real_s)
+        if file := config.option.results:
+            _write_results(file, run, real_s)
+
+
+def _write_results(file: Path, run: Run, real_s: float) -> None:
+    content = results_file.document(
+        run.results, run.choice, run.selection, real_s=real_s, now=REAL_CLOCK.now()
+    )
+    try:
+        results_file.write(file, content)
+    except OSError as error:
+        pytest.exit(f"--results {file}: cannot be written: {error.strerror}", returncode=1)

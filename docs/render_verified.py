@@ -1,7 +1,9 @@
-"""Writes the tables of docs/verified.md from docs/verified.json, between the markers.
+"""Writes the tables of README.md and docs/verified.md from the result files, between the markers.
 
-`python docs/render_verified.py` rewrites the file; with `--check` it says whether the file is
-current (exit code 1: it is not). The JSON file is kept by `tox -e verified`.
+`python docs/render_verified.py` rewrites the pages; with `--check` it says whether they are current
+(exit code 1: they are not). Each number has a command that makes its file: `tox -e verified` keeps
+verified.json, `docs/render_rules.py --add` conformance.json, `tox -e bench` benchmarks.json,
+`tox -e mutants` mutants.json.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,9 +60,6 @@ def differences_table(runs: Mapping[str, Any]) -> str:
     return _table(("method", "difference", *versions, "reason"), lines)
 
 
-TABLES: Final = {"runs": runs_table, "differences": differences_table}
-
-
 def _by_version(runs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted(runs.items(), key=lambda item: [int(part) for part in item[0].split(".")])
 
@@ -70,37 +71,136 @@ def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     )
 
 
-def rendered(text: str, runs: Mapping[str, Any]) -> str:
-    """`text` with fresh tables. Raises ValueError naming a marker that is not there once."""
-    for name, make in TABLES.items():
-        begin, end = BEGIN.format(name=name), END.format(name=name)
-        for marker in (begin, end):
-            if text.count(marker) != 1:
-                raise ValueError(f"wanted the line once: {marker.strip()}")
-        before, _, rest = text.partition(begin)
-        text = before + begin + make(runs) + end + rest.partition(end)[2]
-    return text
+# The suite
+
+
+def areas_table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """README.md: the last whole run of refkubelet on the fake runtime, an area a line."""
+    run = next((r for r in runs if (r["kubelet"], r["runtime"]) == IN_VIRTUAL_TIME), None)
+    if run is None or "whole" not in run:
+        raise ValueError(f"no whole run of {' on '.join(IN_VIRTUAL_TIME)} is recorded")
+    whole = run["whole"]
+    lines, total, kubelet_s = [], Counter[str](), 0.0
+    for area, seen in whole["areas"].items():
+        lines.append((area, *_numbers(seen["outcomes"]), _duration(seen["case_s"])))
+        total.update(seen["outcomes"])
+        kubelet_s += seen["case_s"]
+    lines.append(("all", *_numbers(total), _duration(kubelet_s)))
+    heads = ("area", "passed", "failed", "skipped", "kubelet time")
+    return f"{_table(heads, lines)}\nIn {whole['real_s']:.0f} s of real time ({whole['date']}).\n"
+
+
+def pairs_table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """docs/verified.md: every recorded pair of kubelet and runtime, an area a line."""
+    areas = sorted({area for run in runs for area in run["cases"]})
+    heads = ("area", *(f"{run['kubelet']} on {run['runtime']}" for run in runs))
+    counted = [{area: Counter(of.values()) for area, of in run["cases"].items()} for run in runs]
+    lines = [(area, *(_told(run.get(area, {})) for run in counted)) for area in areas]
+    totals = [sum(run.values(), Counter[str]()) for run in counted]
+    lines.append(("all", *(_told(total) for total in totals)))
+    return _table(heads, lines)
+
+
+def _numbers(outcomes: Mapping[str, int]) -> tuple[str, str, str]:
+    failed = outcomes.get("failed", 0) + outcomes.get("error", 0)
+    return str(outcomes.get("passed", 0)), str(failed), str(outcomes.get("skipped", 0))
+
+
+def _told(outcomes: Mapping[str, int]) -> str:
+    passed, failed, skipped = _numbers(outcomes)
+    return f"{passed} passed, {failed} failed, {skipped} skipped" if outcomes else "not run"
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02d} min"
+    return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
+
+
+# Benchmarks and mutants
+
+
+def benchmarks_table(record: Mapping[str, Any]) -> str:
+    """One line per benchmark of the last whole `tox -e bench`."""
+    if not record:
+        return "No run is recorded.\n"
+    rows = [
+        (row["what"], row["wanted"], row["measured"], row["verdict"], row["remark"])
+        for row in record["rows"]
+    ]
+    table = _table(("what", "wanted", "measured", "", "remark"), rows)
+    return f"{table}\nMeasured {record['date']} on {record['machine']}.\n"
+
+
+def mutants_table(record: Mapping[str, Any]) -> str:
+    """One line per module of which every mutant was tried."""
+    if not record:
+        return "No run is recorded.\n"
+    rows = [
+        (f"`{module}`", str(seen["killed"]), str(seen["mutants"]), seen["date"])
+        for module, seen in sorted(record.items())
+    ]
+    killed, mutants = (
+        sum(seen[what] for seen in record.values()) for what in ("killed", "mutants")
+    )
+    rows.append(("all of these", f"{killed} ({killed / mutants:.1%})", str(mutants), ""))
+    return _table(("module", "noticed", "of", "run on"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A place between two markers: on which page, from which file, made by what."""
+
+    page: str
+    results: str
+    make: Callable[[Any], str]
+
+
+IN_VIRTUAL_TIME: Final = ("refkubelet", "fakecri, virtual time")
+TABLES: Final[Mapping[str, Table]] = {
+    "suite": Table("../README.md", "conformance.json", areas_table),
+    "pairs": Table("verified.md", "conformance.json", pairs_table),
+    "runs": Table("verified.md", "verified.json", runs_table),
+    "differences": Table("verified.md", "verified.json", differences_table),
+    "benchmarks": Table("verified.md", "benchmarks.json", benchmarks_table),
+    "mutants": Table("verified.md", "mutants.json", mutants_table),
+}
+
+
+def rendered(text: str, name: str, table: str) -> str:
+    """`text` with that table. Raises ValueError naming a marker that is not there once."""
+    begin, end = BEGIN.format(name=name), END.format(name=name)
+    for marker in (begin, end):
+        if text.count(marker) != 1:
+            raise ValueError(f"wanted the line once: {marker.strip()}")
+    before, _, rest = text.partition(begin)
+    return before + begin + table + end + rest.partition(end)[2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: current or rewritten; 1: `--check` found it old; 2: it cannot be made."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--page", type=Path, default=HERE / "verified.md")
-    parser.add_argument("--results", type=Path, default=HERE / "verified.json")
+    parser.add_argument("--docs", type=Path, default=HERE, help="the folder of pages and files")
     given = parser.parse_args(arguments)
-    try:
-        old = given.page.read_text()
-        new = rendered(old, json.loads(given.results.read_text()))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"error: {given.page} from {given.results}: {error!r}", file=sys.stderr)
-        return 2
-    if given.check and new != old:
-        print(f"{given.page} is not what {given.results} says: run {__file__}", file=sys.stderr)
-        return 1
-    if new != old:
-        given.page.write_text(new)
-    return 0
+    old: dict[Path, str] = {}
+    new: dict[Path, str] = {}
+    for name, table in TABLES.items():
+        page, results = given.docs / table.page, given.docs / table.results
+        try:
+            text = old.setdefault(page, page.read_text())
+            made = table.make(json.loads(results.read_text()))
+            new[page] = rendered(new.get(page, text), name, made)
+        except (OSError, ValueError, KeyError) as error:
+            print(f"error: {name} of {page} from {results}: {error!r}", file=sys.stderr)
+            return 2
+    stale = [page for page, text in new.items() if text != old[page]]
+    for page in stale:
+        if given.check:
+            print(f"{page} is not what its result files say: run {__file__}", file=sys.stderr)
+        else:
+            page.write_text(new[page])
+    return 1 if given.check and stale else 0
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With REFKUBELET_SKIPPED_TESTS=FILE the IDs of skipped tests are written to FILE, one a line."""
+    """REFKUBELET_SKIPPED_TESTS=FILE: the IDs of skipped tests are written to FILE, one a line."""
     target = os.environ.get("REFKUBELET_SKIPPED_TESTS")
-    if target and not hasattr(session.config, "workerinput"):  # once, not in each of xdist's workers
+    if target and not hasattr(session.config, "workerinput"):  # the workers of xdist have one
         Path(target).write_text("".join(f"{test}\n" for test in skipped))

@@ -2,17 +2,23 @@
 
 `tox -e mutants` runs all of them; names of mutants, also patterns, choose: `tox -e mutants --
 "refkubelet.pleg*"`. Which modules, and which tests must kill them, stands in pyproject.toml.
+Modules of which every mutant was tried are kept in docs/mutants.json, which docs/verified.md shows.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
+from simtime import RealClock
+
+KEPT: Final = Path(__file__).parents[1] / "docs" / "mutants.json"
 WANTED: Final = 0.9
 RESULT: Final = re.compile(r"^\s*(?P<name>\S+__mutmut_\d+): (?P<verdict>[a-z ]+?)\s*$", re.M)
 KILLED: Final = ("killed", "timeout", "caught by type check")
@@ -59,6 +65,15 @@ def lines(verdicts: Verdicts) -> Iterable[str]:
     yield f"{'all':42} {'':17} {share(everything):6.1%}"
 
 
+def keep(verdicts: Verdicts, file: Path, date: str) -> None:
+    """Put these modules in the place of their last run."""
+    record = json.loads(file.read_text()) if file.exists() else {}
+    for module, counted in verdicts.items():
+        killed = sum(counted[word] for word in KILLED)
+        record[module] = {"killed": killed, "mutants": counted.total(), "date": date}
+    file.write_text(json.dumps(dict(sorted(record.items())), indent=1) + "\n")
+
+
 def main(names: Sequence[str]) -> int:
     """Exit code 0: at least 90 % were killed in every module that was tried whole."""
     done = subprocess.run(["mutmut", "run", *names], check=False)
@@ -70,6 +85,7 @@ def main(names: Sequence[str]) -> int:
     verdicts = by_module(told)
     print("\n".join(lines(verdicts)))
     whole = verdicts.keys() - unfinished(told)
+    keep({module: verdicts[module] for module in whole}, KEPT, f"{RealClock().now():%Y-%m-%d}")
     weak = sorted(module for module in whole if share(verdicts[module]) < WANTED)
     for found in RESULT.finditer(told):
         if found["verdict"] not in (*KILLED, *UNDECIDED):

@@ -19,7 +19,9 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
 @VERSIONS
-def test_a_container_has_a_directory_while_it_runs(version: Any) -> None:
+def test_sandbox_and_container_have_directories_side_by_side_while_they_run_CRI_044(
+    version: Any,
+) -> None:
     async def body(pods: Pods) -> None:
         sandbox = await pods.sandbox()
         container = await pods.container(sandbox)

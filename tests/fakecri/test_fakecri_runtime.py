@@ -13,6 +13,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import (
+    CriError,
     FakeCRI,
     RegistryImage,
     exits,
@@ -370,6 +371,32 @@ def test_events_tell_every_change_with_the_whole_pod_CRI_140_CRI_141() -> None:
     created, begun = cri.CONTAINER_CREATED_EVENT, cri.CONTAINER_STARTED_EVENT
     expected = [created, begun, created, begun, cri.CONTAINER_STOPPED_EVENT]
     assert virtual(main) == expected
+
+
+def test_a_failed_start_is_told_by_the_next_event_only_CRI_142() -> None:
+    async def main(fake: FakeCRI) -> None:
+        seen: list[Any] = []
+
+        async def listen() -> None:
+            async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+                seen.append(event)
+
+        fake.behaves(start_fails("no such program"), pod="web")
+        listener = asyncio.create_task(listen())
+        await asyncio.sleep(0)
+        with pytest.raises(CriError):
+            await started(fake)
+        await asyncio.sleep(1)
+        kinds = [event.container_event_type for event in seen]
+        created, begun = cri.CONTAINER_CREATED_EVENT, cri.CONTAINER_STARTED_EVENT
+        assert kinds == [created, begun, created]  # of the sandbox two, of the container one
+        sandbox = seen[0].pod_sandbox_status.id
+        await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
+        await asyncio.sleep(1)
+        listener.cancel()
+        assert [status.reason for status in seen[-1].containers_statuses] == ["StartError"]
+
+    virtual(main)
 
 
 def test_stats_of_containers_without_programmed_use_CRI_123() -> None:

@@ -43,6 +43,26 @@ def test_pods_wait_for_the_network_but_host_network_pods_do_not_LIFE_070(tmp_pat
     on_node(body, tmp_path)
 
 
+def test_without_a_network_what_runs_runs_on_and_the_rest_is_tried_each_second_NODE_052(
+    tmp_path: Path,
+) -> None:
+    async def body(node: Node) -> None:
+        node.apply(manifest("runs"), "runs.yaml")
+        await node.until(lambda: node.phase("runs-golden") == "Running", 10)
+        node.cri.on("Status").changes_answer(network_is_down)
+        await node.clock.sleep(6)
+        node.apply(manifest("waits"), "waits.yaml")
+        await node.until(lambda: bool(node.events("NetworkNotReady")), 5)
+        before = len(node.events("NetworkNotReady"))
+        await node.clock.sleep(15)
+        tries = len(node.events("NetworkNotReady")) - before
+        assert 15 / 2.5 <= tries <= 15  # 1 to 1.5 s, then the next look at what is due
+        assert node.phase("runs-golden") == "Running"
+        assert node.cri.count("StopContainer") == node.cri.count("StopPodSandbox") == 0
+
+    on_node(body, tmp_path)
+
+
 def test_a_runtime_that_says_not_ready_stops_the_loop_LIFE_006(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         rule = node.cri.on("Status").changes_answer(runtime_is_not_ready)

@@ -100,8 +100,9 @@ def test_the_uid_changes_with_content_file_and_node_only_SRC_031() -> None:
     assert len({uid_of(p) for p in [read(text), *others]}) == 4
 
 
-def test_the_uid_is_the_same_on_every_day_SRC_031() -> None:
-    """A release that changes it would restart every static pod of a node."""
+def test_the_uid_is_the_same_on_every_day_SRC_030_SRC_031() -> None:
+    """A release that changes it would restart every static pod of a node. The hash runs over the
+    whole defaulted object, the node and the file."""
     assert uid_of(read(manifest())) == "3f90771537eb5026776415347c2771fb"
 
 

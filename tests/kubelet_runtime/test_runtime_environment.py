@@ -126,7 +126,7 @@ def test_a_service_of_the_own_namespace_wins_over_the_master_LIFE_137() -> None:
         assert made["KUBERNETES_SERVICE_HOST"] == "10.9.9.9"
 
 
-def test_services_never_listed_stop_all_but_static_pods_LIFE_137() -> None:
+def test_services_never_listed_stop_all_but_static_pods_LIFE_137_SRC_040() -> None:
     facts = EnvironmentFacts(objects=ApiObjects(services=None))
     with pytest.raises(VariableError, match="services have not yet been read at least once"):
         variables(facts=facts)

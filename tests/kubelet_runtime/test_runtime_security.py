@@ -193,10 +193,11 @@ CLUSTER = RuntimeOptions(dns=DnsOptions(cluster_domain="cluster.local"))
         ({"setHostnameAsFQDN": True}, "web"),
         ({"hostname": "h", "subdomain": "s", "hostnameOverride": "x.y"}, "x.y"),
         ({"hostname": "a" * 62 + "-bc"}, "a" * 62),
+        ({"hostname": "a" * 61 + ".-bc"}, "a" * 61),
         ({"hostNetwork": True}, ""),
     ],
 )
-def test_the_host_name_LIFE_133(spec: dict[str, Any], name: str) -> None:
+def test_the_host_name_LIFE_133_NODE_210(spec: dict[str, Any], name: str) -> None:
     assert sandbox_config(make_pod(**spec), 0, CLUSTER).hostname == name
 
 
@@ -206,12 +207,20 @@ def test_a_full_name_too_long_for_the_kernel_is_an_error_LIFE_133() -> None:
         sandbox_config(pod, 0, CLUSTER)
 
 
-def test_the_hosts_file_names_the_subdomain_and_the_aliases_LIFE_138() -> None:
+def test_the_hosts_file_names_the_subdomain_and_the_aliases_LIFE_138_NODE_209() -> None:
     pod = make_pod(
         subdomain="s", hostAliases=[{"ip": "10.9.9.9", "hostnames": ["a", "b"]}], hostname="h"
     )
     text = hosts_text(pod, ("10.0.0.1", "fd00::1"), "cluster.local")
-    assert text.startswith("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n")
+    assert text.startswith(
+        "# Kubernetes-managed hosts file.\n"
+        "127.0.0.1\tlocalhost\n"
+        "::1\tlocalhost ip6-localhost ip6-loopback\n"
+        "fe00::0\tip6-localnet\n"
+        "fe00::0\tip6-mcastprefix\n"
+        "fe00::1\tip6-allnodes\n"
+        "fe00::2\tip6-allrouters\n"
+    )
     assert text.endswith(
         "10.0.0.1\th.s.default.svc.cluster.local\th\n"
         "fd00::1\th.s.default.svc.cluster.local\th\n"

@@ -28,7 +28,9 @@ from simtime import VirtualLoop, run_virtual
         (PodOperation.RECONCILE, "reconcile"),
     ],
 )
-def test_each_operation_has_its_handler_LIFE_001(operation: PodOperation, handler: str) -> None:
+def test_each_operation_has_its_handler_LIFE_001_SRC_066(
+    operation: PodOperation, handler: str
+) -> None:
     async def body(w: LoopWorld) -> None:
         await w.queues.config.put(PodUpdate(operation, PodSource.FILE))
         await w.clock.sleep(0.1)

@@ -154,6 +154,12 @@ class Runtime:
         assert isinstance(status, cri.PodSandboxStatus)
         return status
 
+    async def listed_sandbox(self, sandbox: str) -> cri.PodSandbox:
+        wanted = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=sandbox))
+        (item,) = (await self.call("ListPodSandbox", wanted)).items
+        assert isinstance(item, cri.PodSandbox)
+        return item
+
     async def exited(self, container: str) -> cri.ContainerStatus:
         async with asyncio.timeout(20):
             while True:
@@ -321,6 +327,32 @@ async def test_a_running_sandbox_has_an_address_CRI_030_CRI_034(runtime: Runtime
     assert status.created_at > 0
 
 
+async def test_labels_come_back_as_given_up_to_4096_bytes_CRI_026(runtime: Runtime) -> None:
+    config = runtime.pod()
+    config.labels.update({"a/b.c": "x y\nz", "empty": "", "k": "v" * 4095})
+    config.annotations.update({"long": "v" * 9000, "ü": "ß"})
+    sandbox = await runtime.run_sandbox(config)
+    status = await runtime.sandbox_status(sandbox)
+    listed = await runtime.listed_sandbox(sandbox)
+    assert status.labels == listed.labels == config.labels
+    assert status.annotations == listed.annotations == config.annotations
+    too_long = runtime.pod()
+    too_long.labels["k"] = "v" * 4096
+    code, _ = await runtime.refused("RunPodSandbox", cri.RunPodSandboxRequest(config=too_long))
+    assert code == "INVALID_ARGUMENT"
+
+
+async def test_a_listed_sandbox_is_told_in_short_CRI_041(runtime: Runtime) -> None:
+    config = runtime.pod()
+    sandbox = await runtime.run_sandbox(config)
+    status, listed = await runtime.sandbox_status(sandbox), await runtime.listed_sandbox(sandbox)
+    assert (listed.id, listed.metadata) == (sandbox, config.metadata)
+    assert (listed.state, listed.created_at) == (cri.SANDBOX_READY, status.created_at)
+    assert listed.runtime_handler == status.runtime_handler
+    told = {field.name for field, _ in listed.ListFields()}
+    assert told <= {"id", "metadata", "state", "created_at", "labels", "runtime_handler"}
+
+
 async def test_stopping_a_sandbox_kills_running_containers_CRI_036(runtime: Runtime) -> None:
     config = runtime.pod()
     sandbox = await runtime.run_sandbox(config)
@@ -410,6 +442,17 @@ async def test_a_failed_start_is_exit_128_CRI_056(runtime: Runtime) -> None:
     )
     assert status.message
     assert status.finished_at > 0
+
+
+async def test_a_start_succeeds_whatever_comes_of_the_process_CRI_057(runtime: Runtime) -> None:
+    """OK, though the process is over at once; its run is told like any other."""
+    config = runtime.pod()
+    sandbox = await runtime.run_sandbox(config)
+    container = await runtime.create(sandbox, config, exits(7))
+    await runtime.start(container)
+    status = await runtime.exited(container)
+    assert status.exit_code == 7
+    assert 0 < status.started_at <= status.finished_at
 
 
 @pytest.mark.parametrize(("code", "reason"), [(0, "Completed"), (1, "Error"), (3, "Error")])

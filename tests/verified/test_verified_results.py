@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,6 @@ from results import Machine, Results, save
 
 from fakecri.errors import CriError, status_code
 from simtime import run_virtual
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 
 def whole_run(**changes: Any) -> Results:
@@ -112,51 +108,3 @@ def test_a_code_of_another_version_counts_only_there() -> None:
     race("RunPodSandbox", real, ("", "UNKNOWN taken"), version="2.1.9")
     with pytest.raises(Mismatch):
         race("RunPodSandbox", real, ("", "UNKNOWN taken"), version="1.7.24")
-
-
-def render(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(DOCS / "render_verified.py"), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_the_page_shows_what_the_file_of_results_says() -> None:
-    done = render("--check")
-    assert done.returncode == 0, done.stderr
-
-
-def test_an_old_page_is_found_and_made_new(tmp_path: Path) -> None:
-    page, file = tmp_path / "verified.md", tmp_path / "verified.json"
-    page.write_text((DOCS / "verified.md").read_text())
-    runs = json.loads((DOCS / "verified.json").read_text())
-    runs["1.6"]["machine"]["operations"] = 7_654_321
-    file.write_text(json.dumps(runs))
-    where = ("--page", str(page), "--results", str(file))
-    assert render("--check", *where).returncode == 1
-    assert render(*where).returncode == 0
-    assert "7,654,321" in page.read_text()
-    assert render("--check", *where).returncode == 0
-
-
-def test_a_page_without_markers_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "p.md").write_text("# nothing\n")
-    done = render("--page", str(tmp_path / "p.md"))
-    assert done.returncode == 2
-    assert "wanted the line once: <!-- begin: runs" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_the_kept_runs_found_no_difference_outside_the_table() -> None:
-    """All versions, at least 2,000 operations each, and every row they used is still there."""
-    runs = json.loads((DOCS / "verified.json").read_text())
-    tables = (differences.FIELDS, differences.CODES, differences.TEXTS, differences.RACES)
-    known = {(row.method, str(row), row.reason) for rows in tables for row in rows}
-    assert list(runs) == ["1.6", "1.7", "2.1"]
-    for run in runs.values():
-        assert run["contract"]["failed"] == 0
-        assert run["machine"]["mismatch"] == ""
-        assert run["machine"]["operations"] >= 2000
-        assert {(d["method"], d["what"], d["reason"]) for d in run["differences"]} <= known

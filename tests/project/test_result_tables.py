@@ -1,0 +1,79 @@
+"""Tables of README.md and docs/verified.md are what the kept result files say, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def render(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "docs/render_verified.py"), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A docs folder of its own, README beside it."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    shutil.copy(ROOT / "README.md", tmp_path)
+    for file in ("verified.md", *(path.name for path in (ROOT / "docs").glob("*.json"))):
+        shutil.copy(ROOT / "docs" / file, docs)
+    return docs
+
+
+def change(file: Path, *path: Any, to: Any) -> None:
+    content = json.loads(file.read_text())
+    place = content
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = to
+    file.write_text(json.dumps(content))
+
+
+def test_the_pages_show_what_the_result_files_say() -> None:
+    done = render("--check")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_old_page_is_found_and_made_new(copy: Path) -> None:
+    change(copy / "verified.json", "1.6", "machine", "operations", to=7_654_321)
+    assert render("--check", "--docs", str(copy)).returncode == 1
+    assert render("--docs", str(copy)).returncode == 0
+    assert "7,654,321" in (copy / "verified.md").read_text()
+
+
+def test_a_failed_case_of_a_recorded_run_shows_in_the_table(copy: Path) -> None:
+    runs = json.loads((copy / "conformance.json").read_text())
+    case = next(iter(runs[0]["cases"]["backoff"]))
+    change(copy / "conformance.json", 0, "cases", "backoff", case, to="failed")
+    assert render("--docs", str(copy)).returncode == 0
+    row = next(x for x in (copy / "verified.md").read_text().splitlines() if "| backoff |" in x)
+    assert ", 1 failed," in row
+
+
+def test_the_numbers_of_the_readme_come_from_the_last_whole_run(copy: Path) -> None:
+    runs = json.loads((copy / "conformance.json").read_text())
+    index = next(i for i, run in enumerate(runs) if "whole" in run)
+    change(copy / "conformance.json", index, "whole", "real_s", to=4321.0)
+    assert render("--docs", str(copy)).returncode == 0
+    assert "In 4321 s of real time" in (copy.parent / "README.md").read_text()
+
+
+def test_a_page_without_its_markers_is_an_error_that_names_them(copy: Path) -> None:
+    (copy / "verified.md").write_text("nothing here\n")
+    done = render("--docs", str(copy))
+    assert done.returncode == 2
+    assert "wanted the line once: <!-- begin: pairs" in done.stderr

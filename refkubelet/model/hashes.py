@@ -13,7 +13,7 @@ from typing import Any, Final
 from refkubelet.model.objects import Container
 
 _FNV_32: Final = (0x811C9DC5, 0x01000193, 32)
-_GO_JSON_ESCAPES: Final = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
+_GO_JSON_ESCAPES: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 _FNV_128: Final = (0x6C62272E07BB014262B821756295C58D, 0x0000000001000000000000000000013B, 128)
 
 
@@ -64,8 +64,7 @@ def container_hash(container: Container) -> str:
 def _container_hash(name: str, image: str) -> str:
     value = {"image": image, "name": name}
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    for character, escape in _GO_JSON_ESCAPES:
-        text = text.replace(character, escape)
+    text = text.translate(_GO_JSON_ESCAPES)
     printed = "([]uint8)[" + " ".join(str(byte) for byte in text.encode()) + "]"
     return f"{fnv1a_32(printed.encode()):x}"
 

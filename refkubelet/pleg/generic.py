@@ -80,6 +80,7 @@ class GenericPLEG:
         self.metrics = PlegMetrics()
         self._records: dict[str, RuntimePod] = {}
         self._reinspect: dict[str, None] = {}
+        self._never_read: set[str] = set()  # listed, but no status of them was ever read
         self._settled: tuple[RuntimePod, ...] | None = None  # a list of which all is recorded
         self._requests: deque[tuple[str, float]] = deque()
         self._waiting: asyncio.Future[None] | None = None
@@ -158,8 +159,10 @@ class GenericPLEG:
         if listed is not self._settled or self._reinspect:
             pods = {pod.uid: pod for pod in listed}
             # Who failed at first sight has no record, and may be gone: its error must go, too.
-            for uid in dict.fromkeys([*self._records, *pods, *self._reinspect]):
+            for uid in dict.fromkeys([*self._records, *pods, *self._never_read]):
                 await self._handle(uid, pods.get(uid), stamp_s)
+            for uid in self._reinspect.keys() - self._records.keys() - self._never_read:
+                del self._reinspect[uid]  # no pod: there is nothing to look at
             self._settled = None if self._reinspect else listed
         self._cache.update_time(stamp_s)
         self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
@@ -184,13 +187,16 @@ class GenericPLEG:
             return
         if not await self._update_cache(uid, pod, stamp_s):
             self._reinspect[uid] = None
+            if uid not in self._records:
+                self._never_read.add(uid)
             return
         self._reinspect.pop(uid, None)
+        self._never_read.discard(uid)
         if pod is None:
             self._records.pop(uid, None)
         else:
             self._records[uid] = pod
-        if not events and pod is not None:
+        if not events:
             events = [PodLifecycleEvent(uid, PodLifecycleEventType.POD_SYNC)]
         self.send(events)
 

@@ -150,7 +150,6 @@ class PodWorkers(WorkerQuestions):
         if record.state is WorkState.SYNCING:
             pod = record.active.pod if record.active is not None else None
             record.grace_s = grace_of(record, pod, None)
-            record.cancelled.set()
         record.state = row.to
         requeue_last(record)
 

@@ -77,13 +77,30 @@ def _compare(
     """What happened to one pod, and the object to keep for it."""
     if old is None:
         return PodOperation.ADD, _annotated(new, source, seen_at)  # also when deleted: SRC-063
-    kept = _annotated(new, source, annotations_of(old).get(CONFIG_SEEN, seen_at))
     if differ_semantically(old, new):
         deleted = new.metadata is not None and new.metadata.deletionTimestamp is not None
-        return (PodOperation.DELETE if deleted else PodOperation.UPDATE), kept
+        return (PodOperation.DELETE if deleted else PodOperation.UPDATE), _taken_over(old, new)
     if old.status != new.status:
-        return PodOperation.RECONCILE, kept
+        return PodOperation.RECONCILE, msgspec.structs.replace(old, status=new.status)
     return None, old
+
+
+def _taken_over(old: Pod, new: Pod) -> Pod:
+    """The old object with what a change may bring; the rest of it stays, and so do its own values
+    of the kubelet's annotations (SRC-065, SRC-068)."""
+    before, after = old.metadata, new.metadata
+    assert before is not None  # both passed uid_of
+    assert after is not None
+    local = {k: v for k, v in annotations_of(old).items() if k in LOCAL_ANNOTATIONS}
+    metadata = msgspec.structs.replace(
+        before,
+        labels=after.labels,
+        annotations=annotations_of(new) | local,
+        deletionTimestamp=after.deletionTimestamp,
+        deletionGracePeriodSeconds=after.deletionGracePeriodSeconds,
+        generation=after.generation,
+    )
+    return msgspec.structs.replace(old, metadata=metadata, spec=new.spec, status=new.status)
 
 
 def differ_semantically(old: Pod, new: Pod) -> bool:

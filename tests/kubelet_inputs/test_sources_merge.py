@@ -74,6 +74,36 @@ def test_what_a_change_means_SRC_061_SRC_062(
     assert operations(merge(after(old), [new])) == expected
 
 
+OTHER = {"name": "other", "generation": 7, "resourceVersion": "9", "finalizers": ["x"]}
+MIRROR = "kubernetes.io/config.mirror"
+
+
+def test_a_change_of_the_status_alone_leaves_the_rest_of_the_object_SRC_068() -> None:
+    old = pod("1", meta={"generation": 1, "annotations": {MIRROR: "a"}})
+    new = pod("1", phase="Running", meta={**OTHER, "annotations": {MIRROR: "b"}})
+    before = after(old)
+    (update,) = merge(before, [new]).updates
+    assert update.pods[0].metadata == before["1"].metadata
+    assert update.pods[0].status == new.status
+
+
+def test_an_update_brings_what_is_meaningful_and_the_generation_SRC_068() -> None:
+    before = after(pod("1", meta={"generation": 1, "annotations": {MIRROR: "a", "x": "1"}}))
+    new = pod("1", image="j", meta={**OTHER, "annotations": {MIRROR: "b", "y": "2"}})
+    (update,) = merge(before, [new]).updates
+    kept = update.pods[0]
+    assert kept.spec == new.spec
+    assert kept.metadata is not None
+    metadata = kept.metadata
+    assert (metadata.name, metadata.generation, metadata.finalizers) == ("p1", 7, None)
+    assert annotations_of(kept) == {
+        MIRROR: "a",
+        "y": "2",
+        CONFIG_SOURCE: "file",
+        CONFIG_SEEN: "now",
+    }
+
+
 def test_the_order_of_operations_SRC_064() -> None:
     before = after(pod("1"), pod("2"), pod("3"), pod("4"))
     now = [

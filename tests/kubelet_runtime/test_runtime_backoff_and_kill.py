@@ -132,13 +132,16 @@ def test_grace_LIFE_143(
 
 def test_each_probe_has_its_own_grace_LIFE_143() -> None:
     startup = {**PROBE, "terminationGracePeriodSeconds": 3}
-    pod = make_pod({"name": "main", "livenessProbe": PROBE, "startupProbe": startup})
+    container = {"name": "main", "livenessProbe": PROBE, "startupProbe": startup}
+    pod = make_pod(container, terminationGracePeriodSeconds=30)
     assert pod.spec is not None
     main = pod.spec.containers[0]
     assert container_grace_s(pod, main, KillReason.LIVENESS) == 7
     assert container_grace_s(pod, main, KillReason.STARTUP) == 3
-    for reason in KillReason:
-        assert container_grace_s(pod, None, reason) == 2
+    bare = make_pod(container)
+    assert bare.spec is not None
+    for reason in KillReason:  # PROBE-037: without a grace of the pod, a probe's does not count
+        assert container_grace_s(bare, bare.spec.containers[0], reason) == 2
 
 
 # -- kills in virtual time -----------------------------------------------------------------------

@@ -16,6 +16,8 @@ from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
 from refkubelet.config import KubeletConfiguration
 from refkubelet.daemon import with_cgroup_driver
+from refkubelet.model.hashes import container_hash
+from refkubelet.model.objects import Container
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.labels import POD_UID
 from refkubelet.runtime.convert import container_record, sandbox_record
@@ -181,6 +183,14 @@ def test_recorded_container_statuses_convert_CRI_083() -> None:
     assert last.termination_log_host_path.endswith("/containers/main/8afefc36")
     assert last.image_id.startswith("sha256:335a")
     assert last.sandbox_id == "box"
+
+
+@pytest.mark.parametrize(
+    ("image", "digest"),
+    [("a\u2028b", "3b3b5294"), ("a\u2029b", "f6a3f555"), ("<&>", "a447dd06")],
+)
+def test_the_hash_of_a_container_is_the_kubelets_own_LIFE_116(image: str, digest: str) -> None:
+    assert container_hash(Container(name="main", image=image)) == digest
 
 
 def test_recorded_sandbox_statuses_convert_CRI_034() -> None:

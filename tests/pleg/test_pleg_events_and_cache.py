@@ -310,6 +310,7 @@ def test_a_pod_that_vanishes_before_its_first_good_fetch_leaves_no_error_PLEG_00
         await s.pleg.relist()
         s.runtime.pods = {}
         await s.pleg.relist()
+        assert s.events() == [SYNC]  # PLEG-007
         assert s.cache.get("a").containers == ()  # else its worker would fail for ever
         calls = len(s.runtime.calls)
         await s.pleg.relist()
@@ -329,6 +330,17 @@ def test_reinspection_sends_pod_sync_PLEG_007() -> None:
         assert s.events() == [SYNC]
         await s.pleg.relist()
         assert s.events() == []
+
+    virtual(main)
+
+
+def test_reinspection_of_a_pod_that_was_never_seen_is_nothing_PLEG_007() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        s = Setup(loop)
+        s.pleg.request_reinspection("a")
+        await s.pleg.relist()
+        await s.pleg.relist()
+        assert (s.events(), s.runtime.calls) == ([], ["list", "list"])
 
     virtual(main)
 

@@ -293,6 +293,21 @@ def test_orphans_are_driven_to_their_end_and_forgotten_LIFE_039() -> None:
     in_world(body)
 
 
+def test_an_orphan_s_running_sync_is_not_cancelled_LIFE_039() -> None:
+    async def body(w: World) -> None:
+        w.syncer.takes_s["sync"] = 5.0
+        w.create(make_pod())
+        await w.until(lambda: w.syncer.kinds() == ["sync"])
+        w.workers.sync_known_pods([])
+        record = w.workers.record("u1")
+        assert record is not None
+        assert not record.cancelled.is_set()
+        await w.until(lambda: w.workers.should_pod_be_finished("u1"))
+        assert w.syncer.kinds() == ["sync", "terminating", "terminated"]
+
+    in_world(body)
+
+
 def test_an_orphan_that_never_started_is_forgotten_at_once_LIFE_039() -> None:
     async def body(w: World) -> None:
         w.create(make_pod("a", static=True))

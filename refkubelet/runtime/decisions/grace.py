@@ -12,9 +12,12 @@ ROUNDING_S: Final = 1e-6
 
 
 def container_grace_s(pod: Pod, container: Container | None, reason: KillReason | None) -> int:
-    """deletionGracePeriodSeconds, else the failed probe's own, else the spec's, else 2."""
+    """deletionGracePeriodSeconds, else the failed probe's own, else the spec's; 2 for a pod
+    without a grace, whatever the probe says."""
     if pod.metadata is not None and pod.metadata.deletionGracePeriodSeconds is not None:
         return pod.metadata.deletionGracePeriodSeconds
+    if pod.spec is None or pod.spec.terminationGracePeriodSeconds is None:
+        return MINIMUM_GRACE_S
     probe = None
     if container is not None and reason is KillReason.LIVENESS:
         probe = container.livenessProbe
@@ -22,9 +25,7 @@ def container_grace_s(pod: Pod, container: Container | None, reason: KillReason 
         probe = container.startupProbe
     if probe is not None and probe.terminationGracePeriodSeconds is not None:
         return probe.terminationGracePeriodSeconds
-    if pod.spec is not None and pod.spec.terminationGracePeriodSeconds is not None:
-        return pod.spec.terminationGracePeriodSeconds
-    return MINIMUM_GRACE_S
+    return pod.spec.terminationGracePeriodSeconds
 
 
 def rest_after(grace_s: int, elapsed_s: float) -> int:

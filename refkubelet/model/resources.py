@@ -50,15 +50,16 @@ def container_total(pod: Pod, which: str) -> dict[str, int]:
     amounts = container_requests if which == "requests" else container_limits
     total: dict[str, int] = {}
     for container in spec.containers or ():
-        total = _plus(total, amounts(container))
+        for name, amount in amounts(container).items():
+            total[name] = total.get(name, 0) + amount
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.initContainers or ():
-        if is_sidecar(container):
-            sidecars = _plus(sidecars, amounts(container))
-            peak = _maximum(peak, sidecars)
-        else:
-            peak = _maximum(peak, _plus(sidecars, amounts(container)))
+        for name, amount in amounts(container).items():
+            at_once = sidecars.get(name, 0) + amount
+            peak[name] = max(peak.get(name, 0), at_once)
+            if is_sidecar(container):
+                sidecars[name] = at_once
     return _maximum(_plus(total, sidecars), peak)
 
 

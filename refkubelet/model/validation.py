@@ -67,12 +67,12 @@ def _spec(spec: PodSpec) -> Iterator[str]:
     yield from at_least("spec.terminationGracePeriodSeconds", grace, 0)
     deadline = spec.activeDeadlineSeconds
     yield from between("spec.activeDeadlineSeconds", deadline, 1, MAX_INT32)
-    volumes: list[str] = []
+    volumes: set[str] = set()
     for i, volume in enumerate(spec.volumes or ()):
         yield from _volume(f"spec.volumes[{i}]", volume, volumes)
     if not spec.containers:
         yield "spec.containers: Required value"
-    names: list[str] = []
+    names: set[str] = set()
     for i, container in enumerate(spec.containers or ()):
         place = f"spec.containers[{i}]"
         yield from _container(place, container, names, volumes)
@@ -94,16 +94,16 @@ def _more_of_container(place: str, container: Container, spec: PodSpec) -> Itera
     yield from device_problems(place, container, spec)
 
 
-def _unique_label(field: str, name: str, seen: list[str]) -> Iterator[str]:
+def _unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
     if not name:
         yield f"{field}: Required value"
     yield from label(field, name)
     if name in seen:
         yield f'{field}: Duplicate value: "{name}"'
-    seen.append(name)
+    seen.add(name)
 
 
-def _volume(place: str, volume: Any, seen: list[str]) -> Iterator[str]:
+def _volume(place: str, volume: Any, seen: set[str]) -> Iterator[str]:
     yield from _unique_label(f"{place}.name", volume.name, seen)
     sources = [
         f for f in volume.__struct_fields__ if f != "name" and getattr(volume, f) is not None
@@ -118,7 +118,7 @@ def _volume(place: str, volume: Any, seen: list[str]) -> Iterator[str]:
             yield invalid(f"{place}.hostPath.path", volume.hostPath.path, "must not contain '..'")
 
 
-def _container(place: str, c: Container, names: list[str], volumes: list[str]) -> Iterator[str]:
+def _container(place: str, c: Container, names: set[str], volumes: set[str]) -> Iterator[str]:
     yield from _unique_label(f"{place}.name", c.name, names)
     if not c.image:
         yield f"{place}.image: Required value"
@@ -168,8 +168,8 @@ def _ports(place: str, c: Container) -> Iterator[str]:
         yield from one_of(f"{field}.protocol", port.protocol, ("TCP", "UDP", "SCTP"))
 
 
-def _mounts(place: str, c: Container, volumes: list[str]) -> Iterator[str]:
-    paths: list[str] = []
+def _mounts(place: str, c: Container, volumes: set[str]) -> Iterator[str]:
+    paths: set[str] = set()
     for i, mount in enumerate(c.volumeMounts or ()):
         field = f"{place}.volumeMounts[{i}]"
         if mount.name not in volumes:
@@ -178,7 +178,7 @@ def _mounts(place: str, c: Container, volumes: list[str]) -> Iterator[str]:
             yield f"{field}.mountPath: Required value"
         elif mount.mountPath in paths:
             yield invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
-        paths.append(mount.mountPath)
+        paths.add(mount.mountPath)
 
 
 def _resources(place: str, resources: Any) -> Iterator[str]:

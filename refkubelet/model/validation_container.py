@@ -89,18 +89,18 @@ def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]
 
 
 def _port_names(place: str, c: Container) -> Iterator[str]:
-    names: list[str] = []
+    names: set[str] = set()
     for i, port in enumerate(c.ports or ()):
         if port.name:
             yield from port_name(f"{place}[{i}].name", port.name)
             if port.name in names:
                 yield f'{place}[{i}].name: Duplicate value: "{port.name}"'
-            names.append(port.name)
+            names.add(port.name)
 
 
 def host_port_problems(spec: PodSpec) -> Iterator[str]:
     """Of the regular containers alone: nobody looks at those of init containers."""
-    taken: list[str] = []
+    taken: set[str] = set()
     for index, c in enumerate(spec.containers or ()):
         for i, port in enumerate(c.ports or ()):
             if not port.hostPort:
@@ -112,7 +112,7 @@ def host_port_problems(spec: PodSpec) -> Iterator[str]:
             key = f"{port.protocol or 'TCP'}/{port.hostIP or ''}/{port.hostPort}"
             if key in taken:
                 yield f'{field}: Duplicate value: "{key}"'
-            taken.append(key)
+            taken.add(key)
 
 
 def _value_source(place: str, source: Any) -> Iterator[str]:

@@ -142,7 +142,7 @@ def _security(place: str, context: Any) -> Iterator[str]:
     yield from ids(place, context, ("runAsUser", "runAsGroup", "fsGroup"))
     for i, group in enumerate(context.supplementalGroups or ()):
         yield from between(f"{place}.supplementalGroups[{i}]", group, 0, MAX_INT32)
-    names: list[str] = []
+    names: set[str] = set()
     for i, sysctl in enumerate(context.sysctls or ()):
         field = f"{place}.sysctls[{i}].name"
         if not sysctl.name:
@@ -151,7 +151,7 @@ def _security(place: str, context: Any) -> Iterator[str]:
             yield invalid(field, sysctl.name, "must be the name of a sysctl")
         elif sysctl.name in names:
             yield f'{field}: Duplicate value: "{sysctl.name}"'
-        names.append(sysctl.name)
+        names.add(sysctl.name)
     yield from profiles(place, context)
 
 

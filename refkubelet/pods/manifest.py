@@ -6,7 +6,7 @@ Rules: SRC-004, SRC-030..038. Upstream: pkg/kubelet/config/common.go: tryDecodeS
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -66,10 +66,11 @@ def _decode(document: Document) -> Pod:
             found = value.get(field, "nothing")
             place = _place(document, (field,))
             raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
-    large = next(_large_numbers(value, ()), None)
+    large = _large_number(value)
     if large is not None:
         path, number = large
-        what = f"{number} does not fit into 64 bits"
+        shown = str(number)
+        what = f"{shown if len(shown) < 40 else shown[:40] + '...'} does not fit into 64 bits"
         raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
     try:
         pod = decode_pod(value)
@@ -114,16 +115,21 @@ def _check_times(pod: Pod, document: Document) -> None:
             raise ManifestError(f"{place}metadata.{field}: {what}")
 
 
-def _large_numbers(value: Any, path: Path) -> Iterator[tuple[Path, int]]:
-    """Integers that no API field can hold."""
+def _large_number(value: Any) -> tuple[Path, int] | None:
+    """An integer that no API field can hold, and where it is."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return (), value
+    parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _large_numbers(item, (*path, key))
+        parts = value.items()
     elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _large_numbers(item, (*path, i))
-    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        yield path, value
+        parts = enumerate(value)
+    for name, item in parts:
+        found = _large_number(item)
+        if found is not None:
+            path, number = found
+            return (name, *path), number
+    return None
 
 
 def _place(document: Document, path: Path) -> str:

@@ -24,7 +24,7 @@ def test_values_have_lines() -> None:
 
 def test_no_timestamps_no_base_60_but_octal_modes() -> None:
     value = read_yaml("d: 2024-01-01\nt: 12:30:00\nm: 0644\nv: '0644'\no: 0o17\nx: 08\n").value
-    assert value == {"d": "2024-01-01", "t": "12:30:00", "m": 420, "v": "0644", "o": 15, "x": "08"}
+    assert value == {"d": "2024-01-01", "t": "12:30:00", "m": 420, "v": "0644", "o": 15, "x": 8}
 
 
 def test_only_the_first_document_counts_SRC_004() -> None:
@@ -44,7 +44,7 @@ def test_merge_keys_are_merged_and_own_keys_win() -> None:
 def test_an_alias_bomb_is_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 8)]
-    with pytest.raises(YamlError, match="more than 200000 values"):
+    with pytest.raises(YamlError, match="more than 20000 values"):
         read_yaml("\n".join(lines))
 
 
@@ -74,7 +74,7 @@ def test_a_base_without_digits_is_a_text(text: str) -> None:
 
 def test_a_number_of_too_many_digits_is_no_integer() -> None:
     digits = "1" * 5000
-    assert read_yaml(f"a: {digits}").value == {"a": float("inf")}
+    assert read_yaml(f"a: {digits}").value == {"a": digits}
     assert read_json_or_yaml(f'{{"a": {digits}}}'.encode()).value == {"a": float("inf")}
 
 

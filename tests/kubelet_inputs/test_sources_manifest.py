@@ -163,7 +163,7 @@ def test_unknown_fields_are_ignored_SRC_004() -> None:
         ),
         (
             "apiVersion: v1\nkind: Pod\nspec:\n  priority: 99999999999999999999\n",
-            "line 4: spec.priority: 99999999999999999999 does not fit into 64 bits",
+            "line 4: spec.priority: 100000000000000000000 does not fit into 64 bits",
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",

@@ -2,14 +2,16 @@
 
 How it works. One task alternates between reading everything (at start, every `period_s`, and
 whenever the watch had to be made anew) and waiting for inotify, whose descriptor the loop itself
-watches. An event re-reads its file only. The watch is made before the reading that follows it, so
-no change falls between. Without a watch the periodic reading goes on.
+watches. An event re-reads its file only, and each removal is delivered before what comes after it:
+a manifest that is removed and written again is another pod, even with the same bytes (SRC-008). The
+watch is made before the reading that follows it, so no change falls between. Without a watch the
+periodic reading goes on.
 
-What must never happen here: one bad file hides or removes another file's pod; a reading that failed
-counts as "no pods". Rules: SRC-001..011. Different from upstream on purpose: pods are kept by file
-name, so a renamed pod's old form leaves at once (SRC-011) and removed pods never come back with an
-event (SRC-012); an event counts when the writer closed the file, so half-written files are not
-read. Upstream: pkg/kubelet/config/file.go, file_linux.go.
+What must never happen here: one bad file hides or removes another file's pod, or holds up the loop;
+a reading that failed counts as "no pods". Rules: SRC-001..011. Different from upstream on purpose:
+pods are kept by file name, so a renamed pod's old form leaves at once (SRC-011) and removed pods
+never come back with an event (SRC-012); an event counts when the writer closed the file, so
+half-written files are not read. Upstream: pkg/kubelet/config/file.go, file_linux.go.
 """
 
 from __future__ import annotations
@@ -22,9 +24,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from refkubelet.model.objects import Pod, full_name
-from refkubelet.model.yaml import MAX_BYTES
 from refkubelet.pods.config import Deliver
-from refkubelet.pods.manifest import ManifestError, read_manifest
+from refkubelet.pods.manifest_files import ManifestFiles
 from refkubelet.pods.updates import PodSource
 from refkubelet.pods.watch import DirectoryWatch, WatchFailed
 from simtime import Clock
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 
 RETRY_S: Final = 1.0  # SRC-007, SRC-009
 RETRY_MAX_S: Final = 20.0
-LONGEST_REASON: Final = 500  # characters of an error that may cite the file
 
 
 def is_manifest_name(name: str) -> bool:
@@ -56,14 +56,17 @@ class FileSource:
 
     def __init__(self, path: str, *, node_name: str, period_s: float, clock: Clock) -> None:
         self.path = path.rstrip("/") or "/"  # SRC-001
-        self.errors: dict[str, str] = {}
-        self._node_name = node_name
+        self._files = ManifestFiles(node_name)
         self._period_s = period_s
         self._clock = clock
         self._pods: dict[str, Pod] = {}  # by file name, in the order of their reading
-        self._read: dict[str, tuple[bytes, Pod]] = {}  # by path: what was in it, and its pod
         self._watch: DirectoryWatch | None = None
+        self._single = False  # what is watched is the directory of a single file
         self._retry_s = RETRY_S
+
+    @property
+    def errors(self) -> dict[str, str]:
+        return self._files.errors
 
     async def run(self, deliver: Deliver) -> None:
         """Deliver whole sets until cancelled."""
@@ -89,8 +92,8 @@ class FileSource:
     def _make_watch(self) -> None:
         """Watch the directory (or the one of the single file); back off while that fails."""
         try:
-            single = stat.S_ISREG(os.stat(self.path).st_mode)
-            directory = os.path.dirname(self.path) or "." if single else self.path
+            self._single = stat.S_ISREG(os.stat(self.path).st_mode)
+            directory = os.path.dirname(self.path) or "." if self._single else self.path
             self._watch = DirectoryWatch(directory)
             self._retry_s = RETRY_S
         except FileNotFoundError:
@@ -118,27 +121,44 @@ class FileSource:
             log.info("watch of %s ended: %s", self.path, e)
             self._drop_watch()
             return False
-        if os.path.isdir(self.path):
-            self._apply(changes)
-            await deliver(collapse(self._pods))
-        elif any(name == os.path.basename(self.path) for name, _ in changes):
-            await self._read_all(deliver)
+        if self._single:
+            await self._apply_to_single(changes, deliver)
+        else:
+            await self._apply(changes, deliver)
         return True
 
-    def _apply(self, changes: Iterable[tuple[str, bool]]) -> None:
+    async def _apply(self, changes: Iterable[tuple[str, bool]], deliver: Deliver) -> None:
         """Take over changed files (SRC-008); what is unreadable keeps its pod until the next
         periodic reading."""
+        removed = changed = False
         for name, present in changes:
             if not is_manifest_name(name):
                 continue
+            file = os.path.join(self.path, name)
             if not present:
-                self._pods.pop(name, None)
-                self.errors.pop(os.path.join(self.path, name), None)
+                removed = self._pods.pop(name, None) is not None or removed
+                self._files.forget(file)
                 continue
-            pod = self._read_file(os.path.join(self.path, name))
+            if removed:  # seen by itself: the same pod may come back with the next change
+                await deliver(collapse(self._pods))
+                removed = False
+            pod = await self._read_file(file)
             if pod is not None:
                 self._pods.pop(name, None)
                 self._pods[name] = pod  # the file just written wins (SRC-010)
+                changed = True
+        if removed or changed:
+            await deliver(collapse(self._pods))
+
+    async def _apply_to_single(self, changes: Iterable[tuple[str, bool]], deliver: Deliver) -> None:
+        for name, present in changes:
+            if name != os.path.basename(self.path):
+                continue
+            if not present:
+                self._pods.clear()
+                await deliver(())
+            else:
+                await self._read_all(deliver)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -148,75 +168,42 @@ class FileSource:
             mode = os.stat(self.path).st_mode
             entries = sorted(os.listdir(self.path)) if stat.S_ISDIR(mode) else []
         except FileNotFoundError:
-            self._complain(self.path, "no such file or directory")
+            self._files.complain(self.path, "no such file or directory")
             self._pods.clear()
             await deliver(())  # SRC-007
             return
         except OSError as e:
-            self._complain(self.path, e.strerror or str(e))
+            self._files.complain(self.path, e.strerror or str(e))
             return
-        self.errors.pop(self.path, None)
         if stat.S_ISDIR(mode):
-            self._read_directory(entries)
+            await self._read_directory(entries)
         elif stat.S_ISREG(mode):
-            pod = self._read_file(self.path)
+            pod = await self._read_file(self.path)
             if pod is None:
                 return  # SRC-006: the last good pod stays
             self._pods = {os.path.basename(self.path): pod}
         else:
-            self._complain(self.path, "is neither a directory nor a regular file")
+            self._files.complain(self.path, "is neither a directory nor a regular file")
             return
         await deliver(collapse(self._pods))
 
-    def _read_directory(self, entries: Iterable[str]) -> None:
+    async def _read_directory(self, entries: Iterable[str]) -> None:
         """All manifests in name order; bad ones are missing from the set (SRC-005)."""
         pods: dict[str, Pod] = {}
         looked_at: set[str] = set()
         for name in filter(is_manifest_name, entries):
             file = os.path.join(self.path, name)
             looked_at.add(file)
-            pod = self._read_file(file)
+            pod = await self._read_file(file)
             if pod is not None:
                 pods[name] = pod
         self._pods = pods
-        self._read = {file: known for file, known in self._read.items() if file in looked_at}
-        self.errors = {file: why for file, why in self.errors.items() if file in looked_at}
+        self._files.keep_only(looked_at)
 
-    def _read_file(self, file: str) -> Pod | None:
-        """The pod of one file, or None with the reason in `errors`. Directories and special files
-        are passed over silently (SRC-003)."""
-        try:
-            status = os.stat(file)
-            if not stat.S_ISREG(status.st_mode):
-                self.errors.pop(file, None)
-                return None
-            if status.st_size > MAX_BYTES:
-                raise ManifestError(f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB")
-            with open(file, "rb") as manifest:
-                pod = self._pod_of(file, manifest.read())
-        except OSError as e:
-            self._complain(file, (e.strerror or str(e)).lower())
-            return None
-        except ManifestError as e:
-            self._complain(file, str(e))
-            return None
-        except Exception as e:  # a file that nobody thought of must not end the others' pods
-            self._complain(file, f"unexpected error: {e!r}"[:LONGEST_REASON])
-            return None
-        self.errors.pop(file, None)
+    async def _read_file(self, file: str) -> Pod | None:
+        """As `ManifestFiles.read`; after each text that was parsed everybody else has a turn."""
+        parsed = self._files.parsed
+        pod = self._files.read(file)
+        if self._files.parsed != parsed:
+            await asyncio.sleep(0)
         return pod
-
-    def _pod_of(self, file: str, data: bytes) -> Pod:
-        """Parse a manifest; the same bytes give the same pod again without parsing."""
-        known = self._read.get(file)
-        if known is not None and known[0] == data:
-            return known[1]
-        pod = read_manifest(data, source=PodSource.FILE, origin=file, node_name=self._node_name)
-        self._read[file] = (data, pod)
-        return pod
-
-    def _complain(self, file: str, why: str) -> None:
-        """Log each reason once, and keep it readable."""
-        if self.errors.get(file) != why:
-            self.errors[file] = why
-            log.error("static pod file %s: %s", file, why)

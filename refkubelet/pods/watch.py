@@ -27,6 +27,7 @@ class DirectoryWatch:
         self._directory = directory
         self._notify = INotify(nonblocking=True)
         self._readable = asyncio.Event()
+        self._over = False
         self._loop = asyncio.get_running_loop()
         try:
             self._notify.add_watch(
@@ -43,8 +44,10 @@ class DirectoryWatch:
 
     async def changes(self) -> list[tuple[str, bool]]:
         """Wait for changes: (file name, whether it is there), in order, each name once per run of
-        equal changes."""
+        equal changes. Those from before the watch was over are told of before it fails."""
         while True:
+            if self._over:
+                raise WatchFailed(f"{self._directory} changed as a whole")
             await self._readable.wait()
             self._readable.clear()
             found = self._read()
@@ -60,7 +63,8 @@ class DirectoryWatch:
                 return found
             for event in parse_events(data):
                 if event.mask & _OVER:
-                    raise WatchFailed(f"{self._directory} changed as a whole")
+                    self._over = True
+                    return found
                 if event.mask & flags.CREATE and not self._is_complete(event.name):
                     continue
                 change = (event.name, not event.mask & _GONE)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.model.yaml import YamlError, read_json_or_yaml, read_yaml
+from refkubelet.model.yaml_builder import MAX_VALUES
 
 
 def test_a_duplicate_key_names_both_lines() -> None:
@@ -125,3 +129,83 @@ def test_keys_that_are_yes_are_true_as_in_kubernetes() -> None:
         "false": 3,
         "1": 4,
     }
+
+
+def test_the_first_value_too_many_ends_the_reading_SRC_004(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = 0
+
+    class Counting(yaml.CSafeLoader):
+        def get_event(self) -> Any:
+            nonlocal events
+            events += 1
+            return super().get_event()
+
+    monkeypatch.setattr(yaml, "CSafeLoader", Counting)
+    with pytest.raises(YamlError, match="more than 20000 values"):
+        read_yaml("- x\n" * 200_000)
+    assert events < MAX_VALUES + 10
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"# " + b"x" * (1024 * 1024),
+        b'{"a": [' + b"1," * 20_000 + b"1]}",
+        b"[" * 101 + b"]" * 101,
+        b'{"a":' * 101 + b"1" + b"}" * 101,
+    ],
+)
+def test_texts_have_bounds_SRC_004(data: bytes) -> None:
+    with pytest.raises(YamlError, match=r"larger than|more than"):
+        read_json_or_yaml(data)
+
+
+def test_a_key_that_is_there_twice_is_found_in_one_pass() -> None:
+    text = "{" + "".join(f'"{i}":1,' for i in range(19_000)) + '"0":2}'
+    began = getrusage(RUSAGE_SELF).ru_utime
+    with pytest.raises(YamlError, match="duplicate key '0'"):
+        read_json_or_yaml(text.encode())
+    assert getrusage(RUSAGE_SELF).ru_utime - began < 3  # it once took the square of their number
+
+
+def test_what_is_deep_and_wide_is_one_tree_of_lines() -> None:
+    """A path of its own for each value would take as much again for each level."""
+    document = read_yaml("[" * 90 + "a\n," * 9000 + "b" + "]" * 90)
+    assert document.line_of((0,) * 89 + (9000,)) == 9001
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("!!str 5", "5"),
+        ("!!int '5'", 5),
+        ("!!float 5", 5),
+        ("!!binary aGVsbG8=", "hello"),
+        ("!local 5", "5"),
+        ("+0x10", 16),
+        ("-9223372036854775808", -(1 << 63)),
+        ("1e400", "1e400"),
+        ("1_000", 1000),
+        ("007", 7),
+        ("09.5", 9.5),
+    ],
+)
+def test_scalars_mean_what_kubernetes_reads_SRC_004(text: str, value: Any) -> None:
+    assert read_yaml(f"a: {text}").value == {"a": value}
+
+
+@pytest.mark.parametrize("text", ["!!int x", "!!binary '*'", ".inf", "? ~\n: 1"])
+def test_scalars_that_are_no_json_are_refused_SRC_004(text: str) -> None:
+    with pytest.raises(YamlError):
+        read_yaml(f"a: {text}" if text[0] != "?" else text)
+
+
+def test_a_merge_wins_over_what_came_before_it() -> None:
+    text = "base: &b {x: 1, z: 2}\nmine:\n  z: 3\n  <<: [{x: 5}, *b]\n"
+    assert read_yaml(text).value["mine"] == {"x": 5, "z": 2}
+
+
+def test_an_anchor_may_be_a_key() -> None:
+    assert read_yaml("{&k a: 1, b: *k}").value == {"a": 1, "b": "a"}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from refkubelet.model.objects import Pod
-from refkubelet.pods import file_source
+from refkubelet.pods import manifest_files
 from refkubelet.pods.file_source import FileSource
-from refkubelet.pods.manifest import read_manifest
+from refkubelet.pods.manifest import ManifestError, read_manifest
 from simtime import VirtualLoop, run_virtual
 
 
@@ -238,13 +238,13 @@ def test_two_files_with_one_identity_collapse_SRC_010(tmp_path: Path) -> None:
 
 def test_a_pod_list_and_too_large_files_are_refused_SRC_004(tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text("apiVersion: v1\nkind: PodList\nitems: []\n")
-    (tmp_path / "huge.yaml").write_text("# " + "x" * (10 * 1024 * 1024))
+    (tmp_path / "huge.yaml").write_text("# " + "x" * (1024 * 1024))
     (tmp_path / "good.yaml").write_text(manifest("good") + "---\nkind: [ignored\n")
 
     async def body(seen: Seen) -> None:
         await seen.until("good-n1")
         assert seen.source.errors == {
-            f"{tmp_path}/huge.yaml": "the file is larger than 10 MiB",
+            f"{tmp_path}/huge.yaml": "the file is larger than 1024 KiB",
             f"{tmp_path}/list.yaml": "line 2: kind: wanted Pod, found PodList",
         }
 
@@ -270,7 +270,7 @@ def test_an_error_that_nobody_thought_of_ends_no_other_pod_SRC_005(
             raise KeyError("nobody thought of this")
         return read_manifest(data, **where)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(file_source, "read_manifest", read)
+    monkeypatch.setattr(manifest_files, "read_manifest", read)
     (tmp_path / "a.yaml").write_text(manifest("bad"))
     (tmp_path / "b.yaml").write_text(manifest("b"))
 
@@ -278,5 +278,160 @@ def test_an_error_that_nobody_thought_of_ends_no_other_pod_SRC_005(
         await seen.until("b-n1")
         why = "unexpected error: KeyError('nobody thought of this')"
         assert seen.source.errors == {f"{tmp_path}/a.yaml": why}
+
+    watching(tmp_path, body)
+
+
+def test_a_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        known = len(seen.sets)
+        file.unlink()
+        file.write_text(manifest("a"))
+        await asyncio.sleep(1)
+        assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
+
+    watching(tmp_path, body)
+
+
+def test_a_single_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        known = len(seen.sets)
+        file.unlink()
+        file.write_text(manifest("a"))
+        await asyncio.sleep(1)
+        assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
+
+    watching(file, body)
+
+
+def test_a_renamed_manifest_with_its_own_uid_is_gone_before_it_is_there_again_SRC_008(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.yaml").write_text(manifest("a").replace("name: a", "uid: x, name: a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        known = len(seen.sets)
+        (tmp_path / "a.yaml").rename(tmp_path / "b.yaml")
+        await asyncio.sleep(1)
+        assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
+
+    watching(tmp_path, body)
+
+
+def test_what_left_before_its_directory_did_is_gone_SRC_008(tmp_path: Path) -> None:
+    path = tmp_path / "manifests"
+    path.mkdir()
+    (path / "a.yaml").write_text(manifest("a"))
+
+    async def body(seen: Seen) -> None:
+        await seen.until("a-n1")
+        known = len(seen.sets)
+        (path / "a.yaml").unlink()
+        path.rmdir()
+        path.mkdir()
+        (path / "a.yaml").write_text(manifest("a"))
+        await asyncio.sleep(1)
+        assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
+
+    watching(path, body)
+
+
+def test_a_refused_text_is_parsed_once_SRC_005(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+
+    def read(data: bytes, **where: object) -> object:
+        parsed.append(data)
+        return read_manifest(data, **where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(manifest_files, "read_manifest", read)
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("kind: Pod\nkind: Pod\n")
+
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        await asyncio.sleep(100)
+        assert len(parsed) == 1
+        bad.write_text(manifest("good"))
+        await seen.until("good-n1")
+
+    watching(tmp_path, body)
+
+
+def test_everybody_has_a_turn_between_two_manifests_SRC_005(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[str] = []
+
+    def read(data: bytes, **_: object) -> object:
+        asyncio.get_running_loop().call_soon(turns.append, "another")
+        turns.append("manifest")
+        raise ManifestError("bad")
+
+    monkeypatch.setattr(manifest_files, "read_manifest", read)
+    for i in range(3):
+        (tmp_path / f"{i}.yaml").write_text(f"{i}")
+
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        assert turns == ["manifest", "another"] * 3
+
+    watching(tmp_path, body)
+
+
+def test_a_complaint_of_any_length_is_told_in_short(tmp_path: Path) -> None:
+    env = ", ".join(f"{{name: 'a={i}'}}" for i in range(1000))
+    text = manifest("a").replace("name: main", f"name: main, env: [{env}]")
+    (tmp_path / "a.yaml").write_text(text)
+
+    async def body(seen: Seen) -> None:
+        await seen.until()
+        (why,) = seen.source.errors.values()
+        assert len(why) < 4100
+
+    watching(tmp_path, body)
+
+
+@pytest.mark.parametrize("endless", ["/proc/kmsg", "/dev/zero"])
+def test_a_link_to_what_waits_or_has_no_end_holds_nothing_up_SRC_003(
+    tmp_path: Path, endless: str
+) -> None:
+    (tmp_path / "a.yaml").symlink_to(endless)
+    (tmp_path / "b.yaml").write_text(manifest("b"))
+
+    async def body(seen: Seen) -> None:
+        assert await seen.until("b-n1") == 0
+
+    watching(tmp_path, body)
+
+
+def test_a_fifo_that_took_a_manifests_place_holds_nothing_up_SRC_003(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a regular file when it was looked at, and is none when it is opened."""
+    regular = os.stat(__file__)
+    look = os.stat
+
+    def stat(path: str, **how: object) -> os.stat_result:
+        return regular if str(path).endswith("fifo.yaml") else look(path, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "stat", stat)
+    os.mkfifo(tmp_path / "fifo.yaml")
+    (tmp_path / "z.yaml").write_text(manifest("z"))
+
+    async def body(seen: Seen) -> None:
+        assert await seen.until("z-n1") == 0
 
     watching(tmp_path, body)

@@ -34,6 +34,7 @@ from refkubelet.api_answers import (
     watch_line,
 )
 from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.config.errors import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
 if TYPE_CHECKING:
@@ -61,7 +62,10 @@ class LightkubeApiClient:
         from refkubelet.config.kubeconfig import read_kubeconfig
 
         config = read_kubeconfig(path)
-        return cls._from_config(config, transport=None)
+        try:
+            return cls._from_config(config, transport=None)
+        except Exception as e:  # files and certificates that it names, kinds of logins
+            raise ConfigError(f"kubeconfig {path}: cannot be used: {e}") from None
 
     @classmethod
     def in_process(
@@ -86,12 +90,17 @@ class LightkubeApiClient:
         import httpx2
         from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 
+        from refkubelet.credential_plugin import PluginAuth
+
         params = ConnectionParams(
             timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
             trust_env=False,
             transport=transport,  # type: ignore[arg-type]  # typed for the sync client only
         )
-        return cls(AsyncClient(config, params), config.cluster.server)
+        http = AsyncClient(config, params)
+        if config.user.exec is not None:
+            http.auth = PluginAuth(config.user.exec)
+        return cls(http, config.cluster.server)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from refkubelet.config.errors import ConfigError
+
+VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+"""Of credential plug-ins."""
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
@@ -16,6 +19,7 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
     import msgspec
     import yaml
     from lightkube.config.kubeconfig import KubeConfig
+    from lightkube.config.models import User
     from lightkube.core.exceptions import ConfigError as LightkubeError
 
     try:
@@ -35,4 +39,29 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
         raise ConfigError(f"kubeconfig {path}: not a kubeconfig: {reason}") from None
     if config is None:
         raise ConfigError(f"kubeconfig {path}: current-context is missing")
+    if config.user is None:
+        config = config._replace(user=User())  # nobody in particular
+    assert config.user is not None
+    if (plugin := config.user.exec) is not None:
+        if plugin.apiVersion not in VERSIONS:
+            raise ConfigError(
+                f"kubeconfig {path}: exec: apiVersion {plugin.apiVersion} of a credential plug-in: "
+                f"wanted {' or '.join(VERSIONS)}"
+            )
+        if "/" in plugin.command:  # else it is looked for in PATH
+            plugin.command = str(config.abs_file(plugin.command))
+    if config.user.token_file:
+        config.user.token_file = str(config.abs_file(config.user.token_file))
+        _check_token(path, config.user.token_file)
     return config
+
+
+def _check_token(path: str | Path, file: str) -> None:
+    """Later it may be away for a moment; at the start it is a mistake. Raises `ConfigError`."""
+    try:
+        token = Path(file).read_text().strip()
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "it is no text"
+        raise ConfigError(f"kubeconfig {path}: tokenFile {file}: {reason}") from None
+    if not token:
+        raise ConfigError(f"kubeconfig {path}: tokenFile {file}: it is empty")

@@ -14,6 +14,7 @@ import pytest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
+from refkubelet.api_answers import decode_node, decode_service, watch_event
 from refkubelet.apiclient import ApiError
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict, uid
@@ -476,3 +477,27 @@ def test_an_error_with_an_odd_body_is_an_api_error_and_no_crash() -> None:
         await client.aclose()
 
     run_virtual(main)
+
+
+BOOKMARKED_POD = {  # as a kube-apiserver 1.36.2 sends it
+    "kind": "Pod",
+    "apiVersion": "v1",
+    "metadata": {"resourceVersion": "12746"},
+    "spec": {"containers": None},
+    "status": {},
+}
+
+
+@pytest.mark.parametrize("odd", [BOOKMARKED_POD, {}, {"metadata": None}, {"spec": 7}])
+def test_of_a_bookmark_nothing_but_the_version_counts_SRC_051(odd: dict[str, Any]) -> None:
+    event = watch_event(decode_pod, "BOOKMARK", odd)
+    assert event.type == "BOOKMARK"
+    assert event.object.metadata is not None
+    wanted = "12746" if odd is BOOKMARKED_POD else ""
+    assert event.object.metadata.resourceVersion == wanted
+
+
+def test_bookmarks_of_nodes_and_services_have_a_version_too_SRC_051() -> None:
+    body = {"metadata": {"resourceVersion": "7"}, "spec": {"ports": "?"}, "status": None}
+    for decode in (decode_node, decode_service):
+        assert watch_event(decode, "BOOKMARK", body).object.metadata.resourceVersion == "7"

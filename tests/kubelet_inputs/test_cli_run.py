@@ -77,9 +77,9 @@ class Process:
 
 
 @asynccontextmanager
-async def kubelet(config: Path, endpoint: str) -> AsyncIterator[Process]:
+async def kubelet(config: Path, endpoint: str, *more: str) -> AsyncIterator[Process]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PROGRAM, "run", "--config", str(config)),
+        *(sys.executable, "-c", PROGRAM, "run", "--config", str(config), *more),
         *("--hostname-override", "n1"),
         *("--container-runtime-endpoint", endpoint, "--root-dir", str(config.parent / "root")),
         stderr=asyncio.subprocess.PIPE,

@@ -68,7 +68,7 @@ def test_a_second_run_leaves_the_same_trace(day: Day) -> None:
         text=True,
         check=True,
         cwd=directory,
-        timeout=50,
+        timeout=200,
     )
     assert again.stdout.splitlines() == day.trace
 

@@ -103,7 +103,7 @@ def until(port: int, path: str, wanted: int) -> int:
     """Ask again and again for `path`; the status, as soon as it is the wanted one."""
     status = 0
     for _ in range(500):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request("GET", path)
             status = connection.getresponse().status

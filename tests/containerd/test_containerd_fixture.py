@@ -239,7 +239,7 @@ class _Pod:
         return answer.status
 
     async def exited(self, container: str) -> cri.ContainerStatus:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(200):
             while True:
                 status = await self.status(container)
                 if status.state == cri.CONTAINER_EXITED:
@@ -247,7 +247,7 @@ class _Pod:
                 await asyncio.sleep(0.05)
 
     async def log_line(self, name: str) -> str:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(200):
             while True:
                 text = (self._logs / name).read_text()
                 if text:

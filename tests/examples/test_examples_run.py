@@ -31,7 +31,7 @@ def run(directory: Path, *command: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=50,
+        timeout=200,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -27,7 +27,7 @@ from fakeapi.http import serve
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - real sockets: nothing tells when
             await asyncio.sleep(0.005)
 
@@ -118,7 +118,7 @@ async def test_close_ends_open_watches() -> None:
     server = await serve(FakeApi())
     async with aiohttp.ClientSession(server.url) as http:
         async with http.get("/api/v1/pods", params={"watch": "true"}) as stream:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await server.close()
                 with pytest.raises(aiohttp.ClientError):
                     await stream.content.readline()
@@ -140,7 +140,7 @@ def test_serve_writes_a_kubeconfig_and_stops_on_sigterm(tmp_path: Path) -> None:
         server = KubeConfig.from_file(out).get().cluster.server
         assert server == url
         os.kill(process.pid, signal.SIGTERM)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=200)
     assert (process.returncode, errors) == (0, "")
 
 

@@ -31,7 +31,7 @@ class Client:
             metadata=pb.PodSandboxMetadata(name=f"pod-{name}", uid=name),
             linux=pb.LinuxPodSandboxConfig(cgroup_parent=cgroup_parent),
         )
-        sandbox = self.runtime.RunPodSandbox(pb.RunPodSandboxRequest(config=config), timeout=10)
+        sandbox = self.runtime.RunPodSandbox(pb.RunPodSandboxRequest(config=config), timeout=60)
         request = pb.CreateContainerRequest(
             pod_sandbox_id=sandbox.pod_sandbox_id,
             sandbox_config=config,
@@ -40,8 +40,8 @@ class Client:
                 image=pb.ImageSpec(image="localhost/busybox:1"),
             ),
         )
-        made: str = self.runtime.CreateContainer(request, timeout=10).container_id
-        self.runtime.StartContainer(pb.StartContainerRequest(container_id=made), timeout=10)
+        made: str = self.runtime.CreateContainer(request, timeout=60).container_id
+        self.runtime.StartContainer(pb.StartContainerRequest(container_id=made), timeout=60)
         return made
 
 
@@ -75,9 +75,9 @@ def test_runtime_and_network_are_away_for_a_block(
     fakecri_server: fakecri.ServedFake, client: Client
 ) -> None:
     with fakecri_server.down(), pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
-        client.runtime.Version(pb.VersionRequest(), timeout=10)
+        client.runtime.Version(pb.VersionRequest(), timeout=60)
     with fakecri_server.without_network():
-        status = client.runtime.Status(pb.StatusRequest(), timeout=10).status
+        status = client.runtime.Status(pb.StatusRequest(), timeout=60).status
         assert [condition.status for condition in status.conditions] == [True, False]
     client.start("web")
     assert fakecri_server.stop_sandbox().ready is False
@@ -93,7 +93,7 @@ def test_a_hanging_call_is_released_from_the_test(
         assert rule.hits == 1
         assert not call.done()
         rule.release()
-        assert call.result(timeout=10).runtime_name == "fakecri"
+        assert call.result(timeout=60).runtime_name == "fakecri"
     assert fake.rules() == []
 
 
@@ -101,7 +101,7 @@ def test_rules_end_with_their_block(fakecri_server: fakecri.ServedFake, client: 
     with fakecri_server.on("Version").fails("UNAVAILABLE", "away"):
         with pytest.raises(grpc.RpcError, match="away"):
             client.runtime.Version(pb.VersionRequest(), timeout=10)
-    assert client.runtime.Version(pb.VersionRequest(), timeout=10).version == "0.1.0"
+    assert client.runtime.Version(pb.VersionRequest(), timeout=60).version == "0.1.0"
 
 
 def test_a_wait_that_runs_out_shows_the_calls(fakecri_server: fakecri.ServedFake) -> None:
@@ -134,7 +134,7 @@ def test_a_stop_waits_for_manual_time() -> None:
         fake.advance(29)
         assert not call.done()
         fake.advance(2)
-        call.result(timeout=10)
+        call.result(timeout=60)
         assert fake.container("web").exit_code == 137
         client.channel.close()
 
@@ -143,7 +143,7 @@ def test_a_predicate_may_ask_the_fake(fakecri_server: fakecri.ServedFake, client
     fake = fakecri_server
     second = fake.on("Version", where=lambda call: fake.count("Version") == 2)
     second.fails("UNAVAILABLE", "the second")
-    client.runtime.Version(pb.VersionRequest(), timeout=10)
+    client.runtime.Version(pb.VersionRequest(), timeout=60)
     with pytest.raises(grpc.RpcError, match="the second"):
         client.runtime.Version(pb.VersionRequest(), timeout=10)
 

@@ -32,13 +32,13 @@ async def running(*arguments: str, says: bytes = b"") -> AsyncIterator[asyncio.s
         *COMMAND, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    line = await asyncio.wait_for(process.stdout.readline(), 20)
+    line = await asyncio.wait_for(process.stdout.readline(), 200)
     assert b"listening on unix://" in line
     try:
         yield process
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
-        _, errors = await asyncio.wait_for(process.communicate(), 20)
+        _, errors = await asyncio.wait_for(process.communicate(), 200)
         assert (process.returncode, errors) == (0, says)
     finally:
         if process.returncode is None:
@@ -158,7 +158,7 @@ def test_a_socket_that_is_no_cri_is_an_error(
                 *("--listen", f"unix://{tmp_path}/cri.sock"),
                 stderr=asyncio.subprocess.PIPE,
             )
-            _, error = await asyncio.wait_for(process.communicate(), 30)
+            _, error = await asyncio.wait_for(process.communicate(), 200)
             return process.returncode, error
 
     code, error = asyncio.run(attempt())

@@ -211,7 +211,7 @@ async def test_the_command_serves_a_plugin_and_follows_its_stdin(
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        request = await asyncio.wait_for(taken.get(), 20)
+        request = await asyncio.wait_for(taken.get(), 200)
         assert request.resource_name == WIDGET
         options = [("grpc.default_authority", "localhost")]
         target = f"unix:{directory / request.endpoint}"
@@ -253,13 +253,13 @@ async def test_the_command_serves_when_its_stdin_is_nothing_to_wait_for(
                 stdin=stdin,
                 stderr=asyncio.subprocess.PIPE,
             )
-        request = await asyncio.wait_for(taken.get(), 20)
+        request = await asyncio.wait_for(taken.get(), 200)
         options = [("grpc.default_authority", "localhost")]
         target = f"unix:{directory / request.endpoint}"
         async with grpc.aio.insecure_channel(target, options=options) as channel:
             lists = services.DevicePluginStub(channel).ListAndWatch(api.Empty()).__aiter__()
             wanted = "Unhealthy" if text else "Healthy"
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(200):
                 while (await anext(lists)).devices[0].health != wanted:
                     pass
         process.send_signal(signal.SIGTERM)

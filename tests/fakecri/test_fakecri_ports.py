@@ -209,7 +209,7 @@ async def test_containers_really_listen_on_loopback_addresses() -> None:
 
 
 async def _until_listening(ip: str, port: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             try:
                 _, writer = await asyncio.open_connection(ip, port)
@@ -221,7 +221,7 @@ async def _until_listening(ip: str, port: int) -> None:
 
 
 async def _until_refused(ip: str, port: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             try:
                 _, writer = await asyncio.open_connection(ip, port)

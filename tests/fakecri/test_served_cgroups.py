@@ -41,14 +41,14 @@ async def test_usage_is_there_for_other_processes(tmp_path: Path, version: int, 
     )
     assert process.stdout is not None
     try:
-        said = [await asyncio.wait_for(process.stdout.readline(), 20) for _ in range(2)]
+        said = [await asyncio.wait_for(process.stdout.readline(), 200) for _ in range(2)]
         assert said[0] == f"fakecri serve: cgroups at {directory}\n".encode()
         async with GrpcUpstream(listen) as client:
             await start_web(client)
         assert (directory / file).read_text() == f"{7 << 20}\n"  # another process answers
     finally:
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 20) == 0
+        assert await asyncio.wait_for(process.wait(), 200) == 0
     assert list(directory.iterdir()) == []
 
 

@@ -41,7 +41,7 @@ def accepts(path: Path) -> bool:
         return s.connect_ex(str(path)) == 0
 
 
-def wait_until(condition: Callable[[], object], limit_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], limit_s: float = 200) -> None:
     clock = RealClock()
     end_s = clock.monotonic_s() + limit_s
     while not condition():
@@ -55,7 +55,7 @@ def refkubelet(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         check=False,
     )
 

@@ -57,7 +57,7 @@ class Process:
     async def line(self, wanted: Callable[[str], bool]) -> str:
         """The next line on stderr that is wanted."""
         assert self._process.stderr is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(200):
             while raw := await self._process.stderr.readline():
                 self._lines.append(raw.decode().rstrip("\n"))
                 if wanted(self._lines[-1]):
@@ -66,7 +66,7 @@ class Process:
 
     async def end(self) -> tuple[int, str]:
         """Exit code and the rest of stderr."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(200):
             _, rest = await self._process.communicate()
         assert self._process.returncode is not None
         return self._process.returncode, rest.decode().rstrip("\n")
@@ -97,7 +97,7 @@ def running(cri: FakeCRI) -> list[str]:
 
 
 async def until_runs(cri: FakeCRI, *names: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(200):
         while running(cri) != list(names):  # noqa: ASYNC110 (another process starts them)
             await asyncio.sleep(0.05)
 

@@ -31,7 +31,7 @@ def test_the_example_prints_what_the_readme_shows(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=200,
         check=False,
     )
     assert run.returncode == 1, run.stdout + run.stderr

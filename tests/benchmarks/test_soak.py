@@ -40,7 +40,7 @@ OURS = [tracemalloc.Filter(True, f"*/{package}/*") for package in ("fakecri", "s
 
 
 def kept_by_the_fake() -> int:
-    """Bytes that live and were asked for by our code: other threads of the test run do not count."""
+    """Bytes that live and were asked for by our code; those of the test run do not count."""
     living = tracemalloc.take_snapshot().filter_traces(OURS)
     return sum(kept.size for kept in living.statistics("filename"))
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import importlib.util
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
-from ctypes.util import find_library
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,17 +22,13 @@ from fakecri.cgroupfs.outside import (
     mount,
     mount_in_background,
     project,
+    why_no_mount,
 )
 from fakecri.cli import main
 
 CLI = "import sys; from fakecri.cli import main; sys.exit(main())"
-HERE = (
-    importlib.util.find_spec("mfusepy") is not None
-    and Path("/dev/fuse").exists()
-    and os.geteuid() == 0
-    and bool(find_library("fuse3") or find_library("fuse"))
-)
-mountable = pytest.mark.skipif(not HERE, reason="needs [fuse], libfuse, /dev/fuse and root")
+LACKS = why_no_mount() or ("" if os.geteuid() == 0 else "needs root")
+mountable = pytest.mark.skipif(bool(LACKS), reason=LACKS)
 
 
 async def shell(script: str, at: Path) -> tuple[int, str]:
@@ -174,24 +169,44 @@ async def test_the_mount_goes_with_a_killed_owner(tmp_path: Path) -> None:
     await settled(lambda: not os.path.ismount(tmp_path))
 
 
-async def test_why_it_cannot_be_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(OutsideError, match=r"pip install 'refkubelet\[fuse\]'"):
+@pytest.mark.parametrize(
+    ("attribute", "answer", "message"),
+    [
+        ("importlib.util.find_spec", None, r"pip install 'refkubelet\[fuse\]'"),
+        ("os.path.exists", False, "has no FUSE, or use plain files"),
+        ("os.access", False, "/dev/fuse may not be opened by this user"),
+        ("fakecri.cgroupfs.outside.mount.find_library", None, "apt-get install libfuse3-3"),
+        ("shutil.which", None, "fusermount is missing; run as root"),
+    ],
+)
+async def test_what_the_machine_lacks_for_a_mount_is_said(
+    attribute: str, answer: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = {
+        "importlib.util.find_spec": object(),
+        "os.path.exists": True,
+        "os.access": True,
+        "fakecri.cgroupfs.outside.mount.find_library": "libfuse3.so.3",
+        "shutil.which": "/bin/fusermount3",
+        "os.geteuid": 1000,
+    }
+    for name, value in (here | {attribute: answer}).items():
+        place, _, word = name.rpartition(".")
+        monkeypatch.setattr(sys.modules[place], word, lambda *_, value=value: value)
+    with pytest.raises(OutsideError, match=message):
         async with mount(CgroupFS(2), tmp_path):
             pass
-    monkeypatch.undo()
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object())
+
+
+async def test_a_directory_that_cannot_be_mounted_on_is_refused_on_every_machine(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(OutsideError, match="has file in it; give an empty directory"):
         async with mount(CgroupFS(2), tmp_path):
             pass
-    missing = tmp_path / "missing"
     with pytest.raises(OutsideError, match="no such file or directory"):
-        async with mount(CgroupFS(2), missing):
-            pass
-    monkeypatch.setattr("pathlib.Path.exists", lambda _path: False)
-    with pytest.raises(OutsideError, match="has no FUSE; use plain files"):
-        async with mount(CgroupFS(2), tmp_path):
+        async with mount(CgroupFS(2), tmp_path / "missing"):
             pass
 
 
@@ -312,8 +327,6 @@ async def test_the_projection_wants_an_empty_directory(tmp_path: Path) -> None:
 def test_mistakes_are_one_line(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if words[0] == "mount" and not HERE:
-        pytest.skip("no FUSE")
     assert main(["cgroupfs", *words]) == 2
     error = capsys.readouterr().err
     assert error.startswith("fakecri: error: ")

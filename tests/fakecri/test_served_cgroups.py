@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import sys
-from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
 from criapi.v1 import api_pb2 as cri
 
+from fakecri.cgroupfs.outside import why_no_mount
 from fakecri.cli import main
 from fakecri.server import GrpcUpstream
 
-HERE = (
-    importlib.util.find_spec("mfusepy") is not None
-    and Path("/dev/fuse").exists()
-    and os.geteuid() == 0
-    and bool(find_library("fuse3") or find_library("fuse"))
-)
+LACKS = why_no_mount() or ("" if os.geteuid() == 0 else "needs root")
 SCRIPT = "behaviors: [{container: web, uses: {memory: 7340032, pids: 2}}]"
 
 
-@pytest.mark.skipif(not HERE, reason="needs [fuse], libfuse, /dev/fuse and root")
+@pytest.mark.skipif(bool(LACKS), reason=LACKS)
 @pytest.mark.parametrize(
     ("version", "file"),
     [(1, "memory/kubepods/memory.usage_in_bytes"), (2, "kubepods/memory.current")],

@@ -8,7 +8,6 @@ is switched on by REFKUBELET_CGROUPS=1 and needs root and the hierarchies mounte
 from __future__ import annotations
 
 import errno
-import importlib.util
 import itertools
 import os
 import re
@@ -17,7 +16,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from ctypes.util import find_library
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -25,7 +23,7 @@ from typing import Any, Final, Protocol
 import pytest
 
 from fakecri.cgroupfs import CgroupFS, Machine, Process
-from fakecri.cgroupfs.outside import mount_in_background
+from fakecri.cgroupfs.outside import mount_in_background, why_no_mount
 from simtime import RealClock
 
 MOUNT: Final = Path("/sys/fs/cgroup")
@@ -387,11 +385,7 @@ class MountedSide:
 
 def why_not_mounted() -> str:
     """Why the fake cannot be mounted here; "" when it can."""
-    if importlib.util.find_spec("mfusepy") is None:
-        return "needs the extra [fuse]"
-    if not Path("/dev/fuse").exists() or os.geteuid() != 0:
-        return "needs /dev/fuse and root"
-    return "" if find_library("fuse3") or find_library("fuse") else "needs libfuse"
+    return why_no_mount() or ("" if os.geteuid() == 0 else "needs root")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ thread than its loop's, or a mount or a directory is left behind.
 """
 
 from fakecri.cgroupfs.outside.errors import OutsideError
-from fakecri.cgroupfs.outside.mount import Mount, mount, mount_in_background
+from fakecri.cgroupfs.outside.mount import Mount, mount, mount_in_background, why_no_mount
 from fakecri.cgroupfs.outside.projection import Projection, Refusal, project
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "mount",
     "mount_in_background",
     "project",
+    "why_no_mount",
 ]

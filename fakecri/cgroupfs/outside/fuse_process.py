@@ -15,8 +15,12 @@ import socket
 import sys
 from typing import Any
 
-import mfusepy
 import msgspec
+
+try:
+    import mfusepy
+except OSError as error:  # the module is there, the library that it works with is not
+    raise ImportError(f"{error}; install libfuse (Debian: libfuse3-3)") from error
 
 MESSAGE_BYTES = 1 << 18
 CHUNK_BYTES = 1 << 16

@@ -13,12 +13,14 @@ import asyncio
 import errno
 import importlib.util
 import os
+import shutil
 import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from ctypes.util import find_library
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,7 +33,7 @@ from fakecri.cgroupfs.outside.requests import Requests
 from fakecri.loop_thread import LoopThread
 
 T = TypeVar("T")
-_DEVICE: Final = Path("/dev/fuse")
+_DEVICE: Final = "/dev/fuse"
 _PROGRAM: Final = "fakecri.cgroupfs.outside.fuse_process"
 _MESSAGE_BYTES: Final = 1 << 18
 _START_S: Final = 20.0
@@ -61,8 +63,8 @@ async def mount(
     Raises: OutsideError where it cannot be mounted, with the reason in one line.
     """
     at = Path(directory).absolute()
-    _require_fuse()
     require_empty(at, "mount")
+    _require_fuse()
     adoption = Adoption(fs) if real_processes else None
     requests = Requests(fs, adoption)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -107,17 +109,28 @@ def mount_in_background(
         thread.stop()
 
 
-def _require_fuse() -> None:
+def why_no_mount() -> str:
+    """What this machine lacks for `mount`, in a sentence that says what to install; "" if nothing.
+
+    For tests: `pytest.mark.skipif(bool(why_no_mount()), reason=why_no_mount())`.
+    """
     if importlib.util.find_spec("mfusepy") is None:
-        raise OutsideError(
-            "mount: the Python module mfusepy is missing; pip install 'refkubelet[fuse]', "
-            "or use plain files (fakecri cgroupfs project)"
-        )
-    if not _DEVICE.exists():
-        raise OutsideError(
-            f"mount: {_DEVICE} is missing: this machine has no FUSE; "
-            "use plain files (fakecri cgroupfs project)"
-        )
+        return "the Python module mfusepy is missing; pip install 'refkubelet[fuse]'"
+    if not os.path.exists(_DEVICE):
+        return f"{_DEVICE} is missing: this machine has no FUSE"
+    if not os.access(_DEVICE, os.R_OK | os.W_OK):
+        return f"{_DEVICE} may not be opened by this user"
+    named = os.environ.get("FUSE_LIBRARY_PATH")
+    if not (named or find_library("fuse3") or find_library("fuse")):
+        return "libfuse is missing; install it (Debian: apt-get install libfuse3-3)"
+    if os.geteuid() != 0 and not (shutil.which("fusermount3") or shutil.which("fusermount")):
+        return "fusermount is missing; run as root, or install it (Debian: apt-get install fuse3)"
+    return ""
+
+
+def _require_fuse() -> None:
+    if lacks := why_no_mount():
+        raise OutsideError(f"mount: {lacks}, or use plain files (fakecri cgroupfs project)")
 
 
 async def _start(theirs: socket.socket, at: Path) -> Process:
@@ -161,12 +174,11 @@ async def _until_mounted(process: Process, mounted: asyncio.Event, at: Path) -> 
     assert process.stderr is not None
     said = (await process.stderr.read()).decode(errors="replace").strip()
     reason = said.splitlines()[-1] if said else f"exit code {process.returncode}"
-    raise OutsideError(f"mount {at}: {reason.removeprefix('OSError: ')}{_hint(reason)}")
+    reason = reason.removeprefix("OSError: ").removeprefix("ImportError: ")
+    raise OutsideError(f"mount {at}: {reason}{_hint(reason)}")
 
 
 def _hint(reason: str) -> str:
-    if "find libfuse" in reason:
-        return "; install libfuse (Debian: libfuse3-3)"
     if "fusermount" in reason:
         return "; run as root, or install fusermount (Debian: fuse3)"
     return ""

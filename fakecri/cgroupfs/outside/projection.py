@@ -146,12 +146,16 @@ class Projection:
             return ""  # only to be written, or not to be read now
 
     def _write(self, file: CgroupPath, text: str) -> None:
-        real = self._real(file)
+        """An ordinary user may write its own file only where the mode lets it: it is lifted for
+        the moment. Whoever runs this must also be able to read what others write there."""
+        real, mode = self._real(file), file.stat().st_mode & 0o777 | 0o400
         new = file not in self._texts
         self._texts[file] = text
+        if not new and not mode & 0o200:
+            real.chmod(mode | 0o200)
         real.write_text(text)
-        if new:
-            real.chmod(file.stat().st_mode & 0o777)
+        if new or not mode & 0o200:
+            real.chmod(mode)
 
     def _directory_changed(self, path: CgroupPath, *, appeared: bool) -> None:
         if self._real(path).is_dir() != appeared or path.exists() == appeared:

@@ -107,6 +107,7 @@ async def _serve(arguments: argparse.Namespace) -> None:
             ),
             images=DEFAULT_IMAGES if listed is None else listed,
             write_logs=True,
+            pod_network=arguments.pod_network,
             call_limit=arguments.keep_calls,
         )
         if script is not None:

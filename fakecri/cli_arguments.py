@@ -68,8 +68,9 @@ def _of_a_fake(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--pod-network",
         default="10.88",
-        metavar="A.B[.C]",
-        help="first numbers of pod addresses; with 127.A[.B] what containers serve is really "
+        metavar="RANGE",
+        help="where pods have their addresses: 10.88 (10.88.0.0/16), 10.88.1, a range of IPv4 or "
+        "IPv6, or one of each with a comma between; with 127.A[.B] what containers serve is really "
         "listened on (default: %(default)s)",
     )
     serve.add_argument(

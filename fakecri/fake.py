@@ -25,6 +25,7 @@ from fakecri.calls.exec_sync import ExecSync
 from fakecri.calls.slow_calls import SlowCalls
 from fakecri.clockwork import Clockwork
 from fakecri.core import copies, running
+from fakecri.core.addresses import Addresses, reachable_here
 from fakecri.core.images import ImageStore
 from fakecri.core.names import name_of_create
 from fakecri.core.objects import Container
@@ -34,7 +35,7 @@ from fakecri.files import HostFiles
 from fakecri.loop_clock import LoopClock
 from fakecri.node import FakeNode
 from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
-from fakecri.programs.listening import Listening, is_loopback
+from fakecri.programs.listening import Listening
 from fakecri.programs.main_programs import MainPrograms, Tap
 from fakecri.programs.ports import Ports
 from fakecri.rules.behavior import Behavior, StartFails
@@ -94,7 +95,7 @@ class FakeCRI(FakeWorld):
         core = Core(ids or Ids(Rng(0)), node, store, self._plan_of, clock.wall_ns)
         core.identity = Identity(chosen.runtime_name, chosen.runtime_version or _own_version())
         core.handlers = tuple(chosen.runtime_handlers)
-        core.pod_network = chosen.pod_network
+        core.addresses = Addresses(chosen.pod_network)
         core.cgroup_driver = CGROUP_DRIVERS[chosen.cgroup_driver]
         clockwork = Clockwork(core, clock, files)
         core.stir = clockwork.stir
@@ -104,7 +105,7 @@ class FakeCRI(FakeWorld):
         super().__init__(clock, core, clockwork, events, chosen.call_limit)
         self.ports = Ports(core, clockwork)
         self.listening: Listening | None = None
-        if is_loopback(chosen.pod_network):
+        if reachable_here(chosen.pod_network):
             self.listening = Listening(self.ports)
             clockwork.heard.append(self.listening.refresh)
         self.behaviors = RuleBook()

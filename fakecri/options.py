@@ -8,6 +8,7 @@ from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.core import addresses
 from fakecri.core.images import Registry, any_image
 from fakecri.rules.matching import require_count
 
@@ -36,9 +37,10 @@ class Options:
     """How long events wait for a subscriber when there is none; 300 in containerd 2 (CRI-143)."""
     cgroup_driver: str = "cgroupfs"
     """What RuntimeConfig says: cgroupfs or systemd."""
-    pod_network: str = "10.88"
-    """The first two or three numbers of pod addresses. Inside 127.0.0.0/8 the ports that containers
-    serve are really listened on, in real time."""
+    pod_network: str = addresses.DEFAULT
+    """Where pods have their addresses: `10.88` (short for 10.88.0.0/16), `10.88.1`, a range of IPv4
+    or IPv6, or one of each with a comma between. Inside 127.0.0.0/8 the ports that containers serve
+    are really listened on, in real time."""
     call_limit: int = 100_000
     """So many calls are remembered."""
 
@@ -56,12 +58,7 @@ class Options:
         if not self.keep_events_s >= 0:
             raise ValueError(f"keep_events_s: wanted seconds from 0, got {self.keep_events_s!r}")
         require_count("call_limit", self.call_limit)
-        numbers = self.pod_network.split(".")
-        if len(numbers) not in (2, 3) or not all(n.isdecimal() and int(n) < 256 for n in numbers):
-            raise ValueError(
-                f"pod_network: wanted two or three numbers such as 10.88 or 127.1.2, got "
-                f"{self.pod_network!r}"
-            )
+        addresses.parse_network(self.pod_network)
 
 
 class OptionFields(TypedDict, total=False):

@@ -211,7 +211,7 @@ class FakeWorld(Instrumented):
             running.kill(self.core, container, LOST, "Unknown")
         for sandbox in list(self.core.sandboxes.values()):
             lose_sandbox(self.core, sandbox)
-            sandbox.ip = ""
+            sandbox.ips = ()
         self.node.boot = self.core.ids.uuid()
         self.node.forget_cgroups()
         self._down = None

@@ -66,6 +66,7 @@ def sandbox_row(sandbox: Sandbox) -> dict[str, Any]:
         "state": "READY" if sandbox.ready else "NOTREADY",
         "created_at": _instant(sandbox.created_at_ns),
         "ip": sandbox.ip,
+        "ips": list(sandbox.ips),
     }
 
 

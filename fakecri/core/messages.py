@@ -49,7 +49,9 @@ def sandbox_status(sandbox: Sandbox) -> pb.PodSandboxStatus:
         metadata=sandbox.config.metadata,
         state=_sandbox_state(sandbox),
         created_at=sandbox.created_at_ns,
-        network=pb.PodSandboxNetworkStatus(ip=sandbox.ip),
+        network=pb.PodSandboxNetworkStatus(
+            ip=sandbox.ip, additional_ips=[pb.PodIP(ip=ip) for ip in sandbox.ips[1:]]
+        ),
         labels=sandbox.config.labels,
         annotations=sandbox.config.annotations,
         runtime_handler=sandbox.runtime_handler,

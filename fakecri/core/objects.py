@@ -56,13 +56,19 @@ class Sandbox:
     config: pb.PodSandboxConfig
     runtime_handler: str
     created_at_ns: int
-    ip: str = ""
+    ips: Sequence[str] = ()
+    """The first is the one that counts, there is another one with two families."""
     ready: bool = True
     resources: pb.LinuxContainerResources | None = None  # of UpdatePodSandboxResources (CRI-122)
     overhead: pb.LinuxContainerResources | None = None
     containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
     row: tuple[bool, bytes] | None = None  # of ListPodSandbox, see messages.sandbox_row
     group: Group | None = field(default=None, repr=False, compare=False)  # if it has a cgroup
+
+    @property
+    def ip(self) -> str:
+        """Its address; "": it has none."""
+        return self.ips[0] if self.ips else ""
 
     @property
     def on_host_network(self) -> bool:

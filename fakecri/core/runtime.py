@@ -23,6 +23,7 @@ from typing import Final
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.core import lookup
+from fakecri.core.addresses import Addresses
 from fakecri.core.images import ImageStore
 from fakecri.core.listed import ListedTable
 from fakecri.core.names import NameTable
@@ -85,15 +86,14 @@ class Core:
     """When something is to happen to which container."""
     stir: Callable[[], None] = lambda: None
     """Called when something happened outside of a call: whoever drives the core looks at it."""
-    pod_network: str = "10.88"
-    """The first two or three numbers of pod addresses."""
+    addresses: Addresses = field(default_factory=Addresses)
+    """Of the pod network."""
     burning: dict[str, Container] = field(default_factory=dict)
     """Running containers that use CPU in a cgroup, by id."""
     settled: tuple[object, ...] = ()
     """When all that grows was last charged, and what was used then."""
     _counter: int = 0
     _last_stamp_ns: int = 0
-    _next_ip: int = 2
     _most_due: int = _SPARE_DUE
 
     def __post_init__(self) -> None:
@@ -200,10 +200,8 @@ class Core:
             self._counter += 1
         return 1000 + self._counter
 
-    def next_address(self) -> str:
-        """An address in the pod network."""
-        number = self._next_ip
-        self._next_ip += 1
-        if self.pod_network.count(".") == 2:
-            return f"{self.pod_network}.{number % 256}"
-        return f"{self.pod_network}.{number // 256 % 256}.{number % 256}"
+    def next_addresses(self) -> list[str]:
+        """Addresses in the pod network that no sandbox has. Raises: NoAddressLeft."""
+        return self.addresses.next(
+            lambda: {ip for sandbox in self.sandboxes.values() for ip in sandbox.ips}
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.core import lookup, running
+from fakecri.core.addresses import NoAddressLeft
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
@@ -28,7 +29,7 @@ _PAUSE_RESOURCES: Final = pb.LinuxContainerResources(cpu_shares=2)
 
 
 def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbox:
-    """RunPodSandbox (CRI-030): READY at once, with an address unless on the host's network."""
+    """RunPodSandbox (CRI-030): READY at once, with addresses unless on the host's network."""
     if not config.HasField("metadata"):
         raise unknown("sandbox config must include metadata")
     name = _name(config)
@@ -82,7 +83,11 @@ def _set_up_network(core: Core, sandbox: Sandbox, name: str) -> None:
         )
     if why:
         raise unknown(f'failed to setup network for sandbox "{sandbox.id}": {why}')
-    sandbox.ip = core.next_address()
+    try:
+        sandbox.ips = core.next_addresses()
+    except NoAddressLeft as error:
+        why = f'plugin type="bridge" failed (add): {error}'
+        raise unknown(f'failed to setup network for sandbox "{sandbox.id}": {why}') from None
 
 
 def stop_sandbox(core: Core, sandbox: Sandbox) -> None:
@@ -97,7 +102,7 @@ def stop_sandbox(core: Core, sandbox: Sandbox) -> None:
     lose_sandbox(core, sandbox)
     if sandbox.ip and not core.network_ready:
         raise unknown(f'failed to destroy network for sandbox "{sandbox.id}": {NO_NETWORK}')
-    sandbox.ip = ""
+    sandbox.ips = ()
 
 
 def lose_sandbox(core: Core, sandbox: Sandbox) -> None:

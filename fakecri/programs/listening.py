@@ -30,11 +30,6 @@ Place: TypeAlias = tuple[str, int, str]
 """Address, port, protocol."""
 
 
-def is_loopback(pod_network: str) -> bool:
-    """Whether sockets can be bound at the addresses of that network."""
-    return pod_network.startswith("127.")
-
-
 class Listening:
     """Keeps the sockets in step with what containers serve. `tls`: for ports that speak https;
     without it they are not opened."""

@@ -150,7 +150,7 @@ class Ports:
     def _is_address_of(self, host: str, container: Container) -> bool:
         sandbox = container.sandbox
         if sandbox.ip:
-            return host == sandbox.ip
+            return host in sandbox.ips
         if sandbox.on_host_network:
             return host in NODE_NAMES or (bool(host) and host == self.core.node.address)
         return False

@@ -263,3 +263,16 @@ async def test_ctl_and_record_tell_the_same_seconds_since_the_start(tmp_path: Pa
             "by_method": {"Version": 3},
         }
         assert 0 <= kept[1]["t_start"] <= ask("GET", "/v1/clock")["since_start_s"] < 60
+
+
+async def test_serve_gives_pods_addresses_of_the_network_that_was_asked_for(tmp_path: Path) -> None:
+    listen = f"unix://{tmp_path}/cri.sock"
+    words = ("serve", "--listen", listen, "--pod-network", "fd00:9::/64")
+    async with running(*words), GrpcUpstream(listen) as client:
+        config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="a", uid="a"))
+        made = await client.call(
+            "RunPodSandbox", cri.RunPodSandboxRequest(config=config), timeout_s=5
+        )
+        request = cri.PodSandboxStatusRequest(pod_sandbox_id=made.pod_sandbox_id)
+        status = await client.call("PodSandboxStatus", request, timeout_s=5)
+        assert status.status.network.ip == "fd00:9::2"

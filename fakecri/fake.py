@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache, cached_property, partial
@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls import image_calls, list_streams, often_asked, runtime_calls, stats_calls
+from fakecri.calls import (
+    image_calls,
+    list_streams,
+    metrics,
+    often_asked,
+    runtime_calls,
+    stats_calls,
+)
 from fakecri.calls.checkpoint import checkpoint
 from fakecri.calls.events import EventStreams
 from fakecri.calls.exec_sync import ExecSync
@@ -35,6 +42,7 @@ from fakecri.files import HostFiles
 from fakecri.loop_clock import LoopClock
 from fakecri.node import FakeNode
 from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
+from fakecri.programs.known import Known, known_programs
 from fakecri.programs.listening import Listening
 from fakecri.programs.main_programs import MainPrograms, Tap
 from fakecri.programs.ports import Ports
@@ -51,12 +59,12 @@ from fakecri.world import FakeWorld, subject_of
 from simtime import Clock, Ids, Rng
 
 if TYPE_CHECKING:
-    from fakecri.streaming.commands import Program
     from fakecri.streaming.host import Streaming
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
     **runtime_calls.HANDLERS,
     **stats_calls.HANDLERS,
+    **metrics.HANDLERS,
     **image_calls.HANDLERS,
     "CheckpointContainer": checkpoint,
 }
@@ -89,7 +97,7 @@ class FakeCRI(FakeWorld):
         weakref.finalize(self, files.closer())
         store = ImageStore(chosen.registry)
         for reference in chosen.images:
-            store.add(reference)
+            store.add(reference, pinned=reference == chosen.sandbox_image)
         node = node or FakeNode()
         node.clock = node.clock or clock
         core = Core(ids or Ids(Rng(0)), node, store, self._plan_of, clock.wall_ns)
@@ -111,8 +119,10 @@ class FakeCRI(FakeWorld):
         self.behaviors = RuleBook()
         self.list_batch_items = list_streams.BATCH_ITEMS
         self._slow_calls = SlowCalls(core, clock, clockwork)
-        self._exec_sync = ExecSync(core, clockwork, self._programs_of)
-        self._main_programs = MainPrograms(core, clockwork, self._programs_of)
+        self.image_programs = tuple(chosen.programs)
+        """What images have beside the fake's own programs."""
+        self._exec_sync = ExecSync(core, clockwork, self.programs_of)
+        self._main_programs = MainPrograms(core, clockwork, self.programs_of)
         self._slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
             "StopContainer": self._slow_calls.stop_container,
             "StartContainer": self._slow_calls.start_container,
@@ -206,10 +216,12 @@ class FakeCRI(FakeWorld):
         if "streaming" in self.__dict__:
             self.streaming.cut()
 
-    def _programs_of(self, container: Container) -> Mapping[str, Program]:
-        if "streaming" not in self.__dict__:
-            return PROGRAMS
-        return self.streaming.commands_of(subject_of(container))
+    def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
+        """The programs that a container has in a run with `plan` (None: this one)."""
+        made = PROGRAMS
+        if "streaming" in self.__dict__:
+            made = self.streaming.commands_of(subject_of(container))
+        return known_programs(container, plan or container.plan, made, self.image_programs)
 
     def changes(self) -> AbstractContextManager[asyncio.Event]:
         """An event that is set whenever something in the core may have changed."""

@@ -14,6 +14,8 @@ from fakecri.rules.matching import require_count
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 
+SANDBOX_IMAGE: Final = "localhost/pause:1"
+
 CGROUP_DRIVERS: Final = {"cgroupfs": pb.CGROUPFS, "systemd": pb.SYSTEMD}
 
 
@@ -23,8 +25,12 @@ class Options:
 
     images: Iterable[str] = DEFAULT_IMAGES
     """Present from the start."""
+    sandbox_image: str = SANDBOX_IMAGE
+    """What sandboxes run: it is pinned (CRI-093)."""
     registry: Registry = any_image
     """Where every other image is pulled from; by default it has all of them."""
+    programs: Iterable[str] = ()
+    """Names of programs that images have beside the fake's own; they succeed. `*`: every one."""
     write_logs: bool = False
     """True: log files are written where the create request says."""
     runtime_name: str = "fakecri"
@@ -49,7 +55,7 @@ class Options:
             raise ValueError(
                 f"cgroup_driver: wanted cgroupfs or systemd, got {self.cgroup_driver!r}"
             )
-        for name in ("images", "runtime_handlers"):
+        for name in ("images", "programs", "runtime_handlers"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}: wanted a list of names, got {getattr(self, name)!r}")
         if not callable(self.registry):
@@ -65,7 +71,9 @@ class OptionFields(TypedDict, total=False):
     """The fields of `Options` as keyword arguments."""
 
     images: Iterable[str]
+    sandbox_image: str
     registry: Registry
+    programs: Iterable[str]
     write_logs: bool
     runtime_name: str
     runtime_version: str

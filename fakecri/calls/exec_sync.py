@@ -1,14 +1,14 @@
 """ExecSync (CRI-111, CRI-112): the container's `replies(...)`, else its programs.
 
-The programs are those of streaming exec, the small built-in shell among them. What nobody
-programmed succeeds: the probes of a fake container pass until a test says otherwise. What must
-never happen here: a command outlives its container or its time limit.
+The programs are those of streaming exec, the small built-in shell among them. Files that nobody
+made or removed are taken to be there. What must never happen here: a command outlives its container
+or its time limit.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from criapi.v1 import api_pb2 as pb
@@ -18,8 +18,9 @@ from fakecri.core.objects import Container, State
 from fakecri.core.plan import next_reply
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
+from fakecri.programs.known import Known
 from fakecri.rules.behavior import Replies, Reply
-from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
+from fakecri.streaming.commands import Invocation, env_of, exec_failed, exit_code_of
 from fakecri.streaming.pipes import Collected
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class ExecSync:
         self,
         core: Core,
         clockwork: Clockwork,
-        programs_of: Callable[[Container], Mapping[str, Program]],
+        programs_of: Callable[[Container], Known],
     ) -> None:
         self._core = core
         self._clockwork = clockwork
@@ -78,24 +79,40 @@ class ExecSync:
         self, container: Container, command: tuple[str, ...], limit_s: float | None
     ) -> pb.ExecSyncResponse:
         stdout, stderr = Collected(), Collected()
+        known = self._programs_of(container)
         invocation = Invocation(
             command=command,
             container=container,
             env=env_of(container),
             stdout=stdout,
             stderr=stderr,
-            programs=self._programs_of(container),
-            lenient=True,
+            programs=known.programs,
+            any_program=known.every,
+            lenient=container.plan.runs is None,
+            cwd=container.config.working_dir or "/",
         )
         program = invocation.find()
         if program is None:
-            return pb.ExecSyncResponse()
-        code = await self._in_time(container, exit_code_of(program, invocation), limit_s)
+            raise self.not_started(invocation)
+        try:
+            code = await self._in_time(container, exit_code_of(program, invocation), limit_s)
+            await self._drained(container, invocation)
+        finally:
+            invocation.processes.end()
         return pb.ExecSyncResponse(
             exit_code=SIGKILLED if code is None else code & 0xFF,
             stdout=bytes(stdout.data),
             stderr=bytes(stderr.data),
         )
+
+    def not_started(self, invocation: Invocation) -> CriError:
+        """There is no such program."""
+        return unknown(exec_failed(invocation, self._core.ids.hex()))
+
+    async def _drained(self, container: Container, invocation: Invocation) -> None:
+        """The answer waits for what runs on behind `&`, beyond the time limit (CRI-113)."""
+        if invocation.processes.running() and container.state is State.RUNNING:
+            await self._in_time(container, _zero_after(invocation.processes.finished()), None)
 
     async def _in_time(
         self, container: Container, work: Coroutine[Any, Any, T], limit_s: float | None
@@ -115,6 +132,11 @@ class ExecSync:
             for part in (task, exited):
                 part.cancel()
             await asyncio.gather(task, exited, return_exceptions=True)
+
+
+async def _zero_after(work: Coroutine[Any, Any, None]) -> int:
+    await work
+    return 0
 
 
 def _response(reply: Reply) -> pb.ExecSyncResponse:

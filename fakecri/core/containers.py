@@ -10,6 +10,7 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.core import running, stop_signals
+from fakecri.core.image_volumes import resolve_image_volumes
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
 from fakecri.core.objects import Container, Input, State
@@ -23,6 +24,7 @@ from fakecri.core.requests import (
     require_short_labels,
 )
 from fakecri.core.runtime import START_FAILED, Core
+from fakecri.core.user_namespaces import check_container
 from fakecri.errors import CgroupRefused, CriError, unknown
 
 
@@ -48,16 +50,20 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     image = core.images.resolve(request.config.image.image)
     require_possible(request.config)
     require_short_labels(request.config.labels)
+    identity, config = core.ids.hex(), copied(request.config)
+    check_container(identity, config, sandbox.config)
+    resolve_image_volumes(config, core.images)
     container = Container(
-        core.ids.hex(),
+        identity,
         sandbox,
-        copied(request.config),
+        config,
         copied(request.sandbox_config.metadata),
         image.id,
         image.digests[0] if image.digests else image.id,
         core.stamp_ns(),
         log_path(request),
     )
+    container.image_uid, container.now_ns = image.uid or 0, core.now_ns
     container.resources.CopyFrom(request.config.linux.resources)
     complete(container.resources)
     container.stop_signal = stop_signals.effective(request.config.stop_signal, image.stop_signal)

@@ -91,6 +91,7 @@ class Image:
     username: str = ""
     stop_signal: str = ""  # "": none of its own
     pinned: bool = False
+    paths: tuple[str, ...] = ()  # what is in it beside the usual directories
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class RegistryImage:
     uid: int | None = None
     username: str = ""
     stop_signal: str = ""  # the image's STOPSIGNAL (CRI-061)
+    paths: tuple[str, ...] = ()  # files in it that image volumes may have as a sub-path
     credentials: tuple[str, str] | None = None  # (user, password) that a pull must bring
 
     def __post_init__(self) -> None:
@@ -156,6 +158,7 @@ class ImageStore:
             uid=source.uid,
             username=source.username,
             stop_signal=source.stop_signal,
+            paths=source.paths,
         )
         tags = (str(ref),) if ref.tag else ()
         new = replace(

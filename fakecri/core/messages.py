@@ -22,6 +22,10 @@ COMPLETED: Final = "Completed"
 ERROR: Final = "Error"
 OOM_KILLED: Final = "OOMKilled"
 START_ERROR: Final = "StartError"
+# What a container uses in statistics if no behaviour says anything: a process that sleeps.
+_IDLE_BYTES: Final = 311_296
+_IDLE_CACHE_BYTES: Final = 262_144
+_IDLE_CPU_NS: Final = 25_000_000
 
 
 def sandbox_row(sandbox: Sandbox) -> bytes:
@@ -178,6 +182,9 @@ def fill_container_stats(
     if container.state is not State.RUNNING:
         return
     anon, cache = container.memory_now(age_s)
+    cpu_ns = area(container.plan.uses.cpu, age_s)
+    if container.plan.says_no_use:  # as a container that sleeps
+        anon, cache, cpu_ns = max(anon, _IDLE_BYTES), cache + _IDLE_CACHE_BYTES, _IDLE_CPU_NS
     stats.memory.timestamp = now_ns
     stats.memory.working_set_bytes.value = anon  # all page cache is inactive here
     stats.memory.usage_bytes.value = anon + cache
@@ -186,7 +193,7 @@ def fill_container_stats(
     if limit > 0:
         stats.memory.available_bytes.value = max(0, limit - anon)
     stats.cpu.timestamp = now_ns
-    stats.cpu.usage_core_nano_seconds.value = area(container.plan.uses.cpu, age_s)
+    stats.cpu.usage_core_nano_seconds.value = cpu_ns
     stats.cpu.usage_nano_cores.value = container.plan.cpu_millicores(age_s) * 1_000_000
 
 

@@ -123,6 +123,10 @@ class Container:
     row: tuple[State, bytes] | None = None  # of ListContainers, see messages.container_row
     attributes: bytes = b""  # of its statistics, see messages.fill_container_stats
     group: Group | None = None  # while it runs, if its pod has a cgroup
+    files: object = field(default=None, repr=False, compare=False)  # see streaming.container_files
+    image_uid: int = 0
+    traps_stop: bool = False  # its program says itself what the stop signal does
+    now_ns: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
 
     def change(self, what: Input) -> None:
         """Take the transition of the table; `Core.change` is how. Raises KeyError for a pair that

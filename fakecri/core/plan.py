@@ -55,6 +55,21 @@ class Plan:
     oom_at: OomAt | None = None
     termination_message: str = ""
 
+    @property
+    def says_no_use(self) -> bool:
+        """Whether no behaviour says what it uses."""
+        return self.uses is _NO_USE
+
+    @property
+    def says_no_end(self) -> bool:
+        """Whether no behaviour says how it starts or ends."""
+        return (self.exits, self.start_fails, self.start_hangs) == (None, None, None)
+
+    @property
+    def says_how_it_stops(self) -> bool:
+        """Whether a behaviour says what its stop signal does."""
+        return self.stops is not _DEFAULT_STOP
+
     def stop_delay_s(self, age_s: float, signal: str = stop_signals.DEFAULT) -> float | None:
         """Seconds from a stop signal at that age to the exit; None: the signal is ignored."""
         ignored = self.ignores

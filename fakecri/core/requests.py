@@ -94,11 +94,12 @@ def complete(resources: pb.LinuxContainerResources) -> None:
         resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
 
 
-def failed_start(refused: CgroupRefused) -> str:
-    """What a start says that fails for its cgroup."""
+def failed_start(refused: CgroupRefused | str) -> str:
+    """What a start says that runc refuses."""
+    begun = "" if isinstance(refused, str) else "unable to start container process: "
     return (
         "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
-        f"runc create failed: unable to start container process: {refused}: unknown"
+        f"runc create failed: {begun}{refused}: unknown"
     )
 
 

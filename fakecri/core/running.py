@@ -135,7 +135,8 @@ def signal(core: Core, container: Container) -> None:
         return
     now_ns = core.now_ns()
     delay_s = container.plan.stop_delay_s(container.age_s(now_ns), container.stop_signal)
-    if delay_s is None:
+    by_itself = container.traps_stop and not container.plan.says_how_it_stops
+    if delay_s is None or by_itself:
         return
     due_ns = now_ns + round(delay_s * 1e9)
     if container.end_due_ns is None or due_ns < container.end_due_ns:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import lookup, running
+from fakecri.core import lookup, running, sysctls, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
@@ -39,8 +39,12 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
             f'failed to get sandbox runtime: no runtime for "{lookup.shown(handler)}" is configured'
         )
     sandbox = Sandbox(core.ids.hex(), copied(config), handler, core.stamp_ns())
+    user_namespaces.check_sandbox(sandbox.id, config)
     if not sandbox.on_host_network:
         _set_up_network(core, sandbox, name[1])
+    if why := sysctls.refusal(config):
+        sandbox.ips = ()
+        raise unknown(failed_start(why))
     require_short_labels(config.labels)
     if config.linux.cgroup_parent:
         _enter_cgroup(core, sandbox)

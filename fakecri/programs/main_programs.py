@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -21,8 +21,11 @@ from fakecri.core import running
 from fakecri.core.objects import Container, LogLine, State
 from fakecri.core.plan import Plan
 from fakecri.core.runtime import Core, News
-from fakecri.rules.behavior import StartFails
+from fakecri.programs.known import Known
+from fakecri.rules.behavior import Runs, StartFails
 from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
+from fakecri.streaming.processes import Processes
+from fakecri.streaming.shell import PROGRAMS
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -37,7 +40,7 @@ class MainPrograms:
         self,
         core: Core,
         clockwork: Clockwork,
-        programs_of: Callable[[Container], Mapping[str, Program]],
+        programs_of: Callable[[Container, Plan], Known],
     ) -> None:
         self._core = core
         self._clockwork = clockwork
@@ -48,16 +51,25 @@ class MainPrograms:
         clockwork.heard.append(self._hear)
 
     def check(self, container: Container, plan: Plan) -> Plan:
-        """The plan, or one whose start fails because its program is not there (CRI-056)."""
+        """The plan, or one whose start fails because its program is not there (CRI-056). A
+        container that reads its input runs its own command, if that is a program of the fake:
+        nobody else could answer who is attached to it (CRI-115)."""
+        if plan.runs is None and container.config.stdin and plan.says_no_end:
+            command = (*container.config.command, *container.config.args)
+            if command and command[0].rsplit("/", 1)[-1] in PROGRAMS:
+                plan = replace(plan, runs=Runs())
         if plan.runs is None or plan.runs.program is not None or plan.start_fails is not None:
             return plan
         command = _command(container, plan)
-        if not command or self._invocation(container, command).find() is not None:
+        if not command:
+            return plan
+        invocation = self._invocation(container, plan, command)
+        if invocation.find() is not None:
             return plan
         text = (
             "failed to create containerd task: failed to create shim task: OCI runtime create "
-            f'failed: unable to start container process: exec: "{command[0]}": executable file '
-            "not found in $PATH: unknown"
+            "failed: runc create failed: unable to start container process: "
+            f'exec: "{command[0]}": {invocation.why_not_found()}: unknown'
         )
         return replace(plan, start_fails=StartFails(text))
 
@@ -94,7 +106,7 @@ class MainPrograms:
 
     def _start(self, container: Container) -> None:
         command = _command(container, container.plan)
-        invocation = self._invocation(container, command)
+        invocation = self._invocation(container, container.plan, command)
         assert container.plan.runs is not None
         program = container.plan.runs.program or (invocation.find() if command else None)
         if program is None or container.state is not State.RUNNING:
@@ -115,17 +127,19 @@ class MainPrograms:
         for output in (invocation.stdout, invocation.stderr):
             assert isinstance(output, LogOutput)
             output.flush()
+        invocation.processes.end()
         self._tasks.pop(container.id, None)
         if container.id in self._core.containers:
             running.kill(self._core, container, code)
             self._clockwork.pump()
 
-    def _invocation(self, container: Container, command: tuple[str, ...]) -> Invocation:
+    def _invocation(self, container: Container, plan: Plan, command: tuple[str, ...]) -> Invocation:
         def output(stream: str) -> LogOutput:
             taps = self._taps.setdefault(container.id, [])
             return LogOutput(self._core, self._clockwork, container, stream, taps)
 
         tty = bool(container.config.tty)
+        known = self._programs_of(container, plan)
         return Invocation(
             command=command,
             container=container,
@@ -133,7 +147,10 @@ class MainPrograms:
             stdout=output("stdout"),
             stderr=output("stdout" if tty else "stderr"),  # CRI-101
             tty=tty,
-            programs=self._programs_of(container),
+            programs=known.programs,
+            any_program=known.every,
+            cwd=container.config.working_dir or "/",
+            processes=Processes(pid=1),
         )
 
 

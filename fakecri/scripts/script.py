@@ -1,6 +1,7 @@
 """Script files: what `fakecri serve` and `fakecri proxy` are programmed with, as YAML.
 
     images: [localhost/busybox:1]
+    programs: [pg_isready]
     registry:
       registry.example/slow:1: {pull_s: 20}
       registry.example/gone:*: {missing: true}
@@ -47,6 +48,8 @@ def apply_script(script: Script, target: Any) -> list[Rule]:
     fit its method; then no rule of the script stays.
     """
     rules: list[Rule] = []
+    if script.programs:
+        target.image_programs = (*target.image_programs, *script.programs)
     for entry in script.behaviors:
         rules.append(target.behaves(*entry.behaviors, **entry.selectors))
     for forward in script.forwards:

@@ -48,6 +48,8 @@ class Script:
 
     images: tuple[str, ...] | None = None
     """None: the fake's default images."""
+    programs: tuple[str, ...] = ()
+    """Names of programs that images have."""
     registry: dict[str, RegistryImage | None] | None = None
     """What pulls of these meet (see `registry_with`); None: the fake's default registry."""
     behaviors: tuple[BehaviorEntry, ...] = ()

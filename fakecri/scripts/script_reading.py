@@ -59,7 +59,7 @@ FAULTS: Final[dict[str, dict[str, Reader]]] = {
 }
 """The verbs of `On` that are plain data, with their arguments; each takes `times` as well."""
 _REQUIRED: Final = {"delays": "delay_s", "turns_back_time": "by_s"}
-_OF_FAKES: Final = ("images", "registry", "behaviors", "forwards")
+_OF_FAKES: Final = ("images", "programs", "registry", "behaviors", "forwards")
 
 
 def _credentials(value: Value) -> tuple[str, str]:
@@ -78,6 +78,7 @@ _REGISTRY_IMAGE: Final[dict[str, Reader]] = {
     "uid": Value.integer,
     "username": Value.text,
     "stop_signal": Value.text,
+    "paths": lambda value: tuple(value.texts()),
     "credentials": _credentials,
 }
 
@@ -94,6 +95,7 @@ def read_script(value: Value, *, faults_only: bool = False) -> Script:
 
     return Script(
         images=_images(top["images"]) if "images" in top else None,
+        programs=tuple(top["programs"].texts()) if "programs" in top else (),
         registry=_registry(top["registry"]) if "registry" in top else None,
         behaviors=each("behaviors", _behavior_entry),
         faults=each("faults", _fault_entry),

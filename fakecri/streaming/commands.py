@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+import posixpath
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+from fakecri.core.identity import GROUPS, USERS, Identity, identity_of
 from fakecri.core.objects import Container
+from fakecri.streaming.container_files import Files, files_of
 from fakecri.streaming.pipes import Discard, Output, Terminal, ended
+from fakecri.streaming.processes import Processes
 
 NOT_FOUND: Final = 127
+SHELL_ERROR: Final = 126
+BROKEN_PIPE: Final = 141
 USAGE: Final = 2
 PIECE_BYTES: Final = 64 * 1024
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -28,8 +35,9 @@ class Invocation:
 
     `stdin` is at its end at once when the caller gave none. With `tty`, `stderr` is `stdout` and
     lines end with CR LF, as on a terminal. `container` is the fake's (its name, pod, ...).
-    `lenient`: files and programs that nobody made are taken to be there and fine, as ExecSync wants
-    it. `stop` is set when a container whose main process this is gets its stop signal.
+    `lenient`: files that nobody made or removed are taken to be there, as ExecSync wants it of
+    containers whose programs do not really run. `any_program`: so are programs. `stop` is set when
+    a container whose main process this is gets its stop signal.
     """
 
     command: tuple[str, ...]
@@ -42,31 +50,64 @@ class Invocation:
     terminal: Terminal = field(default_factory=Terminal)
     programs: Mapping[str, Program] = field(default_factory=dict)
     lenient: bool = False
+    any_program: bool = False
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    cwd: str = "/"
+    processes: Processes = field(default_factory=Processes)
+
+    @property
+    def files(self) -> Files:
+        """Those of its container."""
+        return files_of(self.container)
+
+    def path(self, name: str) -> str:
+        """The absolute path of a file."""
+        return posixpath.normpath(posixpath.join(self.cwd, name)).replace("//", "/")
 
     async def out(self, text: str) -> None:
         """Write text to stdout."""
-        await self.stdout.write(text.encode())
+        await self.stdout.write(text.encode(errors="surrogateescape"))
 
     async def err(self, text: str) -> None:
         """Write text to stderr."""
-        await self.stderr.write(text.encode())
+        await self.stderr.write(text.encode(errors="surrogateescape"))
 
     def find(self) -> Program | None:
         """The program that `command` names, by its last path component; None if there is none."""
         name = self.command[0].rsplit("/", 1)[-1]
-        return self.programs.get(self.command[0]) or self.programs.get(name)
+        found = self.programs.get(self.command[0]) or self.programs.get(name)
+        return found or (nothing if self.any_program and name else None)
+
+    def why_not_found(self) -> str:
+        """What runc says of a program that `find` does not find (CRI-056, CRI-111)."""
+        name = self.command[0]
+        if "/" not in name:
+            return "executable file not found in $PATH"
+        there = self.files.is_file(self.path(name)) or self.files.is_directory(self.path(name))
+        return "permission denied" if there else f"stat {name}: no such file or directory"
 
     async def run(self, *command: str, **changes: Any) -> int:
         """Run another program with the same streams; its exit code, 127 if there is none."""
         inner = replace(self, command=command, **changes)
         program = inner.find()
-        if program is None and self.lenient:
-            return 0
         if program is None:
-            await self.err(f"sh: {command[0]}: not found\n")
-            return NOT_FOUND
-        return await exit_code_of(program, inner)
+            denied = inner.why_not_found() == "permission denied"
+            await self.err(f"sh: {command[0]}: {'Permission denied' if denied else 'not found'}\n")
+            return SHELL_ERROR if denied else NOT_FOUND
+        try:
+            return await exit_code_of(program, inner)
+        except BrokenPipeError:
+            return BROKEN_PIPE
+
+
+def exec_failed(invocation: Invocation, exec_id: str) -> str:
+    """What containerd says of an exec whose program is not there (CRI-111)."""
+    why = invocation.why_not_found()
+    return (
+        f'failed to exec in container: failed to start exec "{exec_id}": '
+        "OCI runtime exec failed: exec failed: unable to start container process: "
+        f'exec: "{invocation.command[0]}": {why}: unknown'
+    )
 
 
 Program: TypeAlias = Callable[[Invocation], "Awaitable[int | None] | int | None"]
@@ -83,26 +124,26 @@ async def exit_code_of(program: Program, invocation: Invocation) -> int:
 def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
     """The environment of a program in a container."""
     env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
+    env["HOME"] = identity_of(container).home
     env |= {"TERM": "xterm"} if tty else {}
     return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
 
 
-async def _echo(run: Invocation) -> int:
-    words = run.command[1:]
-    newline = "" if words[:1] == ("-n",) else "\n"
-    await run.out(" ".join(words[0 if newline else 1 :]) + newline)
+async def nothing(run: Invocation) -> int:
+    """A program that is there, and of which nothing else is known."""
     return 0
 
 
-async def _cat(run: Invocation) -> int:
-    code = 0
-    for name in run.command[1:] or ("-",):
-        if name != "-" and not run.lenient:
-            await run.err(f"cat: can't open '{name}': No such file or directory\n")
-            code = 1
-        while name == "-" and (data := await run.stdin.read(PIECE_BYTES)):
-            await run.stdout.write(data)
-    return code
+async def _echo(run: Invocation) -> int:
+    words = list(run.command[1:])
+    options: set[str] = set()
+    while words and len(words[0]) > 1 and words[0][0] == "-" and set(words[0][1:]) <= set("neE"):
+        options |= set(words.pop(0)[1:])
+    text = " ".join(words)
+    if "e" in options:
+        text = text.encode().decode("unicode_escape")
+    await run.out(text + ("" if "n" in options else "\n"))
+    return 0
 
 
 _UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -116,7 +157,7 @@ async def _sleep(run: Invocation) -> int:
     if len(run.command) < 2 or not wait_s >= 0:
         await run.err(f"sleep: invalid number '{' '.join(run.command[1:])}'\n")
         return 1
-    return await _idle(run) if wait_s == float("inf") else await asyncio.sleep(wait_s, 0)
+    return await idle(run) if wait_s == float("inf") else await asyncio.sleep(wait_s, 0)
 
 
 def _seconds(text: str) -> float:
@@ -125,14 +166,10 @@ def _seconds(text: str) -> float:
     return float(text[:-1]) * unit if unit else float(text)
 
 
-async def _idle(run: Invocation) -> int:
+async def idle(run: Invocation) -> int:
     """Runs until somebody ends it."""
     await asyncio.get_running_loop().create_future()
     return 0
-
-
-async def _tail(run: Invocation) -> int:
-    return await _idle(run) if "-f" in run.command else 0
 
 
 async def _env(run: Invocation) -> int:
@@ -157,20 +194,70 @@ async def _hostname(run: Invocation) -> int:
 
 
 async def _id(run: Invocation) -> int:
-    security = run.container.config.linux.security_context
-    uid, gid = security.run_as_user.value, security.run_as_group.value
-    name = security.run_as_username or ("root" if uid == 0 else str(uid))
-    told = {
-        (): f"uid={uid}({name}) gid={gid}",
-        ("-u",): str(uid),
-        ("-g",): str(gid),
-        ("-nu",): name,
-        ("-un",): name,
-    }
-    if run.command[1:] not in told:
-        await run.err("id: the fake knows only: -u, -g, -nu\n")
+    """As busybox: names of users and groups that the image does not know are an error."""
+    who = identity_of(run.container) if run.container is not None else Identity(0, 0, (0,))
+    asked = "".join(sorted("".join(run.command[1:]).replace("-", "")))
+    main_first = (who.gid, *(group for group in who.groups if group != who.gid))
+    ids = {"u": (who.uid,), "g": (who.gid,), "G": main_first}
+    if not asked:
+        groups = ",".join(_named(group, GROUPS) for group in who.groups)
+        shown = f"uid={_named(who.uid, USERS)} gid={_named(who.gid, GROUPS)} groups={groups}"
+        await run.out(f"{shown}\n")
+        return 0
+    kind = asked.replace("n", "")
+    if kind not in ids or not all(word.startswith("-") for word in run.command[1:]):
+        await run.err("id: the fake knows only: -u, -g, -G, -n\n")
         return USAGE
-    await run.out(f"{told[run.command[1:]]}\n")
+    return await _tell_ids(run, ids[kind], USERS if kind == "u" else GROUPS, names="n" in asked)
+
+
+def _named(number: int, names: Mapping[int, str]) -> str:
+    return f"{number}({names[number]})" if number in names else str(number)
+
+
+async def _tell_ids(
+    run: Invocation, ids: Iterable[int], known: Mapping[int, str], *, names: bool
+) -> int:
+    code, told = 0, []
+    for number in ids:
+        if names and number not in known:
+            await run.err(f"{run.command[0]}: unknown ID {number}\n")
+            code = 1
+        told.append(known.get(number, str(number)) if names else str(number))
+    await run.out(" ".join(told) + "\n")
+    return code
+
+
+async def _groups(run: Invocation) -> int:
+    return await run.run("id", "-Gn")
+
+
+async def _whoami(run: Invocation) -> int:
+    uid = identity_of(run.container).uid if run.container is not None else 0
+    if uid not in USERS:
+        await run.err(f"whoami: unknown uid {uid}\n")
+        return 1
+    await run.out(f"{USERS[uid]}\n")
+    return 0
+
+
+async def _date(run: Invocation) -> int:
+    """UTC, of the fake's clock; `-u`, `+FORMAT`."""
+    words = [word for word in run.command[1:] if word != "-u"]
+    shape = words[0][1:] if words and words[0].startswith("+") else "%a %b %e %H:%M:%S UTC %Y"
+    now = datetime.fromtimestamp(run.container.now_ns() / 1e9 if run.container else 0, UTC)
+    await run.out(now.strftime(shape.replace("%s", str(int(now.timestamp())))) + "\n")
+    return 0
+
+
+async def _uname(run: Invocation) -> int:
+    names = {"": "Linux", "-s": "Linux", "-n": run.env.get("HOSTNAME", ""), "-m": "x86_64"}
+    await run.out(names.get("".join(run.command[1:2]), "Linux") + "\n")
+    return 0
+
+
+async def _nproc(run: Invocation) -> int:
+    await run.out("1\n")
     return 0
 
 
@@ -183,15 +270,19 @@ def _false(run: Invocation) -> int:
 
 
 BUILT_IN: Final[Mapping[str, Program]] = {
-    "cat": _cat,
+    "date": _date,
     "echo": _echo,
     "env": _env,
     "false": _false,
+    "groups": _groups,
     "hostname": _hostname,
     "id": _id,
+    "nproc": _nproc,
+    "printenv": _env,
     "sleep": _sleep,
     "stty": _stty,
-    "tail": _tail,
-    "top": _idle,
+    "top": idle,
     "true": _true,
+    "uname": _uname,
+    "whoami": _whoami,
 }

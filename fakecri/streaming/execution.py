@@ -20,8 +20,16 @@ from fakecri.core.objects import Container, State
 from fakecri.core.plan import next_reply
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
+from fakecri.programs.known import Known
 from fakecri.rules.matching import Subject
-from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
+from fakecri.streaming.commands import (
+    BROKEN_PIPE,
+    Invocation,
+    Program,
+    env_of,
+    exec_failed,
+    exit_code_of,
+)
 from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
 from fakecri.streaming.programs import Programs
 from fakecri.streaming.status import Outcome
@@ -47,6 +55,9 @@ class Runtime(Protocol):
 
     def subject_of(self, container: Container) -> Subject:
         """What rules match a container by."""
+
+    def programs_of(self, container: Container) -> Known:
+        """The programs that a container has."""
 
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
         """What the main process of a container reads, None if nothing does."""
@@ -89,23 +100,31 @@ async def execute(
         command = tuple(request.cmd)
         if not command:
             raise unknown("failed to start exec: args must not be empty")
-        subject = runtime.subject_of(container)
-        invocation_of = _invocations(container, programs, subject, command, request.tty)
+        invocation_of = _invocations(runtime, container, command, request.tty)
         async with _console(channels, request.tty) as console:
             invocation = invocation_of(console)
             program = _answer_of(runtime, container, command) or invocation.find()
             if program is None:
-                raise unknown(
-                    f'failed to start exec: exec: "{command[0]}": executable file not found in '
-                    "$PATH (the fake has echo, cat, sh, sleep, ...; "
-                    "cri.streaming.command(...) adds more)"
-                )
-            code = await _while_running(runtime, container, exit_code_of(program, invocation))
+                raise unknown(exec_failed(invocation, runtime.core.ids.hex()))
+            work = _to_the_end(program, invocation)
+            code = await _while_running(runtime, container, work)
             return Outcome(SIGKILLED if code is None else code)
     except (ConnectionError, asyncio.CancelledError):
         raise
     except Exception as error:
         return _failed("executing command in", "a command", error)
+
+
+async def _to_the_end(program: Program, invocation: Invocation) -> int:
+    """The program's code, once what it left behind `&` has closed its streams, too (CRI-113)."""
+    try:
+        code = await exit_code_of(program, invocation)
+        await invocation.processes.finished()
+        return code & 0xFF
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    finally:
+        invocation.processes.end()
 
 
 async def attach(
@@ -116,7 +135,7 @@ async def attach(
         container = running_container(runtime.core, request.container_id)
         subject = runtime.subject_of(container)
         tty = bool(container.config.tty)
-        invocation_of = _invocations(container, programs, subject, (), tty)
+        invocation_of = _invocations(runtime, container, (), tty)
         async with _console(channels, tty) as console:
             invocation = invocation_of(console)
             program = programs.attach_of(subject)
@@ -183,9 +202,9 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
 
 
 def _invocations(
-    container: Container, programs: Programs, subject: Subject, command: tuple[str, ...], tty: bool
+    runtime: Runtime, container: Container, command: tuple[str, ...], tty: bool
 ) -> Callable[[_Console], Invocation]:
-    env = env_of(container, tty=tty)
+    env, known = env_of(container, tty=tty), runtime.programs_of(container)
 
     def make(console: _Console) -> Invocation:
         return Invocation(
@@ -197,7 +216,9 @@ def _invocations(
             stderr=console.stderr,
             tty=tty,
             terminal=console.terminal,
-            programs=programs.commands_of(subject),
+            programs=known.programs,
+            any_program=known.every,
+            cwd=container.config.working_dir or "/",
         )
 
     return make

@@ -152,6 +152,42 @@ class Terminal:
                 self.resize(width, height)
 
 
+class BytePipe:
+    """What one program writes and another reads, in the same process of ours."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Event()
+        self._room.set()
+        self._read = True
+        self.reader = Valve(self._room.clear, self._room.set).reader()
+
+    async def write(self, data: bytes) -> None:
+        """Returns when the reader has room. Raises: BrokenPipeError when nobody reads any more."""
+        if self._read:
+            self.reader.feed_data(data)
+            await self._room.wait()
+            await asyncio.sleep(0)
+        if not self._read:
+            raise BrokenPipeError
+
+    def close(self) -> None:
+        """No more will come."""
+        self.reader.feed_eof()
+
+    def stop_reading(self) -> None:
+        """Nobody reads any more."""
+        self._read = False
+        self._room.set()
+
+
+def filled(data: bytes) -> asyncio.StreamReader:
+    """A reader with that, and then its end."""
+    reader = asyncio.StreamReader()
+    reader.feed_data(data)
+    reader.feed_eof()
+    return reader
+
+
 def ended() -> asyncio.StreamReader:
     """A reader that is at its end: the input of a program that was given none."""
     reader = asyncio.StreamReader()

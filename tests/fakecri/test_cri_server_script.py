@@ -75,7 +75,7 @@ def test_a_script_means_what_the_python_words_mean(tmp_path: Path) -> None:
         ("", "script.yaml: it is empty, wanted a mapping"),
         ("images: [", "script.yaml:1: no valid YAML"),
         ("a: 1\n---\nb: 2", "script.yaml:2: no valid YAML"),
-        ("image: []", ":1: unknown key 'image', wanted one of: images, registry, behaviors"),
+        ("image: []", ":1: unknown key 'image', wanted one of: images, programs, registry"),
         ("images: []\nimages: []", ":2: key 'images' is given twice"),
         ("images: busybox", ":1: images: wanted a list, got 'busybox'"),
         ("images:\n- [x]", ":2: images[0]: wanted a string, got a list"),

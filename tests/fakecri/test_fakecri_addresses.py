@@ -1,4 +1,4 @@
-"""Pods' addresses: the range that was asked for, given as CNI's host-local plugin does (CRI-030)."""
+"""Pods' addresses: in the range that was asked for, as CNI's host-local plugin gives them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_pods_have_addresses_of_their_network_CRI_035(
      "10.88.0.0/33", "::/64", "١٠.٨٨", 5, None],
 )  # fmt: skip
 def test_what_is_no_network_is_one_clear_error(network: Any) -> None:
-    with pytest.raises(ValueError, match="^pod_network: wanted a range such as 10.88, ") as error:
+    with pytest.raises(ValueError, match="pod_network: wanted a range such as") as error:
         FakeCRI(pod_network=network)
     assert "\n" not in str(error.value)
 

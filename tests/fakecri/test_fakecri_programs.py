@@ -55,6 +55,9 @@ def outcome(answer: Any) -> tuple[int, bytes, bytes]:
     return answer.exit_code, answer.stdout, answer.stderr
 
 
+NO_READY = b"cat: can't open '/tmp/ready': No such file or directory\n"
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -62,14 +65,14 @@ def outcome(answer: Any) -> tuple[int, bytes, bytes]:
         (("sh", "-c", "echo $GREETING >&2; exit 7"), (7, b"", b"hello\n")),
         (("/bin/false",), (1, b"", b"")),
         (("id", "-u"), (0, b"1001\n", b"")),
-        (("id",), (0, b"uid=1001(1001) gid=7\n", b"")),
-        (("id", "-Z"), (2, b"", b"id: the fake knows only: -u, -g, -nu\n")),
+        (("id",), (0, b"uid=1001 gid=7 groups=7\n", b"")),
+        (("id", "-Z"), (2, b"", b"id: the fake knows only: -u, -g, -G, -n\n")),
         (("sleep", "soon"), (1, b"", b"sleep: invalid number 'soon'\n")),
-        # What nobody programmed is there and fine: probes pass until a test says otherwise.
+        # Files that nobody made are there; programs that nobody made are not.
         (("cat", "/tmp/ready"), (0, b"", b"")),
-        (("sh", "-c", "test -f /x && pg_isready"), (0, b"", b"")),
-        (("sh", "-c", "ls | grep x"), (0, b"", b"")),
-        (("healthy",), (0, b"", b"")),
+        (("sh", "-c", "rm /tmp/ready; cat /tmp/ready"), (1, b"", NO_READY)),
+        (("sh", "-c", "test -f /x && pg_isready"), (127, b"", b"sh: pg_isready: not found\n")),
+        (("sh", "-c", "ls / | grep x"), (1, b"", b"")),
     ],
 )
 def test_exec_sync_reaches_the_programs_CRI_111(
@@ -150,7 +153,7 @@ def test_readiness_comes_after_a_while() -> None:
         for _ in range(4):
             codes.append((await run_exec(fake, web, "cat", "/ready")).exit_code)
             await asyncio.sleep(2)
-        assert (await run_exec(fake, web, "other")).exit_code == 0
+        assert (await run_exec(fake, web, "cat", "/other")).exit_code == 0
         return codes
 
     assert virtual(main) == [1, 1, 1, 0]
@@ -178,7 +181,7 @@ def test_a_container_may_run_its_own_command() -> None:
 def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
     async def main(fake: FakeCRI) -> None:
         fake.behaves(runs())
-        with pytest.raises(grpc.RpcError, match='exec: "/no/such": executable file not found'):
+        with pytest.raises(grpc.RpcError, match='exec: "/no/such": stat /no/such: no such file'):
             await started(fake, "/no/such")
         assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
 

@@ -404,7 +404,10 @@ def test_stats_of_containers_without_programmed_use_CRI_123() -> None:
         container = await started(fake)
         answer: Any = await fake.call("ListContainerStats", cri.ListContainerStatsRequest())
         assert [s.attributes.id for s in answer.stats] == [container]
-        assert answer.stats[0].memory.working_set_bytes.value == 0
+        memory, cpu = answer.stats[0].memory, answer.stats[0].cpu
+        assert 0 < memory.rss_bytes.value <= memory.working_set_bytes.value
+        assert memory.working_set_bytes.value <= memory.usage_bytes.value < 2**20
+        assert 0 < cpu.usage_core_nano_seconds.value < 10**9
 
     virtual(main)
 

@@ -11,11 +11,12 @@ from typing import Final
 
 import pytest
 from cgroup_sides import mounted_fake
+from contract_runtime import runtime
 from results import Results, save
 
 from simtime import RealClock
 
-__all__ = ["mounted_fake"]
+__all__ = ["mounted_fake", "runtime"]
 
 RESULTS: Final = pytest.StashKey[Results]()
 FILE_VARIABLE: Final = "REFKUBELET_VERIFIED_RESULTS"

@@ -7,34 +7,16 @@ REFKUBELET_CONTAINERD=1.
 from __future__ import annotations
 
 import asyncio
-import itertools
-import os
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-import pytest_asyncio
+from contract_runtime import IMAGE, Program, Runtime
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
-from results import Results
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(900)]
 
-IMAGE = "localhost/busybox:1"
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a container does: a shell script for the real thing, behaviours for the fake."""
-
-    script: str
-    plays: Callable[[Any], tuple[Any, ...]] = lambda fake: ()
-
-
-RUNS = Program("exec sleep 1000")
 IGNORES_TERM = Program("trap '' TERM; exec sleep 1000", lambda fake: (fake.ignores("SIGTERM"),))
 
 STOPS_WITH_5 = Program(
@@ -52,159 +34,6 @@ ANSWERS_EXEC = Program(
 
 def exits(code: int) -> Program:
     return Program(f"exit {code}", lambda fake: (fake.exits(code),))
-
-
-@dataclass
-class Runtime:
-    """One runtime under test, with the calls every test needs."""
-
-    target: Any
-    log_root: Path
-    fake: Any = None
-    """The FakeCRI, to program it; None: this is a real runtime, containers really run."""
-    version: str = ""
-    _numbers: Any = field(default_factory=itertools.count)
-
-    async def call(self, method: str, request: Message) -> Any:
-        return await self.target.call(method, request, timeout_s=30)
-
-    def pod(self, name: str | None = None, *, attempt: int = 0) -> cri.PodSandboxConfig:
-        name = name or f"pod{next(self._numbers)}"
-        return cri.PodSandboxConfig(
-            metadata=cri.PodSandboxMetadata(
-                name=name, uid=f"uid-{name}", namespace="default", attempt=attempt
-            ),
-            log_directory=str(self.log_root / name),
-            labels={"io.kubernetes.pod.uid": f"uid-{name}"},
-            linux=cri.LinuxPodSandboxConfig(
-                cgroup_parent=f"/refkubelet-contract/{name}",
-                security_context=cri.LinuxSandboxSecurityContext(
-                    namespace_options=cri.NamespaceOption(pid=cri.CONTAINER)
-                ),
-            ),
-        )
-
-    async def run_sandbox(self, config: cri.PodSandboxConfig) -> str:
-        answer = await self.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-        return str(answer.pod_sandbox_id)
-
-    async def create(
-        self,
-        sandbox: str,
-        config: cri.PodSandboxConfig,
-        program: Program = RUNS,
-        *,
-        attempt: int = 0,
-        **changes: Any,
-    ) -> str:
-        if self.fake is not None:
-            self._program_fake(config.metadata.name, program)
-        container = cri.ContainerConfig(
-            metadata=cri.ContainerMetadata(name="c", attempt=attempt),
-            image=cri.ImageSpec(image=IMAGE),
-            command=["sh", "-c", program.script],
-            log_path=f"c/{attempt}.log",
-            linux=cri.LinuxContainerConfig(
-                security_context=cri.LinuxContainerSecurityContext(
-                    namespace_options=cri.NamespaceOption(pid=cri.CONTAINER)
-                )
-            ),
-        )
-        for name, value in changes.items():
-            container.ClearField(name)
-            container.MergeFrom(cri.ContainerConfig(**{name: value}))
-        answer = await self.call(
-            "CreateContainer",
-            cri.CreateContainerRequest(
-                pod_sandbox_id=sandbox, config=container, sandbox_config=config
-            ),
-        )
-        return str(answer.container_id)
-
-    def _program_fake(self, pod: str, program: Program) -> None:
-        plays = program.plays(_behaviours())
-        if plays:
-            self.fake.behaves(*plays, pod=pod)
-
-    async def start(self, container: str) -> None:
-        await self.call("StartContainer", cri.StartContainerRequest(container_id=container))
-
-    async def running(self, program: Program = RUNS) -> tuple[str, str]:
-        """Ids of a new sandbox and of a started container in it."""
-        config = self.pod()
-        sandbox = await self.run_sandbox(config)
-        container = await self.create(sandbox, config, program)
-        await self.start(container)
-        return sandbox, container
-
-    async def stop(self, container: str, timeout_s: int = 0) -> None:
-        await self.call(
-            "StopContainer", cri.StopContainerRequest(container_id=container, timeout=timeout_s)
-        )
-
-    async def status(self, container: str) -> cri.ContainerStatus:
-        request = cri.ContainerStatusRequest(container_id=container)
-        status = (await self.call("ContainerStatus", request)).status
-        assert isinstance(status, cri.ContainerStatus)
-        return status
-
-    async def sandbox_status(self, sandbox: str) -> cri.PodSandboxStatus:
-        request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox)
-        status = (await self.call("PodSandboxStatus", request)).status
-        assert isinstance(status, cri.PodSandboxStatus)
-        return status
-
-    async def listed_sandbox(self, sandbox: str) -> cri.PodSandbox:
-        wanted = cri.ListPodSandboxRequest(filter=cri.PodSandboxFilter(id=sandbox))
-        (item,) = (await self.call("ListPodSandbox", wanted)).items
-        assert isinstance(item, cri.PodSandbox)
-        return item
-
-    async def exited(self, container: str) -> cri.ContainerStatus:
-        async with asyncio.timeout(20):
-            while True:
-                status = await self.status(container)
-                if status.state == cri.CONTAINER_EXITED:
-                    return status
-                await asyncio.sleep(0.02)
-
-    async def refused(self, method: str, request: Message) -> tuple[str, str]:
-        """Code and text of a call that must fail."""
-        with pytest.raises(grpc.RpcError) as failure:
-            await self.call(method, request)
-        return failure.value.code().name, failure.value.details()
-
-
-def _behaviours() -> Any:
-    import fakecri
-
-    return fakecri
-
-
-@pytest_asyncio.fixture(
-    scope="module",
-    loop_scope="module",
-    params=["fake", pytest.param("real", marks=pytest.mark.real)],
-)
-async def runtime(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, results: Results
-) -> AsyncIterator[Runtime]:
-    workdir = tmp_path_factory.mktemp("c")
-    if request.param == "fake":
-        from fakecri import FakeCRI
-
-        fake = FakeCRI(images=(IMAGE,))
-        yield Runtime(fake, workdir, fake=fake)
-        return
-    if os.environ.get("REFKUBELET_CONTAINERD") != "1":
-        pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
-    from conformance.harness.containerd import start_containerd
-    from fakecri.server import GrpcUpstream
-
-    async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:
-        results.containerd = node.version
-        results.runc = node.check(["runc", "--version"]).split()[2]
-        yield Runtime(upstream, node.log_root, version=node.version)
 
 
 UNKNOWN_ID = "f" * 64

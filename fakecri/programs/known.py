@@ -1,0 +1,40 @@
+"""Which programs a container has: the fake's, the test's, and those its own words name.
+
+A container has the program that it was started with, and those that its behaviours answer for
+(`replies`, `ready_after`; without a command: every program). They are there and succeed where no
+behaviour answers. Everything else is not there, as in an image that lacks it (CRI-111). Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fakecri.core.objects import Container
+from fakecri.core.plan import Plan
+from fakecri.streaming.commands import Program, nothing
+
+EVERY: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The programs by name, and whether there is every other one, too."""
+
+    programs: Mapping[str, Program]
+    every: bool
+
+
+def known_programs(
+    container: Container, plan: Plan, made: Mapping[str, Program], of_images: Iterable[str]
+) -> Known:
+    """`plan`: what this run of it does. `made`: the programs of fake and test; `of_images`: the
+    names of those that images have."""
+    commands = [rule.command for rule in plan.replies]
+    names = [command[0] for command in commands if command]
+    if plan.runs is None or plan.runs.program is not None:
+        names += [*container.config.command, *container.config.args][:1]
+    names += of_images
+    every = EVERY in names or any(command is None for command in commands)
+    return Known({**dict.fromkeys(names, nothing), **made}, every)

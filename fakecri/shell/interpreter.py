@@ -1,0 +1,380 @@
+"""Runs what was parsed: commands with their streams, pipelines, lists, loops, functions.
+
+One `Shell` is one process of `sh`; pipelines and `( )` run in copies of it. Jobs behind `&` are
+tasks of the loop and belong to the whole program (`Invocation.processes`). What must never happen
+here: an endless loop of a script keeps the loop from others, or a task outlives the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fakecri.shell import grammar, words
+from fakecri.shell.builtins import BUILTINS
+from fakecri.shell.control import Break, Exit, Return
+from fakecri.shell.redirections import redirected
+from fakecri.shell.scan import ScriptError, Unsupported
+from fakecri.streaming.commands import BROKEN_PIPE, USAGE, Invocation
+from fakecri.streaming.pipes import BytePipe, Collected, ended
+
+_LONGEST_LOOP_WITHOUT_PAUSE: Final = 100
+_DEEPEST: Final = 100
+
+
+@dataclass(slots=True)
+class Shell:
+    """A process of the shell. `run` has its streams; `names` all variables."""
+
+    run: Invocation
+    names: dict[str, str]
+    arguments: list[str] = field(default_factory=list)
+    script: str = "sh"
+    exported: set[str] = field(default_factory=set)
+    functions: dict[str, grammar.Node] = field(default_factory=dict)
+    traps: dict[str, str] = field(default_factory=dict)
+    options: set[str] = field(default_factory=set)
+    code: int = 0
+    last_job: asyncio.Task[int] | None = None
+    depth: int = 0
+    unguarded: bool = True
+    """Whether `set -e` counts here: not in conditions."""
+    steps: int = 0
+    stop_heard: bool = False
+    outer_names: dict[str, str | None] = field(default_factory=dict)
+    """What `local` names of the running function were outside."""
+
+    def trap_stop(self, *, traps: bool) -> None:
+        """The first process of a container says itself what its stop signal does."""
+        if self.run.processes.pid == 1 and self.run.container is not None and not self.depth:
+            self.run.container.traps_stop = traps
+
+    def around(self) -> words.Surroundings:
+        """What words of its script refer to."""
+        return words.Surroundings(
+            names=self.names,
+            special=self._special,
+            arguments=lambda: self.arguments,
+            run=self._output_of,
+            names_of=lambda pattern: self.run.files.matching(pattern, self.run.cwd),
+        )
+
+    def _special(self, name: str) -> str | None:
+        if name.isdecimal():
+            number = int(name)
+            known = [self.script, *self.arguments]
+            return known[number] if number < len(known) else ""
+        job = "" if self.last_job is None else str(self.run.processes.number_of(self.last_job))
+        fixed = {
+            "?": str(self.code),
+            "$": str(self.run.processes.pid),
+            "!": job,
+            "-": "".join(self.options),
+        }
+        return str(len(self.arguments)) if name == "#" else fixed.get(name)
+
+    async def _output_of(self, script: str) -> str:
+        out = Collected()
+        inner = self.copy(replace(self.run, stdout=out))
+        self.code = await inner.run_script(script)
+        return bytes(out.data).decode("utf-8", "replace").replace("\0", "")
+
+    def copy(self, run: Invocation) -> Shell:
+        """A process of its own: a subshell or a part of a pipeline. Traps are not inherited."""
+        if self.depth >= _DEEPEST:
+            raise ScriptError("too many processes below one another")
+        return replace(
+            self,
+            run=run,
+            names=dict(self.names),
+            arguments=list(self.arguments),
+            exported=set(self.exported),
+            functions=dict(self.functions),
+            traps={},
+            options=set(self.options),
+            depth=self.depth + 1,
+        )
+
+    # -- running -----------------------------------------------------------------------------
+
+    async def run_script(self, script: str) -> int:
+        """To its end, with all that `exit` and traps do; the exit code."""
+        try:
+            try:
+                code = await self.evaluate(script)
+            except Break:
+                code = self.code
+            except Return as end:
+                code = self.code if end.code is None else end.code
+        except Exit as end:
+            code = end.code
+        if "EXIT" in self.traps:
+            self.code = code
+            try:
+                await self.evaluate(self.traps.pop("EXIT"))
+            except Exit as end:
+                code = end.code
+        return code
+
+    async def evaluate(self, script: str) -> int:
+        """Run a script in this shell; what is wrong with it is said, and is code 2."""
+        try:
+            return await self.do(grammar.parse(script))
+        except ScriptError as error:
+            if self.run.lenient and isinstance(error, Unsupported):
+                return 0
+            await self.run.err(f"sh: {error}\n")
+            self.code = USAGE
+            raise Exit(USAGE, wrong_script=True) from None
+
+    async def do(self, node: grammar.Node) -> int:
+        """Run one thing; its exit code, which is `$?` then."""
+        self.steps += 1
+        if self.steps % _LONGEST_LOOP_WITHOUT_PAUSE == 0:
+            await asyncio.sleep(0)
+        if self.traps.get("TERM") and self.run.stop.is_set() and not self.stop_heard:
+            await self._trap()
+        self.code = await self._do(node)
+        return self.code
+
+    async def _trap(self) -> None:
+        self.stop_heard, code = True, self.code
+        await self.evaluate(self.traps["TERM"])
+        self.code = code
+
+    async def _do(self, node: grammar.Node) -> int:
+        match node:
+            case grammar.Command():
+                return await self._checked(await self._command(node))
+            case grammar.Redirected():
+                return await self._redirected(node)
+            case grammar.Pipeline():
+                return await self._pipeline(node)
+            case grammar.AndOr():
+                return await self._and_or(node)
+            case grammar.Background():
+                return self._start_job(node.inner)
+            case grammar.Sequence():
+                for item in node.items:
+                    await self.do(item)
+                return self.code if node.items else 0
+            case grammar.If():
+                return await self._if(node)
+            case grammar.Loop():
+                return await self._while(node)
+            case grammar.For():
+                return await self._for(node)
+            case grammar.Case():
+                return await self._case(node)
+            case grammar.Subshell():
+                inner = self.copy(self.run)
+                return await self._checked(await inner.run_node(node.body))
+            case grammar.Function():
+                self.functions[node.name] = node.body
+                return 0
+
+    async def run_node(self, node: grammar.Node) -> int:
+        """In a process of its own, so `exit` ends this."""
+        try:
+            return await self.do(node)
+        except Exit as end:
+            return end.code
+        except (Break, Return):
+            return self.code
+        except ScriptError as error:
+            await self.run.err(f"sh: {error}\n")
+            return USAGE
+
+    async def _checked(self, code: int) -> int:
+        if code and self.unguarded and "e" in self.options:
+            raise Exit(code)
+        return code
+
+    async def _condition(self, node: grammar.Node) -> bool:
+        outer, self.unguarded = self.unguarded, False
+        try:
+            return await self.do(node) == 0
+        finally:
+            self.unguarded = outer
+
+    async def _and_or(self, node: grammar.AndOr) -> int:
+        done = await self._condition(node.first)
+        for i, (sign, part) in enumerate(node.rest):
+            if done != (sign == "&&"):
+                continue
+            if i + 1 < len(node.rest):
+                done = await self._condition(part)
+            else:
+                return await self.do(part)
+        return self.code
+
+    async def _if(self, node: grammar.If) -> int:
+        for condition, body in node.branches:
+            if await self._condition(condition):
+                return await self.do(body)
+        return await self.do(node.otherwise)
+
+    async def _while(self, node: grammar.Loop) -> int:
+        code = 0
+        while await self._condition(node.condition) != node.until:
+            ended_by = await self._round(node.body)
+            code = self.code
+            if ended_by:
+                break
+        return code
+
+    async def _for(self, node: grammar.For) -> int:
+        values = self.arguments
+        if node.words is not None:
+            values = [word for raw in node.words for word in await self.expand(raw)]
+        code = 0
+        for value in list(values):
+            self.names[node.name] = value
+            ended_by = await self._round(node.body)
+            code = self.code
+            if ended_by:
+                break
+        return code
+
+    async def _round(self, body: grammar.Node) -> bool:
+        """One round of a loop; whether it was the last."""
+        try:
+            await self.do(body)
+        except Break as jump:
+            if jump.levels > 1:
+                raise Break(jump.levels - 1, goes_on=jump.goes_on) from None
+            self.code = 0
+            return not jump.goes_on
+        return False
+
+    async def _case(self, node: grammar.Case) -> int:
+        text = await words.to_text(node.word, self.around())
+        for patterns, body in node.items:
+            for raw in patterns:
+                if fnmatch.fnmatchcase(text, await words.to_pattern(raw, self.around())):
+                    return await self.do(body)
+        return 0
+
+    async def _pipeline(self, node: grammar.Pipeline) -> int:
+        if len(node.parts) == 1:
+            code = await self.do(node.parts[0]) if not node.negated else None
+            return int(await self._condition(node.parts[0])) if code is None else code
+        tasks: list[asyncio.Task[int]] = []
+        source: BytePipe | None = None
+        for i, part in enumerate(node.parts):
+            target = BytePipe() if i + 1 < len(node.parts) else None
+            run = self.run if source is None else replace(self.run, stdin=source.reader)
+            inner = self.copy(run if target is None else replace(run, stdout=target))
+            tasks.append(asyncio.create_task(_piped(inner, part, source, target)))
+            source = target
+        try:
+            codes = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        code = int(not codes[-1]) if node.negated else codes[-1]
+        return code if node.negated else await self._checked(code)
+
+    def _start_job(self, node: grammar.Node) -> int:
+        inner = self.copy(replace(self.run, stdin=ended()))
+        self.last_job = self.run.processes.start(inner.run_node(node))
+        return 0
+
+    async def _redirected(self, node: grammar.Redirected) -> int:
+        """The command with other streams; a target that cannot be opened is code 1."""
+        targets = [await words.to_text(r.target, self.around()) for r in node.redirections]
+        try:
+            run = redirected(self.run, node.redirections, targets)
+        except OSError as error:
+            reads = any(
+                r.sign == "<" and target == error.filename
+                for r, target in zip(node.redirections, targets, strict=True)
+            )
+            verb = "open" if reads else "create"
+            await self.run.err(f"sh: can't {verb} {error.filename}: {error.strerror}\n")
+            return await self._checked(1)
+        outer, self.run = self.run, run
+        try:
+            code = await self.do(node.inner)
+        finally:
+            if not (isinstance(node.inner, grammar.Command) and node.inner.words == ("exec",)):
+                self.run = replace(outer, cwd=self.run.cwd)
+        return code
+
+    # -- commands ----------------------------------------------------------------------------
+
+    async def expand(self, raw: str) -> list[str]:
+        """The words that one becomes."""
+        return await words.to_words(raw, self.around())
+
+    async def _command(self, node: grammar.Command) -> int:
+        self.code, before = 0, self.code
+        given: dict[str, str] = {}
+        self.code = before
+        expanded = [word for raw in node.words for word in await self.expand(raw)]
+        substituted = self.code
+        for name, raw in node.assignments:
+            given[name] = await words.to_text(raw, self.around())
+            substituted = self.code
+        if not expanded:
+            self.names.update(given)
+            has_output = any("$(" in raw or "`" in raw for _, raw in node.assignments)
+            return substituted if has_output else 0
+        if "x" in self.options:
+            await self.run.err(f"+ {' '.join(expanded)}\n")
+        return await self.call(expanded, given)
+
+    async def call(self, expanded: Sequence[str], given: dict[str, str]) -> int:
+        """A function, a command of the shell or a program."""
+        name = expanded[0]
+        if name in self.functions:
+            return await self._function(self.functions[name], list(expanded[1:]), given)
+        if name in BUILTINS:
+            outer = dict(self.names) if given else None
+            self.names.update(given)
+            try:
+                return await BUILTINS[name](self, list(expanded[1:]))
+            finally:
+                if outer is not None and name not in ("exec", "export", "eval", "read"):
+                    self.names.update({key: outer.get(key, "") for key in given})
+        env = {key: self.names[key] for key in self.exported if key in self.names}
+        return await self.run.run(*expanded, env={**env, **given})
+
+    async def _function(
+        self, body: grammar.Node, arguments: list[str], given: dict[str, str]
+    ) -> int:
+        if self.depth >= _DEEPEST:
+            raise ScriptError("too many functions within one another")
+        outer, self.arguments = self.arguments, arguments
+        names, self.outer_names = self.outer_names, {}
+        self.names.update(given)
+        self.depth += 1
+        try:
+            return await self.do(body)
+        except Return as end:
+            return self.code if end.code is None else end.code
+        finally:
+            for name, value in self.outer_names.items():
+                self.names.pop(name, None)
+                if value is not None:
+                    self.names[name] = value
+            self.arguments, self.outer_names = outer, names
+            self.depth -= 1
+
+
+async def _piped(
+    shell: Shell, node: grammar.Node, source: BytePipe | None, target: BytePipe | None
+) -> int:
+    """One part of a pipeline: what it writes ends with it, and what it reads."""
+    try:
+        return await shell.run_node(node)
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    finally:
+        if target is not None:
+            target.close()
+        if source is not None:
+            source.stop_reading()

@@ -1,0 +1,133 @@
+"""From the text of a script to its tokens: words as they are written, and operators. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+
+class ScriptError(ValueError):
+    """The script cannot be run."""
+
+
+class Unfinished(ScriptError):
+    """More of it may come."""
+
+
+class Unsupported(ScriptError):
+    """It may be right, but not for this shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word (`kind` "word", its text with all quotes), an operator or a redirection. The `text` of
+    a redirection may begin with a number: `2>`."""
+
+    kind: str
+    text: str
+
+
+_OPERATORS: Final = ("&&", "||", ";;", ";", "&", "|", "(", ")", "\n")
+_REDIRECTIONS: Final = (">>", ">&", "<&", ">|", ">", "<")
+_REFUSED: Final = ("<<", "&>", "<(", ">(", "|&")
+_ENDS: Final = frozenset(" \t\n;&|<>()")
+
+
+def tokens(script: str) -> list[Token]:
+    """All of them. Raises: ScriptError."""
+    return list(_scan(script.replace("\\\n", "")))
+
+
+def _scan(text: str) -> Iterator[Token]:
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char in " \t\r":
+            at += 1
+        elif char == "#":
+            at = _line_end(text, at)
+        elif (refused := _first(text, at, _REFUSED)) is not None:
+            raise Unsupported(f"the fake's sh does not know {refused}")
+        elif (operator := _first(text, at, _OPERATORS)) is not None:
+            yield Token("operator", operator)
+            at += len(operator)
+        else:
+            token, at = _word_or_redirection(text, at)
+            yield token
+
+
+def _word_or_redirection(text: str, at: int) -> tuple[Token, int]:
+    digits = at
+    while digits < len(text) and text[digits].isdecimal():
+        digits += 1
+    if text[digits : digits + 1] in ("<", ">"):
+        if _first(text, digits, _REFUSED) is not None:
+            raise Unsupported("the fake's sh does not know <<")
+        sign = _first(text, digits, _REDIRECTIONS) or ""
+        return Token("redirection", text[at:digits] + sign), digits + len(sign)
+    end = word_end(text, at)
+    return Token("word", text[at:end]), end
+
+
+def _first(text: str, at: int, among: tuple[str, ...]) -> str | None:
+    return next((one for one in among if text.startswith(one, at)), None)
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def word_end(text: str, at: int) -> int:
+    """Where the word that begins at `at` ends. Raises: ScriptError for an open quote."""
+    while at < len(text) and text[at] not in _ENDS:
+        at = piece_end(text, at)
+    return at
+
+
+def piece_end(text: str, at: int) -> int:
+    """The end of one character, quoted text or substitution at `at`. Raises: ScriptError."""
+    char = text[at]
+    if char == "\\":
+        return min(at + 2, len(text))
+    if char == "'":
+        return _closing(text, at + 1, "'", plain=True)
+    if char == '"':
+        return _closing(text, at + 1, '"')
+    if char == "`":
+        return _closing(text, at + 1, "`", plain=True)
+    if text.startswith("$((", at):
+        return _arithmetic_end(text, at + 3)
+    if text.startswith("$(", at):
+        return _closing(text, at + 2, ")")
+    if text.startswith("${", at):
+        return _closing(text, at + 2, "}")
+    return at + 1
+
+
+def _closing(text: str, at: int, end: str, *, plain: bool = False) -> int:
+    """Behind the `end` that belongs to what was opened before `at`."""
+    while at < len(text):
+        if text[at] == end:
+            return at + 1
+        if plain:
+            at += 2 if text[at] == "\\" and end == "`" else 1
+        elif end == ")" and text[at] == "(":
+            at = _closing(text, at + 1, ")")
+        elif end == '"' and text[at] == "'":
+            at += 1  # no quote in there
+        else:
+            at = piece_end(text, at)
+    names = {"'": "quoted string", '"': "quoted string", "`": "backquote"}
+    raise Unfinished(f"syntax error: unterminated {names.get(end, 'substitution')}")
+
+
+def _arithmetic_end(text: str, at: int) -> int:
+    depth = 0
+    while at < len(text):
+        if text.startswith("))", at) and depth == 0:
+            return at + 2
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    raise Unfinished("syntax error: unterminated arithmetic")

@@ -1,0 +1,322 @@
+"""Programs that look at the container's files and change them: `cat`, `ls`, `touch`, `test`, ...
+
+They answer as busybox does.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fakecri.streaming.commands import PIECE_BYTES, USAGE, Invocation, Program
+
+
+def operands(run: Invocation) -> tuple[set[str], list[str]]:
+    """The letters of the options, and the other words."""
+    words, letters = list(run.command[1:]), set[str]()
+    while words and words[0].startswith("-") and len(words[0]) > 1:
+        word = words.pop(0)
+        if word == "--":
+            break
+        letters |= set(word[1:])
+    return letters, words
+
+
+async def _cat(run: Invocation) -> int:
+    code = 0
+    for name in operands(run)[1] or ("-",):
+        try:
+            data = b"" if name == "-" else run.files.read(run.path(name), lenient=run.lenient)
+            await run.stdout.write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            place = "read error" if run.files.is_directory(run.path(name)) else "can't open"
+            text = f"{place}: {error.strerror}"
+            if place != "read error":
+                text = f"{place} '{name}': {error.strerror}"
+            await run.err(f"cat: {text}\n")
+            code = 1
+        while name == "-" and (data := await run.stdin.read(PIECE_BYTES)):
+            await run.stdout.write(data)
+    return code
+
+
+async def _ls(run: Invocation) -> int:
+    letters, names = operands(run)
+    code, shown = 0, names or ["."]
+    for name in shown:
+        path = run.path(name)
+        if run.files.is_directory(path) and "d" not in letters:
+            if len(shown) > 1:
+                await run.out(f"{name}:\n")
+            for inner in run.files.names_in(path):
+                if not inner.startswith(".") or letters & {"a", "A"}:
+                    await run.out(_row(run, posixpath.join(path, inner), inner, letters))
+        elif run.files.is_file(path, lenient=run.lenient) or run.files.is_directory(path):
+            await run.out(_row(run, path, name, letters))
+        else:
+            await run.err(f"ls: {name}: No such file or directory\n")
+            code = 1
+    return code
+
+
+def _row(run: Invocation, path: str, shown: str, letters: set[str]) -> str:
+    if "l" not in letters:
+        return f"{shown}\n"
+    kind = "drwxr-xr-x" if run.files.is_directory(path) else "-rw-r--r--"
+    return f"{kind}    1 root     root     {run.files.size(path):9} Jan  1  1970 {shown}\n"
+
+
+async def _each(run: Invocation, change: Callable[[str, str], None], failure: str) -> int:
+    """Change each file that is named; what cannot be changed is said."""
+    code = 0
+    for name in operands(run)[1]:
+        try:
+            change(run.path(name), name)
+        except OSError as error:
+            await run.err(f"{run.command[0]}: {failure.format(name)}: {error.strerror}\n")
+            code = 1
+    return code
+
+
+async def _touch(run: Invocation) -> int:
+    def touch(path: str, name: str) -> None:
+        if not run.files.is_directory(path):
+            run.files.open_for_writing(path, append=True)
+
+    return await _each(run, touch, "{}")
+
+
+async def _rm(run: Invocation) -> int:
+    letters, _ = operands(run)
+
+    def remove(path: str, name: str) -> None:
+        if run.files.is_directory(path) and letters & {"r", "R"}:
+            run.files.remove_tree(path)
+        elif run.files.is_file(path, lenient=run.lenient) or "f" not in letters:
+            run.files.remove(path, lenient=run.lenient)
+
+    return await _each(run, remove, "can't remove '{}'")
+
+
+async def _mkdir(run: Invocation) -> int:
+    parents = "p" in operands(run)[0]
+    return await _each(
+        run,
+        lambda path, name: run.files.make_directory(path, parents=parents),
+        "can't create directory '{}'",
+    )
+
+
+async def _rmdir(run: Invocation) -> int:
+    code = 0
+    for name in operands(run)[1]:
+        path = run.path(name)
+        why = ""
+        if not run.files.is_directory(path):
+            why = "No such file or directory"
+        elif run.files.names_in(path):
+            why = "Directory not empty"
+        else:
+            run.files.remove_tree(path)
+        if why:
+            await run.err(f"rmdir: '{name}': {why}\n")
+            code = 1
+    return code
+
+
+async def _cp(run: Invocation) -> int:
+    return await _to_target(run, keep=True)
+
+
+async def _mv(run: Invocation) -> int:
+    return await _to_target(run, keep=False)
+
+
+async def _to_target(run: Invocation, *, keep: bool) -> int:
+    program, names = run.command[0], operands(run)[1]
+    if len(names) < 2:
+        await run.err(f"{program}: missing file operand\n")
+        return 1
+    code, target = 0, run.path(names[-1])
+    for name in names[:-1]:
+        place = target
+        if run.files.is_directory(target):
+            place = posixpath.join(target, posixpath.basename(name))
+        try:
+            data = run.files.read(run.path(name), lenient=run.lenient, name=name)
+            run.files.open_for_writing(place, name=place)
+            run.files.append(place, data)
+            if not keep:
+                run.files.remove(run.path(name), lenient=run.lenient)
+        except OSError as error:
+            verb = "can't stat" if keep else "can't rename"
+            await run.err(f"{program}: {verb} '{error.filename}': {error.strerror}\n")
+            code = 1
+    return code
+
+
+async def _pwd(run: Invocation) -> int:
+    await run.out(f"{run.cwd}\n")
+    return 0
+
+
+async def _sysctl(run: Invocation) -> int:
+    letters, names = operands(run)
+    code = 0
+    for name in names:
+        try:
+            value = run.files.read(f"/proc/sys/{name.replace('.', '/')}").decode()
+        except OSError:
+            if "e" not in letters:
+                await run.err(f"sysctl: error: '{name}' is an unknown key\n")
+            code = 1
+            continue
+        await run.out(value if "n" in letters else f"{name} = {value}")
+    return code
+
+
+# -- test ----------------------------------------------------------------------------------------
+
+_NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
+    "-eq": int.__eq__,
+    "-ne": int.__ne__,
+    "-lt": int.__lt__,
+    "-le": int.__le__,
+    "-gt": int.__gt__,
+    "-ge": int.__ge__,
+}
+_TEXTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "=": str.__eq__,
+    "==": str.__eq__,
+    "!=": str.__ne__,
+}
+_OF_FILES: Final = frozenset("-" + letter for letter in "defrswxhLpSbc")
+
+
+async def _test(run: Invocation) -> int:
+    """`test` and `[`. 0: true, 1: false, 2: not to be understood."""
+    words = list(run.command[1:])
+    if run.command[0].rsplit("/", 1)[-1] == "[":
+        if words[-1:] != ["]"]:
+            await run.err("[: missing ]\n")
+            return USAGE
+        words.pop()
+    try:
+        return int(not _Expression(run, words).whole())
+    except ValueError as error:
+        await run.err(f"sh: {error}\n")
+        return USAGE
+
+
+class _Expression:
+    def __init__(self, run: Invocation, words: list[str]) -> None:
+        self._run = run
+        self._words = words
+        self._at = 0
+
+    def whole(self) -> bool:
+        """Raises: ValueError."""
+        if not self._words:
+            return False
+        value = self._or()
+        if self._at < len(self._words):
+            raise ValueError(f"{self._words[self._at]}: unknown operand")
+        return value
+
+    def _peek(self, ahead: int = 0) -> str | None:
+        at = self._at + ahead
+        return self._words[at] if at < len(self._words) else None
+
+    def _or(self) -> bool:
+        value = self._and()
+        while self._peek() == "-o":
+            self._at += 1
+            value = self._and() or value
+        return value
+
+    def _and(self) -> bool:
+        value = self._not()
+        while self._peek() == "-a":
+            self._at += 1
+            value = self._not() and value
+        return value
+
+    def _not(self) -> bool:
+        if self._peek() == "!" and self._peek(1) is not None:
+            self._at += 1
+            return not self._not()
+        return self._primary()
+
+    def _primary(self) -> bool:
+        first, second, third = self._peek(), self._peek(1), self._peek(2)
+        if first is None:
+            raise ValueError("argument expected")
+        if second is not None and third is not None and second in (*_TEXTS, *_NUMBERS):
+            self._at += 3
+            if second in _TEXTS:
+                return _TEXTS[second](first, third)
+            return _NUMBERS[second](_number(first), _number(third))
+        if first == "(" and second is not None:
+            self._at += 1
+            value = self._or()
+            if self._peek() != ")":
+                raise ValueError("closing paren expected")
+            self._at += 1
+            return value
+        if second is not None and (first in ("-n", "-z", "-t") or first in _OF_FILES):
+            self._at += 2
+            return self._unary(first, second)
+        self._at += 1
+        return bool(first)
+
+    def _unary(self, operator: str, word: str) -> bool:
+        if operator in ("-n", "-z"):
+            return bool(word) == (operator == "-n")
+        if operator == "-t":
+            return self._run.tty
+        files, path, lenient = self._run.files, self._run.path(word), self._run.lenient
+        if operator == "-d":
+            return files.is_directory(path)
+        if operator in ("-f", "-s") or not files.is_directory(path):
+            there = files.is_file(path, lenient=lenient) and operator not in ("-h", "-L", "-p")
+            return there and (operator != "-s" or files.size(path) > 0)
+        return operator in ("-e", "-r", "-w", "-x")
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text.strip()[:40])
+    except ValueError:
+        raise ValueError(f"bad number '{text}'") from None
+
+
+async def _quietly(run: Invocation) -> int:
+    """Owners and modes are not kept: a file that is there is fine."""
+    code = 0
+    for name in operands(run)[1][1:]:
+        path = run.path(name)
+        if not run.files.is_directory(path) and not run.files.is_file(path, lenient=run.lenient):
+            await run.err(f"{run.command[0]}: {name}: No such file or directory\n")
+            code = 1
+    return code
+
+
+FILE_PROGRAMS: Final[Mapping[str, Program]] = {
+    "[": _test,
+    "cat": _cat,
+    "chmod": _quietly,
+    "chown": _quietly,
+    "cp": _cp,
+    "ls": _ls,
+    "mkdir": _mkdir,
+    "mv": _mv,
+    "pwd": _pwd,
+    "rm": _rm,
+    "rmdir": _rmdir,
+    "sysctl": _sysctl,
+    "test": _test,
+    "touch": _touch,
+}

@@ -17,6 +17,7 @@ from msgspec.structs import replace as with_fields
 
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.directories import make_directory
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.runtime.client import CriCallError
@@ -41,6 +42,7 @@ class PodSteps:
 
     def __init__(self, deps: StepDeps) -> None:
         self._deps = deps
+        self._complaints = Complaints(log, deps.clock)
 
     async def sync_pod(
         self, context: StepContext, pod: Pod, mirror: Pod | None, status: RuntimePodStatus
@@ -56,7 +58,7 @@ class PodSteps:
         if deps.cgroups is not None and not deps.hooks.is_terminating(uid(pod)):
             await self._ensure_cgroup(deps.cgroups, pod, status, api_status)
         if is_static(pod):
-            await deps.mirrors.reconcile(pod, mirror)
+            await self._mirror(pod, mirror)
         self._make_directories(pod)
         if context.cancelled.is_set():  # where upstream waits for volumes (LIFE-032)
             raise StepCancelled
@@ -65,6 +67,15 @@ class PodSteps:
         seen = status if status.ips == ips else replace(status, ips=ips)
         await self._sync_in_runtime(pod, seen)
         return False
+
+    async def _mirror(self, pod: Pod, mirror: Pod | None) -> None:
+        """MIRR-021: what shows a static pod at the API server never keeps it from running."""
+        try:
+            await self._deps.mirrors.reconcile(pod, mirror)
+        except Exception as error:
+            self._complaints.failed(f"mirror of {pod_ref(pod)}", error, key=uid(pod))
+        else:
+            self._complaints.over(uid(pod))
 
     async def _ensure_cgroup(
         self, cgroups: PodCgroups, pod: Pod, status: RuntimePodStatus, api_status: PodStatus

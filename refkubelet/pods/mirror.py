@@ -15,7 +15,6 @@ from typing import Final
 import msgspec
 
 from refkubelet.apiclient import ApiClient, ApiError
-from refkubelet.failures import log_failure
 from refkubelet.model.objects import (
     CONFIG_HASH,
     CONFIG_MIRROR,
@@ -118,9 +117,9 @@ class MirrorClient:
                     await self.create_mirror(pod)
         except TimeoutError:
             log.warning("mirror of %s: %s", full_name(pod), NO_ANSWER)
-        except Exception as e:
+        except (ApiError, MirrorError) as e:
             # After a restart the static pod may be synced before its mirror has been heard of.
-            if isinstance(e, ApiError) and e.conflict and mirror is None:
-                log.debug("mirror of %s: %s", full_name(pod), e)
-            else:
-                log_failure(log, f"mirror of {full_name(pod)}", e, ApiError, MirrorError)
+            exists = isinstance(e, ApiError) and e.conflict and mirror is None
+            log.log(
+                logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e
+            )

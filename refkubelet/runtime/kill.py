@@ -115,6 +115,17 @@ class ContainerKiller:
             hook.cancel()
         await asyncio.gather(*hooks, return_exceptions=True)
 
+    async def stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
+        """The error, whatever it is: the other sandboxes are stopped all the same."""
+        try:
+            await self._client.stop_pod_sandbox(sandbox_id)
+        except Exception as error:
+            if not isinstance(error, CriCallError):
+                self._complaints.failed(f"sandbox {sandbox_id} is not stopped", error)
+            reason, text = reasons.KILL_POD_SANDBOX_ERROR, str(error) or repr(error)
+            return SyncError(SyncAction.STOP_SANDBOX, pod_name, reason, text)
+        return None
+
     async def kill(
         self,
         pod: Pod | None,

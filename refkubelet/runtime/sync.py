@@ -17,7 +17,6 @@ from typing import Any
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
-from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
@@ -332,12 +331,7 @@ async def kill_pod(
     """Stop all running containers, then all sandboxes, NOTREADY ones too; all errors."""
     errors = await tools.killer.kill_all(pod, running, grace_override_s)
     for sandbox in running.sandboxes:
-        try:
-            await tools.client.stop_pod_sandbox(sandbox.id)
-        except Exception as error:  # the other sandboxes are stopped all the same
-            if not isinstance(error, CriCallError):
-                log_failure(log, f"sandbox {sandbox.id} is not stopped", error)
-            reason = reasons.KILL_POD_SANDBOX_ERROR
-            text = str(error) or repr(error)
-            errors.append(SyncError(SyncAction.STOP_SANDBOX, running.name, reason, text))
+        error = await tools.killer.stop_sandbox(sandbox.id, running.name)
+        if error is not None:
+            errors.append(error)
     return errors

@@ -1,0 +1,231 @@
+"""One error that nobody thought of, in each call of each step: it touches one pod, for as long as
+it lasts (LIFE-037, architecture.md)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import Node, manifest, on_node
+from unexpected import Calls, Tracebacks, wrap_all
+
+from fakecri import exits
+from fakecri.core.objects import State
+
+
+def a_pod(name: str, **spec: Any) -> dict[str, Any]:
+    """With a bit of everything."""
+    hook = {"exec": {"command": ["true"]}}
+    main = {
+        "name": "main",
+        "image": "localhost/busybox:1",
+        "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
+        "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}},
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        "readinessProbe": {"exec": {"command": ["true"]}},
+        "livenessProbe": {"exec": {"command": ["true"]}},
+        "lifecycle": {"postStart": hook, "preStop": hook},
+    }
+    init = {"name": "init", "image": "localhost/busybox:1", "command": ["/bin/init"]}
+    return manifest(
+        name,
+        containers=[main],
+        initContainers=[init],
+        volumes=[{"name": "data", "emptyDir": {}}],
+        terminationGracePeriodSeconds=2,
+        **spec,
+    )
+
+
+INIT_DONE = exits(0)
+THE_STOP_ITSELF = {
+    "RuntimeManager.kill_pod",
+    "ContainerKiller.kill_all",
+    "ContainerKiller.kill",
+    "CriClient.stop_container",
+}
+
+
+def on_a_watched_node(
+    body: Callable[[Node, Calls], Awaitable[None]], directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> Calls:
+    """What the steps of its pods call is noted, and fails on demand."""
+    calls = Calls()
+    teller = Tracebacks(calls)
+
+    async def watched(node: Node) -> None:
+        wrap_all(node.kubelet, calls, monkeypatch)
+        node.cri.behaves(INIT_DONE, container="init")
+        node.apply(a_pod("fine"), "fine.yaml")
+        await node.until(lambda: node.phase("fine-golden") == "Running", 10)
+        await body(node, calls)
+
+    log = logging.getLogger("refkubelet")
+    log.addHandler(teller)
+    try:
+        on_node(watched, directory, api=True, max_pods=1000)
+    finally:
+        log.removeHandler(teller)
+        monkeypatch.undo()
+    return calls
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What each step calls in the life of some pods."""
+
+    async def body(node: Node, calls: Calls) -> None:
+        node.apply(a_pod("a"), "a.yaml")
+        await node.create(a_pod("b"))
+        await node.until(lambda: {node.phase("a-golden"), node.phase("b")} == {"Running"}, 10)
+        await node.clock.sleep(20)
+        node.remove("a.yaml")
+        await node.delete("b")
+        await node.clock.sleep(30)
+        await node.stop()
+        node.remove("fine.yaml")
+        await node.start()
+        await node.clock.sleep(30)
+
+    calls = on_a_watched_node(body, tmp_path_factory.mktemp("called"), pytest.MonkeyPatch())
+    assert all(calls.seen.values())
+    return {step: sorted(methods) for step, methods in calls.seen.items()}
+
+
+class Sick:
+    """One static pod for each method, which fails in that step."""
+
+    def __init__(self, node: Node, calls: Calls, step: str, methods: list[str]) -> None:
+        self.node = node
+        self.calls = calls
+        self.step = step
+        self.methods = {f"p{n}": method for n, method in enumerate(methods)}
+
+    def fall_ill(self) -> None:
+        for name, method in self.methods.items():
+            self.calls.faults[f"{name}-golden"] = (self.step, method)
+
+    def recover(self) -> None:
+        self.calls.faults.clear()
+
+    def apply(self) -> None:
+        for name in self.methods:
+            self.node.apply(a_pod(name), f"{name}.yaml")
+
+    def remove(self, *names: str) -> None:
+        for name in names or self.methods:
+            self.node.remove(f"{name}.yaml")
+
+    def but(self, condition: Callable[[str], object]) -> dict[str, str]:
+        """The pods, with their methods, for which it is not so."""
+        return {n: m for n, m in self.methods.items() if not condition(f"{n}-golden")}
+
+    async def until_all(self, condition: Callable[[str], object], limit_s: float) -> None:
+        end_s = self.node.clock.monotonic_s() + limit_s
+        while self.but(condition) and self.node.clock.monotonic_s() < end_s:
+            await self.node.clock.sleep(0.5)
+        assert self.but(condition) == {}
+
+    def is_hit(self, name: str) -> bool:
+        return self.calls.hits[name] > 0
+
+    def is_running(self, name: str) -> bool:
+        return self.node.phase(name) == "Running"
+
+    def is_gone(self, name: str) -> bool:
+        return self.node.phase(name) is None
+
+    def is_stopped(self, name: str) -> bool:
+        alive = (c for c in self.node.cri.containers() if c.state is State.RUNNING)
+        return all(c.pod.name != name for c in alive)
+
+    def retries(self, name: str) -> int:
+        return self.calls.steps[name, self.step]
+
+
+async def the_other_goes_on(node: Node) -> None:
+    before = node.cri.count("StartContainer", pod="fine-golden")
+    node.cri.kill("main", pod="fine-golden")
+    await node.until(lambda: node.cri.count("StartContainer", pod="fine-golden") > before, 20)
+
+
+def told_about_once(sick: Sick) -> dict[str, int]:
+    """Tracebacks by method, of those with more than two: of the step, and of what it started."""
+    told = sick.calls.tracebacks
+    return {m: told[f"{n}-golden"] for n, m in sick.methods.items() if told[f"{n}-golden"] > 2}
+
+
+def test_an_unexpected_error_of_a_sync_touches_one_pod_LIFE_037(
+    called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(node: Node, calls: Calls) -> None:
+        sick = Sick(node, calls, "sync_pod", called["sync_pod"])
+        sick.fall_ill()
+        sick.apply()
+        await node.clock.sleep(30)
+        await the_other_goes_on(node)
+        await node.clock.sleep(30)
+        assert len(sick.but(sick.is_hit)) <= len(sick.methods) // 8
+        assert sick.but(lambda n: not sick.is_hit(n) or 2 <= sick.retries(n) <= 20) == {}
+        assert told_about_once(sick) == {}
+        ended = list(sick.methods)[::2]
+        sick.remove(*ended)  # in spite of it
+        await sick.until_all(lambda n: n[:-7] not in ended or sick.is_gone(n), 60)
+        sick.recover()
+        await sick.until_all(lambda n: n[:-7] in ended or sick.is_running(n), 60)
+
+    on_a_watched_node(body, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("step", ["sync_terminating_pod", "sync_terminated_pod"])
+def test_an_unexpected_error_at_the_end_of_a_pod_keeps_nothing_running_LIFE_071(
+    step: str, called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(node: Node, calls: Calls) -> None:
+        sick = Sick(node, calls, step, called[step])
+        sick.apply()
+        await sick.until_all(sick.is_running, 120)
+        sick.fall_ill()
+        sick.remove()
+        can_stop = THE_STOP_ITSELF.isdisjoint
+        await sick.until_all(
+            lambda n: not can_stop([sick.methods[n[:-7]]]) or sick.is_stopped(n), 15
+        )
+        await the_other_goes_on(node)
+        await node.clock.sleep(50)
+        assert len(sick.but(sick.is_hit)) <= len(sick.methods) // 8
+        assert sick.but(lambda n: not sick.is_hit(n) or 2 <= sick.retries(n) <= 20) == {}
+        assert told_about_once(sick) == {}
+        sick.recover()
+        await sick.until_all(lambda n: sick.is_gone(n) and sick.is_stopped(n), 60)
+        ended = [f"{n}-golden" for n in sick.methods]
+        await node.until(lambda: not any(s.pod.name in ended for s in node.cri.sandboxes()), 150)
+
+    on_a_watched_node(body, tmp_path, monkeypatch)
+
+
+def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
+    called: dict[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = "sync_terminating_runtime_pod"
+
+    async def body(node: Node, calls: Calls) -> None:
+        sick = Sick(node, calls, step, called[step])
+        sick.apply()
+        await sick.until_all(sick.is_running, 60)
+        sick.fall_ill()
+        await node.stop()
+        sick.remove()
+        await node.start()
+        await node.until(lambda: node.phase("fine-golden") == "Running", 20)
+        await the_other_goes_on(node)
+        await node.clock.sleep(50)
+        assert len(sick.but(sick.is_hit)) <= len(sick.methods) // 8
+        assert told_about_once(sick) == {}
+        sick.recover()
+        await sick.until_all(sick.is_stopped, 60)
+
+    on_a_watched_node(body, tmp_path, monkeypatch)

@@ -14,6 +14,7 @@ from refkubelet.model.duration import format_duration
 from simtime import Clock
 
 REMIND_S: Final = 60.0
+MOST_TROUBLES: Final = 1000  # kept by one teller; of more the oldest are forgotten, and told anew
 
 
 def log_failure(
@@ -62,6 +63,8 @@ class Complaints:
         now_s = self._clock.monotonic_s()
         trouble = self._troubles.get(key or what)
         if trouble is None:
+            if len(self._troubles) >= MOST_TROUBLES:
+                del self._troubles[next(iter(self._troubles))]
             self._troubles[key or what] = _Trouble(what, now_s, now_s)
             return ""
         trouble.times += 1

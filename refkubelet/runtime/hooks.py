@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from lightkube.models.core_v1 import HTTPGetAction
 
 from refkubelet.addresses import UrlError
-from refkubelet.failures import log_failure
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, uid
 from refkubelet.network import HttpRequest, NetworkError
 from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
@@ -43,6 +43,7 @@ class HookRunner:
         self._network = deps.network
         self._events = deps.events
         self._pods = PodReader(client, deps.clock)
+        self._complaints = Complaints(log, deps.clock)
 
     async def run(
         self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
@@ -55,7 +56,8 @@ class HookRunner:
         except HookError:
             raise
         except Exception as error:
-            log_failure(log, f"a hook of container {container.name} in {pod_ref(pod)}", error)
+            what = f"a hook of container {container.name} in {pod_ref(pod)}"
+            self._complaints.failed(what, error)
             raise HookError(f"Cannot run handler: {type(error).__name__}: {error}") from error
 
     async def _run(

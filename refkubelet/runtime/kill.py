@@ -121,9 +121,11 @@ class ContainerKiller:
             await self._client.stop_pod_sandbox(sandbox_id)
         except Exception as error:
             if not isinstance(error, CriCallError):
-                self._complaints.failed(f"sandbox {sandbox_id} is not stopped", error)
+                what = f"sandbox {sandbox_id} of {pod_name} is not stopped"
+                self._complaints.failed(what, error, key=sandbox_id)
             reason, text = reasons.KILL_POD_SANDBOX_ERROR, str(error) or repr(error)
             return SyncError(SyncAction.STOP_SANDBOX, pod_name, reason, text)
+        self._complaints.over(sandbox_id)
         return None
 
     async def kill(
@@ -172,7 +174,8 @@ class ContainerKiller:
             await self.kill(pod, kill, override_s, order)
         except Exception as error:  # the others are stopped all the same, and then the sandboxes
             if not isinstance(error, CriCallError):
-                self._complaints.failed(f"container {kill.name} is not stopped", error)
+                what = f"container {kill.name} ({kill.container_id}) is not stopped"
+                self._complaints.failed(what, error, key=kill.container_id)
             return kill_error(kill.name, error)
         return None
 

@@ -6,10 +6,12 @@ share. What must never happen: an error of one container stops the others; a dec
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
@@ -33,6 +35,8 @@ from refkubelet.runtime.records import (
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
 
+log = logging.getLogger(__name__)
+
 CRI_VERSION = "0.1.0"
 
 
@@ -53,7 +57,14 @@ class RuntimeManager:
             else ActuatedResources.below(options.root_dir)
         )
         self._tools = SyncTools(
-            client, deps, options, killer, self._starter, self.reason_cache, self._actuated
+            client,
+            deps,
+            options,
+            killer,
+            self._starter,
+            self.reason_cache,
+            self._actuated,
+            Complaints(log, deps.clock),
         )
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:

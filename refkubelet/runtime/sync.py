@@ -17,6 +17,7 @@ from typing import Any
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
@@ -64,6 +65,7 @@ class SyncTools:
     starter: ContainerStarter
     reason_cache: ReasonCache
     actuated: ActuatedResources
+    complaints: Complaints
 
 
 @dataclass(slots=True)
@@ -280,8 +282,20 @@ class PodSync:
                 )
             )
             return False
+        except Exception as error:
+            self._failed_to_start(container, error)
+            return False
         self.tools.reason_cache.clear(uid(self.pod), container.name)
         return True
+
+    def _failed_to_start(self, container: Container, error: Exception) -> None:
+        """In a way nobody thought of: shown like any failed start, and the next container follows
+        (LIFE-122)."""
+        what = f"start of container {container.name} in {pod_ref(self.pod)}"
+        self.tools.complaints.failed(what, error)
+        reason, text = reasons.RUN_CONTAINER_ERROR, f"unexpected error: {error!r}"
+        self.tools.reason_cache.set(uid(self.pod), container.name, reason, text)
+        self.errors.append(SyncError(SyncAction.START_CONTAINER, container.name, reason, text))
 
     async def _note_resources(self, container: Container) -> None:
         """CG-060: before it exists. Raises `StartError`."""

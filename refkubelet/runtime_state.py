@@ -25,7 +25,8 @@ SILENT: Final = "the runtime does not say how it is"
 
 class RuntimeState:
     """The last good answer of Status and the health of the PLEG. `evented_error`: the health of
-    the evented PLEG, where there is one (PLEG-303). `strict_groups`: of the last answer."""
+    the evented PLEG, where there is one: a full queue does not stop the loop that empties it
+    (PLEG-303). `strict_groups`: of the last answer."""
 
     def __init__(
         self,
@@ -34,7 +35,8 @@ class RuntimeState:
         evented_error: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._clock = clock
-        self._checks = (("PLEG", pleg_error), ("EventedPLEG", evented_error))
+        self._pleg_error = pleg_error
+        self._evented_error = evented_error
         self._good_s: float | None = None
         self._runtime_error: str | None = None
         self._network_error: str | None = "network state unknown"  # NODE-023
@@ -66,18 +68,19 @@ class RuntimeState:
             errors.append("container runtime status check may not have completed yet")
         elif self._clock.monotonic_s() - self._good_s >= STATUS_MAX_AGE_S:
             errors.append("container runtime is down")
-        for name, check in self._checks:
-            problem = check()
-            if problem is not None:
-                errors.append(f"{name} is not healthy: {problem}")
+        problem = self._pleg_error()
+        if problem is not None:
+            errors.append(f"PLEG is not healthy: {problem}")
         if self._runtime_error is not None:
             errors.append(self._runtime_error)
         return errors
 
     def not_ready(self) -> list[str]:
         """Why the node is not ready, the network included (NODE-020)."""
-        network = [self._network_error] if self._network_error is not None else []
-        return [*self._errors(), *network]
+        errors, problem = self._errors(), self._evented_error()
+        if problem is not None:
+            errors.append(f"EventedPLEG is not healthy: {problem}")
+        return errors if self._network_error is None else [*errors, self._network_error]
 
     def network_error(self) -> str | None:
         """Why pods that need the pod network must wait; None: they need not."""

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from refkubelet.runtime.records import ContainerState, RuntimePod, SandboxState
+from refkubelet.runtime.records import (
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+    SandboxState,
+)
 
 
 class PlegState(Enum):
@@ -93,6 +98,12 @@ def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLi
             before.get(i, PlegState.NON_EXISTENT), after.get(i, PlegState.NON_EXISTENT)
         )
     ]
+
+
+def differs(pod: RuntimePod, status: RuntimePodStatus) -> bool:
+    """Whether a status, wherever it comes from, has other ids or states than a listing."""
+    listed = {i.id: i.state for i in (*pod.sandboxes, *pod.containers)}
+    return listed != {i.id: i.state for i in (*status.sandboxes, *status.containers)}
 
 
 def transition(old: PlegState, new: PlegState) -> tuple[PodLifecycleEventType, ...]:

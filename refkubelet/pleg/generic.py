@@ -5,6 +5,9 @@ for. Per changed pod, in this order: fetch the status, write the cache, commit t
 events (PLEG-005); so whoever reacts to an event finds at least that status in the cache. What must
 never happen: an event sent before the cache is written; a full queue or one pod's error stopping
 the rest; the record committed although the fetch failed (the change would be lost).
+Beside the runtime's events (`evented`) it also reads pods that are owed (`owe`): those of which
+events left something in doubt, and those whose step failed; and it compares what is listed with
+the cache, not only with its own last list.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from refkubelet.pleg.compute import (
     PodLifecycleEvent,
     PodLifecycleEventType,
     compute_events,
+    differs,
 )
+from refkubelet.pleg.owed import Owed
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from simtime import Clock
@@ -34,6 +39,8 @@ from simtime.clock import NANOSECONDS
 log = logging.getLogger(__name__)
 
 ON_DEMAND_SLOTS: Final = 200
+AGAIN_S: Final = 1.0  # what must be read and cannot is tried again then; a failed step, too
+SAME_S: Final = 0.001  # nearer to each other, nobody knows what was first
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +95,41 @@ class GenericPLEG:
         self._relist_s: float | None = None
         self._due_s = 0.0
         self._hurried = False
+        self._owed = Owed()
+        self._complete = False  # the last relist went through all pods
         self._complaints = Complaints(log, clock)
 
     async def run(self) -> None:
         """Relist for ever: at once, then one period after each relist's end (PLEG-001)."""
         while True:
             self._hurried = False
-            await self._guarded("relist", self.relist())
-            wait_s = 0.0 if self._hurried else self._options.relist_period_s
-            self._due_s = self._clock.monotonic_s() + wait_s
+            done = await self._guarded("relist", self.relist())
+            wait_s = self._options.relist_period_s
+            wait_s = wait_s if done else min(wait_s, AGAIN_S)
+            self._due_s = self._clock.monotonic_s() + (0.0 if self._hurried else wait_s)
             while (uid := await self._next_request()) is not None:
-                await self._guarded("relist of a pod", self.relist_pod(uid))
+                done = await self._guarded("relist of a pod", self.relist_pod(uid))
+                if not done and self._options.evented:
+                    self.owe(uid, AGAIN_S)
 
     def hurry(self, options: PlegOptions | None = None) -> None:
         """Relist everything at once; `options`: and go on with these."""
         self._options = options or self._options
+        if not self._options.evented:
+            self._cache.release_all()
         self._hurried = True
         self._due_s = self._clock.monotonic_s()
         self._wake()
 
-    async def _guarded(self, what: str, step: Awaitable[None]) -> None:
-        """A relist that fails is tried again in time; if that lasts, `healthy` tells (PLEG-201)."""
+    async def _guarded(self, what: str, step: Awaitable[None]) -> bool:
+        """False: it failed, and is tried again in time. If that lasts, `healthy` tells."""
         try:
             await step
         except Exception as error:
             self._complaints.failed(what, error, CriCallError)
-        else:
-            self._complaints.over(what)
+            return False
+        self._complaints.over(what)
+        return True
 
     def healthy(self) -> str | None:
         """None, or why the PLEG is unhealthy (PLEG-201)."""
@@ -140,10 +155,31 @@ class GenericPLEG:
 
     def request_relist(self, uid: str) -> None:
         """Ask for a relist of one pod, as a worker does after a sync that acted (PLEG-011)."""
+        if self._options.evented:
+            self.owe(uid)
+            return
         if len(self._requests) >= ON_DEMAND_SLOTS:
             return
         self._requests.append((uid, self._cache.stamp_s()))
         self._wake()
+
+    def owe(self, uid: str, after_s: float = 0.0) -> None:
+        """That pod must be read then: until it was, what is known of it is in doubt (PLEG-302)."""
+        self._cache.hold(uid)
+        self._owed.add(uid, self._clock.monotonic_s() + after_s)
+        self._wake()
+
+    def after_failure(self, uid: str) -> float:
+        """A step of that pod failed: the seconds after which its next one may come. Without events
+        the next list limits that; with them the pod is read after that time."""
+        if not self._options.evented:
+            return 0.0
+        self.owe(uid, AGAIN_S)
+        return AGAIN_S - SAME_S
+
+    def listed_since(self, t_s: float) -> bool:
+        """Whether a relist of everything that began at or after monotonic `t_s` succeeded."""
+        return self._relist_s is not None and self._relist_s >= t_s and self._complete
 
     def request_reinspection(self, uid: str) -> None:
         """Fetch that pod's status at the next relist even if no state changes (PLEG-007)."""
@@ -156,14 +192,18 @@ class GenericPLEG:
         if self._relist_s is not None:
             self.metrics.relist_interval.add(now_s - self._relist_s)
         self._relist_stamp_s, self._relist_s = stamp_s, now_s
-        if listed is not self._settled or self._reinspect:
+        self._complete = False
+        if listed is not self._settled or self._reinspect or self._options.evented:
             pods = {pod.uid: pod for pod in listed}
             # Who failed at first sight has no record, and may be gone: its error must go, too.
-            for uid in dict.fromkeys([*self._records, *pods, *self._never_read]):
+            heard = self._cache.uids() if self._options.evented else ()
+            for uid in dict.fromkeys([*self._records, *pods, *self._never_read, *heard]):
                 await self._handle(uid, pods.get(uid), stamp_s)
             for uid in self._reinspect.keys() - self._records.keys() - self._never_read:
                 del self._reinspect[uid]  # no pod: there is nothing to look at
             self._settled = None if self._reinspect else listed
+        self._complete = True
+        self._owed.settled(now_s)
         self._cache.update_time(stamp_s)
         self.metrics.relist_duration.add(self._clock.monotonic_s() - now_s)
 
@@ -172,18 +212,21 @@ class GenericPLEG:
         Raises `CriCallError` if the lists fail."""
         stamp_s, now_s = self._cache.stamp_s(), self._clock.monotonic_s()
         pod = await self._runtime.get_pod(uid)
-        if pod is not None:
+        if pod is not None or self._options.evented:
             self._settled = None
             await self._handle(uid, pod, stamp_s)
+        if pod is not None and not self._options.evented:
             self._cache.observed(uid, stamp_s)
         self.metrics.pod_relist_duration.add(self._clock.monotonic_s() - now_s)
 
     async def _handle(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> None:
         events = compute_events(self._records.get(uid), pod)
-        reinspect = uid in self._reinspect
+        reinspect = uid in self._reinspect or (self._options.evented and self._misheard(uid, pod))
         if not events and not reinspect:
             if pod is not None:  # the same states; the next unchanged list shows this very object
                 self._records[uid] = pod
+            if self._options.evented:
+                self._cache.observed(uid, stamp_s)
             return
         if not await self._update_cache(uid, pod, stamp_s):
             self._reinspect[uid] = None
@@ -202,23 +245,47 @@ class GenericPLEG:
 
     async def _update_cache(self, uid: str, pod: RuntimePod | None, stamp_s: float) -> bool:
         """Write the pod's status, or the error, into the cache; False on error (PLEG-006), or when
-        the cache knows a newer one (PLEG-302)."""
+        an event brought a newer one meanwhile (PLEG-302)."""
+        evented = self._options.evented
+        if evented and not self._is_newest(uid, stamp_s):
+            return False
         if pod is None:
             self._cache.delete(uid)
             self._complaints.over(uid)
+            if evented:
+                self._cache.observed(uid, stamp_s)
             return True
-        if self._options.evented:
-            stamp_s = self._cache.stamp_s()
+        read_s = self._cache.stamp_s() if evented else stamp_s
         try:
             status = await self._runtime.status_of(pod)
         except Exception as error:
             what = f"cannot read the status of pod {pod.name}_{pod.namespace}"
             self._complaints.failed(what, error, CriCallError, key=uid)
             empty = RuntimePodStatus(uid, pod.name, pod.namespace)
-            self._cache.set(uid, empty, error, stamp_s)
+            self._cache.set(uid, empty, error, read_s)
+            if evented:
+                self.owe(uid, AGAIN_S)
             return False
         self._complaints.over(uid)
-        return self._cache.set(uid, self._cache.with_kept_ips(status), None, stamp_s)
+        if evented and not self._is_newest(uid, stamp_s):
+            return False
+        self._cache.set(uid, self._cache.with_kept_ips(status), None, read_s)
+        return True
+
+    def _is_newest(self, uid: str, stamp_s: float) -> bool:
+        """Nothing was heard of the pod since that list; else it must be read once more."""
+        known = self._cache.known(uid)
+        if known is None or known.heard_s <= stamp_s:
+            return True
+        self.owe(uid)
+        return False
+
+    def _misheard(self, uid: str, pod: RuntimePod | None) -> bool:
+        """Whether the cache says something else of the pod than a list does."""
+        known = self._cache.known(uid)
+        if pod is None or known is None:
+            return pod is not None or known is not None
+        return known.error is not None or differs(pod, known.status)
 
     def send(self, events: Iterable[PodLifecycleEvent]) -> None:
         """Hand events to the sync loop; what finds no room is dropped (PLEG-008)."""
@@ -236,14 +303,16 @@ class GenericPLEG:
 
         Requests older than the last global relist are dropped: it has served them.
         """
-        while self._clock.monotonic_s() < self._due_s:
+        while (now_s := self._clock.monotonic_s()) < self._due_s:
+            if (owed := self._owed.take(now_s)) is not None:
+                return owed
             while self._requests:
                 uid, asked_s = self._requests.popleft()
                 if self._relist_stamp_s is None or asked_s > self._relist_stamp_s:
                     return uid
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()
-            timer = loop.call_at(self._due_s, self._wake)
+            timer = loop.call_at(min(self._due_s, self._owed.next_s()), self._wake)
             try:
                 await self._waiting
             finally:

@@ -54,12 +54,15 @@ DEFAULT_SYNC_FREQUENCY_S = 60.0
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """`sync_frequency_s`: how often a healthy pod is looked at again (syncFrequency, 1 minute).
-    `allocated`: the pod with the resources it has, which is what workers work with (CG-060)."""
+    `allocated`: the pod with the resources it has, which is what workers work with (CG-060).
+    `after_failure`: called with the UID when a step failed; so many seconds newer than its end must
+    the status be that the next step works on."""
 
     clock: Clock
     rng: Rng
     sync_frequency_s: float = DEFAULT_SYNC_FREQUENCY_S
     allocated: Callable[[Pod], Pod] = lambda pod: pod
+    after_failure: Callable[[str], float] = lambda pod_uid: 0.0
 
 
 class PodWorkers(WorkerQuestions):
@@ -245,10 +248,16 @@ class PodWorkers(WorkerQuestions):
         if options.pod is None:
             raise ValueError(f"worker {record.uid} has neither a pod nor a running pod")
         status = await self._newer_status(record, options.pod)
+        rest_s = 0.0
         try:
             return await self._pod_step(state, record, options, status)
+        except StepCancelled:
+            raise
+        except Exception:
+            rest_s = self._settings.after_failure(record.uid)
+            raise
         finally:  # a failed step may have changed something too
-            record.last_sync_s = self._cache.stamp_s()
+            record.last_sync_s = self._cache.stamp_s() + rest_s
 
     async def _pod_step(
         self,

@@ -103,7 +103,7 @@ def _options(base: Base) -> RuntimeOptions:
 def _pleg(base: Base, manager: RuntimeManager, options: RuntimeOptions) -> Pleg:
     clock = base.deps.clock
     by_events = base.gate("EventedPLEG", default=False)
-    cache = PodCache(clock, refuse_older=by_events)
+    cache = PodCache(clock)
     generic = GenericPLEG(manager, cache, clock, RARELY if by_events else PlegOptions())
     if not by_events:
         return Pleg(cache, generic, None)

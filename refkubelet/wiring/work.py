@@ -99,7 +99,13 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         resizes=_resize_reports(base, resources, runtime, cgroups),
     )
     allocated = resources.allocation.manager.allocated
-    settings = WorkerSettings(deps.clock, deps.rng, base.config.sync_frequency_s, allocated)
+    settings = WorkerSettings(
+        deps.clock,
+        deps.rng,
+        base.config.sync_frequency_s,
+        allocated,
+        after_failure=runtime.pleg.generic.after_failure,
+    )
     workers = PodWorkers(PodSteps(steps), runtime.pleg.cache, base.recorder, settings)
     kills = Kills(workers, base.recorder)
     preemption = PreemptionDeps(base.later.allocated_pods, kills.preempt, base.recorder)

@@ -24,6 +24,7 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.runtime.sync import running_pod
 from simtime import VirtualLoop, run_virtual
 
 S, D, R, *_ = PodLifecycleEventType
@@ -31,20 +32,41 @@ NS = 1_000_000_000
 
 
 class FakeRuntime:
+    """`truth`: what it holds of the pod `u`. `broken`: so many of its answers fail."""
+
     def __init__(self) -> None:
         self.lists = 0
         self.asked: list[str] = []
+        self.truth: RuntimePodStatus | None = None
+        self.broken = 0
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
         self.lists += 1
-        return ()
+        pod = self._pod()
+        return (pod,) if pod is not None else ()
 
     async def get_pod(self, uid: str) -> RuntimePod | None:
         self.asked.append(uid)
-        return None
+        return self._pod() if uid == "u" else None
+
+    def _pod(self) -> RuntimePod | None:
+        if self.broken:
+            self.broken -= 1
+            raise CriCallError("ListContainers", "UNAVAILABLE", "down")
+        return running_pod(self.truth) if self.truth is not None else None
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
-        raise AssertionError("nothing is listed, so nothing is asked for")
+        assert self.truth is not None
+        return self.truth
+
+
+def box(name: str, at: int = 1, *, ready: bool = True, attempt: int = 0) -> SandboxRecord:
+    state = SandboxState.READY if ready else SandboxState.NOTREADY
+    return SandboxRecord(name, state, attempt, created_at_ns=at * NS)
+
+
+def main(name: str, in_box: str, state: ContainerState, at: int = 1) -> ContainerRecord:
+    return ContainerRecord(name, "main", state, sandbox_id=in_box, created_at_ns=at * NS)
 
 
 class World:
@@ -53,7 +75,7 @@ class World:
     def __init__(self, loop: VirtualLoop) -> None:
         self.loop = loop
         self.runtime = FakeRuntime()
-        self.cache = PodCache(loop.clock, refuse_older=True)
+        self.cache = PodCache(loop.clock)
         self.generic = GenericPLEG(self.runtime, self.cache, loop.clock, RARELY)
         self.script: asyncio.Queue[PodEvent | Exception | None] = asyncio.Queue()
         self.streams = 0
@@ -77,7 +99,8 @@ class World:
     ) -> None:
         """Something happened to `about`; `box` is the pod's sandbox, made at second `at`."""
         state = {PodEventKind.STARTED: "running", PodEventKind.STOPPED: "exited"}
-        record = ContainerRecord("c1", "main", ContainerState(state.get(kind, "created")))
+        seen = ContainerState(state.get(kind, "created"))
+        record = ContainerRecord("c1", "main", seen, sandbox_id=box)
         sandbox = SandboxRecord(box, SandboxState.NOTREADY, created_at_ns=at * NS)
         status = RuntimePodStatus("u", "web", sandboxes=(sandbox,), containers=(record,))
         made_ns = self.loop.clock.wall_ns() - round(age_s * NS)
@@ -100,7 +123,7 @@ def virtual(body: Callable[[World], Awaitable[None]]) -> None:
         assert isinstance(loop, VirtualLoop)
         world = World(loop)
         task = asyncio.create_task(world.pleg.run())
-        await loop.clock.sleep(1)
+        await loop.clock.sleep(2)  # everything was listed since the stream was opened
         await body(world)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -155,15 +178,92 @@ def test_older_news_is_refused_and_tells_nothing_PLEG_302() -> None:
     virtual(body)
 
 
-def test_news_of_an_old_sandbox_never_hides_the_new_one() -> None:
+def test_news_of_one_of_two_sandboxes_never_hides_the_other_PLEG_302() -> None:
+    """Completed work in the old sandbox is still known, whichever sandbox the event is about."""
+
     async def body(world: World) -> None:
-        world.event(PodEventKind.STARTED, "c2", box="b2", at=5)
-        world.event(PodEventKind.STOPPED, "c1", box="b1", at=1)
+        done = main("c1", "b1", ContainerState.EXITED)
+        boxes = (box("b2", 5, attempt=1), box("b1", 1, ready=False))
+        world.event(PodEventKind.STOPPED, "c1", box="b1")
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=boxes, containers=(done,))
+        world.event(PodEventKind.STARTED, "b2", box="b2", at=5)
+        await world.loop.clock.sleep(0.1)
+        assert world.cache.get("u") == world.runtime.truth
         world.event(PodEventKind.DELETED, "b1", box="b1", at=1)
         await world.loop.clock.sleep(0.1)
-        assert [box.id for box in world.cache.get("u").sandboxes] == ["b2"]
-        assert world.told() == [S, D, D, R]
-        assert world.runtime.asked == ["u", "u"]  # a relist of the pod sorts it out
+        assert world.cache.get("u") == world.runtime.truth
+
+    virtual(body)
+
+
+def test_a_list_repairs_what_was_heard_wrong_PLEG_302() -> None:
+    """The list is that of last time; but the cache says something else."""
+
+    async def body(world: World) -> None:
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1", ready=False),))
+        await world.generic.relist()
+        wrong = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+        world.cache.heard("u", wrong, world.cache.stamp_s())
+        await world.generic.relist()
+        assert world.cache.get("u") == world.runtime.truth
+
+    virtual(body)
+
+
+def test_an_event_as_old_as_a_reading_is_not_believed_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+        await world.generic.relist_pod("u")
+        world.event(PodEventKind.STARTED)  # of this very instant, and it has one container more
+        await world.loop.clock.sleep(0.1)
+        assert world.cache.get("u") == world.runtime.truth
+        assert world.runtime.asked == ["u", "u"]
+
+    virtual(body)
+
+
+def test_a_reading_that_fails_is_done_again_and_nobody_goes_on_before_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+        world.runtime.broken = 9
+        end_s = world.cache.stamp_s()
+        world.generic.request_relist("u")  # as a worker does after a sync that acted
+        status = await world.cache.get_newer_than("u", end_s)
+        assert status == world.runtime.truth
+        assert 8.9 < world.loop.clock.monotonic_s() - end_s < 9.2  # the cache's time moved on at 5
+
+    virtual(body)
+
+
+def test_a_failed_step_is_followed_by_the_next_after_a_second_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+        end_s = world.cache.stamp_s()
+        rest_s = world.generic.after_failure("u")
+        await world.cache.get_newer_than("u", end_s + rest_s)
+        assert world.loop.clock.monotonic_s() - end_s == pytest.approx(1.0)
+
+    virtual(body)
+
+
+def test_a_list_that_fails_is_done_again_after_a_second_PLEG_301() -> None:
+    async def body(world: World) -> None:
+        world.runtime.broken = 3
+        lists = world.runtime.lists
+        world.generic.hurry()
+        await world.loop.clock.sleep(3.5)
+        assert world.runtime.lists - lists == 4
+
+    virtual(body)
+
+
+def test_time_of_the_cache_stands_until_all_is_listed_after_a_break_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        end_s = world.cache.stamp_s()
+        world.runtime.broken = 20
+        world.script.put_nowait(None)
+        await world.cache.get_newer_than("nobody", end_s)
+        assert world.loop.clock.monotonic_s() - end_s > 18.9
 
     virtual(body)
 
@@ -181,9 +281,9 @@ def test_a_worker_waits_six_seconds_at_most_for_lost_news_PLEG_302() -> None:
 def test_it_lists_at_the_start_and_every_five_minutes_PLEG_301() -> None:
     async def body(world: World) -> None:
         await world.loop.clock.sleep(298)
-        assert world.runtime.lists == 1
+        assert world.runtime.lists == 2  # at once, and a second after the stream was opened
         await world.loop.clock.sleep(2)
-        assert world.runtime.lists == 2
+        assert world.runtime.lists == 3
         assert world.generic.healthy() is None
 
     virtual(body)
@@ -194,7 +294,7 @@ def test_a_broken_stream_is_opened_again_after_a_relist_PLEG_301(broken: Excepti
     async def body(world: World) -> None:
         world.script.put_nowait(broken)
         await world.loop.clock.sleep(0.1)
-        assert (world.streams, world.runtime.lists, world.pleg.in_use) == (2, 2, True)
+        assert (world.streams, world.runtime.lists, world.pleg.in_use) == (2, 3, True)
         world.event(PodEventKind.STARTED)
         await world.loop.clock.sleep(0.1)
         assert world.told() == [S]
@@ -221,7 +321,7 @@ def test_a_full_queue_is_unhealthy_and_drops_PLEG_303(caplog: pytest.LogCaptureF
     async def body(world: World) -> None:
         assert world.pleg.healthy() is None
         with caplog.at_level(logging.CRITICAL):
-            for _ in range(RARELY.events_capacity + 1):
+            for _ in range(RARELY.events_capacity + 1):  # one container, over and over
                 world.event(PodEventKind.STARTED)
                 await world.loop.clock.sleep(0.001)
         text = "EventedPLEG: pleg event channel capacity is full with 1000 events"

@@ -268,6 +268,18 @@ def test_inputs_are_chosen_among_the_ready_ones_and_none_is_lost_LIFE_001() -> N
     run_virtual(main)
 
 
+def test_a_full_queue_is_no_reason_to_stop_emptying_it_PLEG_303() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        state = RuntimeState(loop.clock, lambda: None, lambda: "the channel is full")
+        state.observe(RuntimeConditions(runtime_ready=True, network_ready=True))
+        assert state.runtime_errors() is None
+        assert state.not_ready() == ["EventedPLEG is not healthy: the channel is full"]
+
+    run_virtual(main)
+
+
 def test_runtime_errors_NODE_050_PLEG_202() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()

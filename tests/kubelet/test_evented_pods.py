@@ -1,0 +1,52 @@
+"""Pods under the runtime's events instead of lists (gate EventedPLEG), in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from node_world import CONTAINER, Node, manifest, on_node
+
+from fakecri import exits
+
+GATE = {"EventedPLEG": True}
+
+
+def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_path: Path) -> None:
+    """As without events; a runtime that takes no time is no reason for more."""
+
+    async def body(node: Node) -> None:
+        node.cri.on("RunPodSandbox").fails_halfway()
+        node.apply(manifest())
+        await node.clock.sleep(30)
+        assert 25 <= len(node.cri.calls("RunPodSandbox")) <= 31
+
+    on_node(body, tmp_path, feature_gates=GATE)
+
+
+def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        many = [CONTAINER | {"name": f"c{n}"} for n in range(30)]
+        for number in range(40):
+            node.apply(manifest(f"w{number}", containers=many), f"{number}.yaml")
+        await node.until(lambda: len(node.cri.containers()) == 1200)
+        await node.restart()
+        await node.clock.sleep(5)
+        node.apply(manifest("new"))
+        await node.until(lambda: node.phase("new-golden") == "Running", 20)
+
+    on_node(body, tmp_path, feature_gates=GATE)
+
+
+def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(0, after_s=1), container="work")
+        both = [CONTAINER | {"name": "work"}, CONTAINER | {"name": "web"}]
+        node.apply(manifest("job", containers=both, restartPolicy="OnFailure"))
+        await node.clock.sleep(10)
+        node.cri.on("StartContainer", container="web").fails("UNKNOWN", "not now", times=1)
+        node.cri.stop_sandbox()
+        await node.clock.sleep(30)
+        starts = [c.subject.container for c in node.cri.calls("StartContainer")]
+        assert sorted(starts) == ["web", "web", "web", "work"]
+
+    on_node(body, tmp_path, feature_gates=GATE)

@@ -1,11 +1,13 @@
 """What happens when containers or sandboxes end, and when the kubelet itself does."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
-from conformance.registry import Feature, conformance
+from conformance.registry import Feature, Level, conformance
 
 STATUS, KILL, RESTART = Feature.STATUS, Feature.OUTSIDE_KILL, Feature.RESTART
 
@@ -54,6 +56,54 @@ async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> 
     expect_order(node, node.writes("web"), ["StopPodSandbox/0", "RunPodSandbox/1"], "the sandboxes")
     new = node.calls("StartContainer", since_s=node.times_s("RunPodSandbox")[1])
     expect_equal(node, [c.container for c in new], ["setup", "main"], "starts in the new sandbox")
+
+
+@conformance(
+    id="never-started-lost",
+    rules=["LIFE-111", "BACK-105"],
+    level=Level.DETAIL,
+    needs=[STATUS, KILL, Feature.FAULTS],
+)
+async def a_run_once_pod_that_could_not_start_stays_pending_without_its_sandbox(node: Node) -> None:
+    """Policy Never, a container whose start failed, and then the sandbox is lost: there is no other
+    sandbox, and as nothing ever ran the pod is not over, either."""
+    with node.on("StartContainer", container="main").fails("UNKNOWN", "no"):
+        await node.apply_static(pod("job", restartPolicy="Never"))
+        await node.run_until(
+            lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
+        )
+        await node.run_for(limits.NOTICE_S)
+        await node.stop_sandbox("job")
+        await node.run_for(limits.NOTICE_S + limits.SYNC_ERROR_S)
+    expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")
+    expect_equal(node, node.phase("job"), "Pending", "phase")
+
+
+@conformance(
+    id="status-clock-back",
+    rules=["BACK-020", "CRI-081"],
+    level=Level.DETAIL,
+    needs=[STATUS, KILL, Feature.FAULTS],
+)
+async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
+    """The runtime's clock went back before it made the second instance: the first one counts as the
+    newest, so the next is number 1 again, and that name is taken."""
+
+    def minute_back(answer: Any) -> None:
+        if answer.status.metadata.attempt == 1:
+            answer.status.created_at -= 60 * 10**9
+
+    main = container("main", in_turn(exits(1, after_s=2), runs()))
+    with node.on("ContainerStatus", container="main").changes_answer(minute_back):
+        await node.apply_static(pod("web", main))
+        await node.run_until(
+            lambda: node.count("CreateContainer", container="main") == 3,
+            within_s=limits.START_S + 2 + limits.restart_after(10).high_s + limits.SYNC_ERROR_S,
+            what="a third try to create main",
+        )
+    tries = node.calls("CreateContainer", container="main")
+    expect_equal(node, [call.attempt for call in tries], [0, 1, 1], "attempts")
+    expect(node, tries[2].error is not None, "the name is taken", tries[2].error)
 
 
 @conformance(id="run-once-succeeds", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])

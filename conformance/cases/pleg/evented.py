@@ -118,29 +118,3 @@ async def without_events_the_runtime_is_listed_again(node: Node) -> None:
         what="a second start of main",
     )
     expect_equal(node, node.count(STREAM) - before, MAX_STREAM_ERRORS, "tries in the end")
-
-
-@conformance(
-    id="evented-lost-sandbox", rules=["PLEG-302", "LIFE-111"], level=Level.DETAIL,
-    needs=[STATUS, FAULTS, KILL, EVENTS], node_config=GATE,
-)  # fmt: skip
-async def work_done_in_a_lost_sandbox_is_not_done_again(node: Node) -> None:
-    """With the gate on and policy OnFailure, a container that ended with 0 does not run again in
-    the sandbox that follows a lost one; the other one does, although its start fails once."""
-    work, web = container("work", exits(0, after_s=1)), container("web")
-    await node.apply_static(pod("job", work, web, restartPolicy="OnFailure"))
-    await node.run_until(
-        lambda: "terminated" in (node.container("job", "work").get("state") or {}),
-        within_s=limits.START_S + 1 + 2 * CACHE_TIME_S,
-        what="the end of work",
-    )
-    with node.on("StartContainer", container="web").fails("UNKNOWN", "not now", times=1):
-        await node.stop_sandbox("job")
-        await node.run_until(
-            lambda: node.count("StartContainer", container="web") == 3,
-            within_s=limits.NOTICE_S + 3 * CACHE_TIME_S + 2 * limits.SYNC_ERROR_S,
-            what="a third start of web",
-        )
-    await node.run_for(3 * CACHE_TIME_S)
-    expect_equal(node, node.count("RunPodSandbox"), 2, "sandboxes")
-    expect_equal(node, node.count("StartContainer", container="work"), 1, "starts of work")

@@ -102,8 +102,10 @@ def compute_events(old: RuntimePod | None, new: RuntimePod | None) -> list[PodLi
 
 def differs(pod: RuntimePod, status: RuntimePodStatus) -> bool:
     """Whether a status, wherever it comes from, has other ids or states than a listing."""
-    listed = {i.id: i.state for i in (*pod.sandboxes, *pod.containers)}
-    return listed != {i.id: i.state for i in (*status.sandboxes, *status.containers)}
+    boxes = {s.id: s.state for s in pod.sandboxes} != {s.id: s.state for s in status.sandboxes}
+    return boxes or (
+        {c.id: c.state for c in pod.containers} != {c.id: c.state for c in status.containers}
+    )
 
 
 def transition(old: PlegState, new: PlegState) -> tuple[PodLifecycleEventType, ...]:

@@ -45,6 +45,7 @@ from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError, check_servers
 from refkubelet.usage import UsageError
+from refkubelet.volumes.mounting import mounts_for
 from simtime import Clock, Ids, RealClock, Rng
 
 log = logging.getLogger(__name__)
@@ -105,6 +106,7 @@ async def run(options: argparse.Namespace) -> int:
                 shutdown_source=Logind() if shutdown_groups(config) else None,
                 login_dirs=LoginDirs(Path.cwd(), Path(os.environ.get("HOME") or "/")),
                 device_plugins=PluginSockets(root_dir / DEVICE_PLUGINS),
+                mounts=mounts_for(config.container_runtime_endpoint),
             )
             return await _serve(config, deps, insecure=options.insecure_server)
     except USER_ERRORS as e:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +22,7 @@ from refkubelet.apiclient import ApiError
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.metrics import HousekeepingMetrics
+from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod, full_name, is_static, pod_ref, uid
 from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
@@ -38,12 +38,17 @@ from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod
 from refkubelet.status.manager import StatusManager
+from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
+from refkubelet.volumes.mounting import Mounts, NoMounts
+from refkubelet.volumes.removal import remove_tree
+from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
 from refkubelet.worker_steps import RUNTIME_POD_GRACE_S
 from simtime import Clock
 
 log = logging.getLogger(__name__)
 
 PUT_OFF = "housekeeping is put off"
+OWN_MOUNTS = (SUB_PATHS, f"volumes/{EMPTY_DIR_PLUGIN.replace('/', '~')}")
 AT_WORK = (WorkState.SYNCING, WorkState.TERMINATING)
 
 
@@ -85,6 +90,7 @@ class CleanupDeps:
     root_dir: Path
     cgroups: CleanableCgroups | None = None
     allocations: CleanableAllocations | None = None
+    mounts: Mounts = field(default_factory=NoMounts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +154,7 @@ class Housekeeping:
             if deps.allocations is not None:
                 deps.allocations.keep_only(wanted.uids)
         with self._guarded("directories of pods"):
-            self._remove_orphan_directories(wanted, running)
+            await self._remove_orphan_directories(wanted, running)
         with self._guarded("mirrors"):
             await self._delete_orphan_mirrors()
         created = self._create_missing(wanted, working)
@@ -258,7 +264,7 @@ class Housekeeping:
             log.warning("what is mounted below %s is not known: %s", self._pods_dir, error)
             return True
 
-    def _remove_orphan_directories(self, wanted: _Wanted, running: _Running) -> None:
+    async def _remove_orphan_directories(self, wanted: _Wanted, running: _Running) -> None:
         """Directories of pods that are neither wanted, nor running, nor at work. Nothing is read
         while the directory and the pods are those of a look that found nothing else."""
         try:
@@ -273,10 +279,12 @@ class Housekeeping:
         for name in names:
             if name in keep or not self._deps.workers.should_pod_be_finished(name):
                 continue
-            if self._has_volumes(name):  # what is mounted there is not the kubelet's to delete
-                continue
-            path = os.path.join(self._pods_dir, name)
+            path = safe_join(self._pods_dir, name)
             try:
-                shutil.rmtree(path)
+                for own in OWN_MOUNTS:  # of a kubelet that ended before the pod did
+                    self._deps.mounts.unmount_below(os.path.join(path, own))
+                if self._has_volumes(name):  # what else is mounted is not the kubelet's to delete
+                    continue
+                await remove_tree(path)
             except OSError as error:
                 log.warning("orphaned pod directory %s not removed: %s", path, error)

@@ -19,9 +19,16 @@ _OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 
 def anything_mounted_below(directory: str | Path, table: Path = TABLE) -> bool:
     """Whether something is mounted at the directory or anywhere below. Raises OSError."""
+    return bool(mount_points_below(directory, table))
+
+
+def mount_points_below(directory: str | Path, table: Path = TABLE) -> list[str]:
+    """Where something is mounted, at the directory or anywhere below; the newest first. Raises
+    OSError."""
     place = os.fsencode(os.path.realpath(directory))
-    points = (_point(line) for line in table.read_bytes().splitlines())
-    return any(point == place or point.startswith(place + b"/") for point in points)
+    points = [_point(line) for line in table.read_bytes().splitlines()]
+    below = (p for p in reversed(points) if p == place or p.startswith(place + b"/"))
+    return [os.fsdecode(point) for point in below]
 
 
 def _point(line: bytes) -> bytes:

@@ -66,6 +66,18 @@ class Probes(ProbeFacts, Protocol):
     def trigger_readiness(self, pod: Pod, status: PodStatus) -> None: ...
 
 
+class Volumes(Protocol):
+    """What the steps ask of the volumes."""
+
+    def set_up(self, pod: Pod) -> None:
+        """Raises `VolumesNotReady`."""
+        ...
+
+    async def tear_down(self, pod: Pod) -> None:
+        """Raises OSError."""
+        ...
+
+
 class PodCgroups(Protocol):
     """What the steps ask of the container manager."""
 
@@ -108,6 +120,7 @@ class StepDeps:
     recorder: EventRecorder
     hooks: StepHooks
     root_dir: Path
+    volumes: Volumes
     host_ips: tuple[str, ...] = ()
     cgroups: PodCgroups | None = None
     resizes: ResizeReports | None = None

@@ -10,7 +10,6 @@ SyncTerminatingRuntimePod, SyncTerminatedPod.
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
@@ -18,10 +17,10 @@ from msgspec.structs import replace as with_fields
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.directories import make_directory
 from refkubelet.failures import Complaints
+from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.config.mounts import remove_empty_dirs
 from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.sync import running_pod
@@ -30,6 +29,7 @@ from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
 from refkubelet.status.merge import is_terminal, with_condition
 from refkubelet.step_deps import PodCgroups, StepDeps
+from refkubelet.volumes.manager import VolumesNotReady
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +62,10 @@ class PodSteps:
         self._make_directories(pod)
         if context.cancelled.is_set():  # where upstream waits for volumes (LIFE-032)
             raise StepCancelled
+        try:
+            deps.volumes.set_up(pod)
+        except VolumesNotReady as error:
+            raise StepError(str(error), error.retry_at_s) from None
         deps.probes.add_pod(pod)
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
         seen = status if status.ips == ips else replace(status, ips=ips)
@@ -175,7 +179,7 @@ class PodSteps:
         deps = self._deps
         self._publish(pod, status, at_end=True)
         try:
-            remove_empty_dirs(pod, deps.root_dir)
+            await deps.volumes.tear_down(pod)
         except OSError as error:
             raise StepError(f"volumes of the pod are not removed: {error}") from None
         if deps.cgroups is not None:
@@ -250,11 +254,11 @@ class PodSteps:
         raise StepError(message)
 
     def _make_directories(self, pod: Pod) -> None:
-        directory = os.path.join(self._deps.root_dir, "pods", uid(pod))
         try:
+            directory = pod_dir(str(self._deps.root_dir), uid(pod))
             for path in (directory, f"{directory}/volumes", f"{directory}/plugins"):
                 make_directory(path)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)
             raise StepError(f"{message} ({pod_ref(pod)})") from error

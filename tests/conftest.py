@@ -1,14 +1,19 @@
 """For all tests: how long a generated example takes says nothing on a busy machine, and what a
-machine could not run is told by its reason, and can be listed for a machine that can."""
+machine could not run is told by its reason, and can be listed for a machine that can; mounts that tests make
+do not outlive them."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from refkubelet.untrusted_files import opened_below
+from refkubelet.volumes.mounting import RealMounts
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
@@ -33,3 +38,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for reason, count in Counter(skipped.values()).most_common():
         terminalreporter.write_line(f"skipped {count}: {reason}")
+
+
+@pytest.fixture
+def real_mounts(tmp_path: Path) -> Iterator[RealMounts]:
+    """Real mounts below the test's directory; they are undone."""
+    mounts = RealMounts()
+    (tmp_path / "mount-source").mkdir()
+    try:
+        with opened_below(tmp_path, "mount-source") as place:
+            mounts.bind(place, str(tmp_path / "mount-target"))
+    except OSError as error:
+        pytest.skip(f"mounting is not allowed here: {error}")
+    yield mounts
+    mounts.unmount_below(str(tmp_path))

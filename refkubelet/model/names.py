@@ -1,5 +1,7 @@
 """Names and paths that outlive a kubelet: log directories, pod directories.
 
+Everything that comes from pods, users or plugins and becomes part of a path goes through
+`safe_join`. What must never happen here: a path that leaves its root.
 Rules: GC-011, GC-201 (logs), NODE-200 (root directory). Upstream: kubelet_getters.go and
 kuberuntime/helpers.go in pkg/kubelet.
 """
@@ -7,16 +9,65 @@ kuberuntime/helpers.go in pkg/kubelet.
 from __future__ import annotations
 
 from posixpath import join
+from typing import Final
+
+MAX_NAME_BYTES: Final = 255  # of one part of a path
+
+
+class UnsafeNameError(ValueError):
+    """A name that cannot be one part of a path; the text shows it."""
+
+
+def safe_join(root: str, *names: str) -> str:
+    """A path below `root`, each name one part of it. Raises `UnsafeNameError`.
+
+    >>> safe_join("/var/lib/kubelet", "pods", "0123")
+    '/var/lib/kubelet/pods/0123'
+    """
+    for name in names:
+        why = name_problem(name)
+        if why is not None:
+            shown = name if len(name) <= MAX_NAME_BYTES else f"{name[:MAX_NAME_BYTES]}..."
+            raise UnsafeNameError(f"{shown!r} cannot be part of a path: {why}")
+    return join(root, *names)
+
+
+def safe_path(root: str, path: str) -> str:
+    """The same for a relative path of several parts. Raises `UnsafeNameError`, also for an absolute
+    or empty one.
+
+    >>> safe_path("/seccomp", "own//web.json")
+    '/seccomp/own/web.json'
+    """
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/") or not parts:
+        raise UnsafeNameError(f"{path!r} cannot be part of a path: it must be a relative path")
+    return safe_join(root, *parts)
+
+
+def name_problem(name: str) -> str | None:
+    """Why the name cannot be one part of a path; None: it can.
+
+    >>> name_problem(".."), name_problem("a/b"), name_problem("a")
+    ("it must not be '', '.' or '..'", "it must not contain '/' or a zero byte", None)
+    """
+    if name in ("", ".", ".."):
+        return "it must not be '', '.' or '..'"
+    if "/" in name or "\0" in name:
+        return "it must not contain '/' or a zero byte"
+    if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
+        return f"it must not have more than {MAX_NAME_BYTES} bytes"
+    return None
 
 
 def pod_log_dir(logs_root: str, namespace: str, name: str, uid: str) -> str:
     """`<logs root>/<namespace>_<name>_<uid>`: log_directory of RunPodSandbox."""
-    return join(logs_root, f"{namespace}_{name}_{uid}")
+    return safe_join(logs_root, f"{namespace}_{name}_{uid}")
 
 
 def container_log_path(container: str, restart_count: int) -> str:
     """`<container>/<restart count>.log`, below the pod's log directory."""
-    return f"{container}/{restart_count}.log"
+    return safe_join("", container, f"{restart_count}.log")
 
 
 def parse_pod_log_dir(entry: str) -> tuple[str, str, str] | None:
@@ -30,14 +81,14 @@ def parse_pod_log_dir(entry: str) -> tuple[str, str, str] | None:
 
 
 def pod_dir(root_dir: str, uid: str) -> str:
-    return join(root_dir, "pods", uid)
+    return safe_join(root_dir, "pods", uid)
 
 
 def pod_volume_dir(root_dir: str, uid: str, plugin: str, volume: str) -> str:
     """`plugin` as in `kubernetes.io/empty-dir`; `/` becomes `~` on disk."""
-    return join(pod_dir(root_dir, uid), "volumes", plugin.replace("/", "~"), volume)
+    return safe_join(pod_dir(root_dir, uid), "volumes", plugin.replace("/", "~"), volume)
 
 
 def container_dir(root_dir: str, uid: str, container: str) -> str:
     """Where termination logs of a container live."""
-    return join(pod_dir(root_dir, uid), "containers", container)
+    return safe_join(pod_dir(root_dir, uid), "containers", container)

@@ -27,6 +27,8 @@ from lightkube.models.core_v1 import (
 from lightkube.models.meta_v1 import ObjectMeta, OwnerReference
 from lightkube.resources.core_v1 import Node, Pod
 
+from refkubelet.model.names import name_problem
+
 __all__ = [
     "Container",
     "ContainerState",
@@ -57,6 +59,7 @@ __all__ = [
     "pod_ref",
     "to_dict",
     "uid",
+    "unsafe_name",
 ]
 
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
@@ -99,6 +102,19 @@ def uid(pod: Pod) -> str:
     """metadata.uid; "" before it has one."""
     meta = pod.metadata or _metadata(pod)
     return meta.uid or ""
+
+
+def unsafe_name(pod: Pod) -> str | None:
+    """Which of the pod's names cannot be part of a path, and why (SRC-025); None: all can."""
+    meta, spec = _metadata(pod), pod.spec
+    names = [("UID", meta.uid), ("name", meta.name), ("namespace", meta.namespace)]
+    if spec is not None:
+        everyone = (*spec.containers, *(spec.initContainers or ()))
+        names += [("container name", c.name) for c in everyone]
+        names += [("container name", c.name) for c in spec.ephemeralContainers or ()]
+        names += [("volume name", volume.name) for volume in spec.volumes or ()]
+    problems = ((what, name or "", name_problem(name or "")) for what, name in names)
+    return next((f"{what} {name[:80]!r}: {why}" for what, name, why in problems if why), None)
 
 
 def full_name(pod: Pod) -> str:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from refkubelet.events import EventRecorder
 from refkubelet.model.gates import gated_fields
-from refkubelet.model.objects import Pod, full_name, pod_ref
+from refkubelet.model.objects import Pod, pod_ref
 from refkubelet.pods.merge import merge_pod_sources
 from refkubelet.pods.updates import PodSource, PodUpdate
 from refkubelet.supervisor import Part, keep_running
@@ -88,10 +88,11 @@ class PodConfig:
             seen_at=format_rfc3339(self._clock.wall_ns(), digits=9),
         )
         self._pods[source] = result.pods
-        for pod in result.duplicates:
+        for dropped in result.dropped:
+            pod = dropped.pod
             message = (
-                f"Error validating pod {pod_ref(pod)} from {source.value} due to duplicate "
-                f'pod name "{full_name(pod)}", ignoring'
+                f"Error validating pod {pod_ref(pod)} from {source.value} due to {dropped.why}, "
+                "ignoring"
             )
             log.warning(message)
             self._recorder.pod_event(pod, "Warning", "FailedValidation", message)

@@ -12,8 +12,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from refkubelet.model.complaints import subdomain
+from refkubelet.model.complaints import invalid, subdomain
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
+from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.validation import api_object_reference, pod_problems
 from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_json_or_yaml
@@ -48,6 +49,9 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     reference = api_object_reference(pod)
     if reference is not None:
         raise ManifestError(f"static pods may not reference {reference}")
+    why = name_problem(pod.metadata.uid) if pod.metadata.uid else None
+    if why is not None:  # SRC-025; the kubelet joins it to paths as it is
+        raise ManifestError(f"invalid pod: [{invalid('metadata.uid', pod.metadata.uid, why)}]")
     static = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
     too_long = [*subdomain("metadata.name", static.metadata.name if static.metadata else None)]
     if too_long:  # with the node's name behind it

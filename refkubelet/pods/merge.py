@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.model.objects import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, Pod
+from refkubelet.model.objects import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, Pod, unsafe_name
 from refkubelet.model.objects import annotations as annotations_of
 from refkubelet.model.objects import full_name as full_name_of
 from refkubelet.model.objects import labels as labels_of
@@ -25,11 +25,19 @@ LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR}
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """The source's new set by UID, the operations in delivery order, and the dropped duplicates."""
+    """The source's new set by UID, the operations in delivery order, and what was left out."""
 
     pods: Mapping[str, Pod]
     updates: tuple[PodUpdate, ...]
-    duplicates: tuple[Pod, ...] = ()
+    dropped: tuple[DroppedPod, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedPod:
+    """A pod that is not run, and why."""
+
+    pod: Pod
+    why: str
 
 
 def merge_pod_sources(
@@ -46,7 +54,8 @@ def merge_pod_sources(
     annotation kubernetes.io/config.seen of new pods (SRC-065). Order: REMOVE, ADD, UPDATE, DELETE,
     the empty ADD, RECONCILE (SRC-064).
     """
-    wanted, duplicates = drop_duplicate_names(message)
+    nameable, unsafe = drop_unsafe_names(message)
+    wanted, duplicates = drop_duplicate_names(nameable)
     pods: dict[str, Pod] = {}
     changes: dict[PodOperation, list[Pod]] = {operation: [] for operation in PodOperation}
     for pod in wanted:
@@ -56,7 +65,17 @@ def merge_pod_sources(
         if operation is not None:
             changes[operation].append(kept)
     changes[PodOperation.REMOVE] = [p for u, p in previous.items() if u not in pods]
-    return MergeResult(pods, _in_order(changes, source, first), duplicates)
+    twice = (DroppedPod(p, f'duplicate pod name "{full_name_of(p)}"') for p in duplicates)
+    return MergeResult(pods, _in_order(changes, source, first), (*unsafe, *twice))
+
+
+def drop_unsafe_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[DroppedPod, ...]]:
+    """Pods whose names can become parts of paths, and the rest (SRC-025)."""
+    found = [(pod, unsafe_name(pod)) for pod in message]
+    return (
+        tuple(pod for pod, why in found if why is None),
+        tuple(DroppedPod(pod, why) for pod, why in found if why is not None),
+    )
 
 
 def drop_duplicate_names(message: Iterable[Pod]) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:

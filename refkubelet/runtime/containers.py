@@ -19,7 +19,7 @@ from typing import Any, Final
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.model.duration import format_duration
-from refkubelet.model.names import container_log_path, pod_log_dir
+from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
 from refkubelet.resources.devices.records import NO_SETTINGS
 from refkubelet.resources.placement import ANYWHERE
@@ -227,7 +227,7 @@ class ContainerStarter:
         path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
         if directory is None or not os.path.exists(path) or pod.metadata is None:
             return
-        link = os.path.join(directory, log_link_name(pod, container.name, container_id))
+        link = safe_join(str(directory), log_link_name(pod, container.name, container_id))
         with suppress(OSError):  # a link is a convenience; a container runs without it
             with suppress(FileNotFoundError):
                 os.unlink(link)

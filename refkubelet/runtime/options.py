@@ -22,6 +22,7 @@ from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.pull_secrets import SecretReader
 from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.records import PodRuntime
+from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids
 
 
@@ -194,3 +195,4 @@ class RuntimeDeps:
     placements: Placements | None = None
     actuated: ResourceState | None = None
     pod_cgroups: Callable[[], PodCgroups | None] = lambda: None
+    mounts: Mounts = field(default_factory=NoMounts)

@@ -28,6 +28,7 @@ CONFIG_POD_SANDBOX_ERROR: Final = "ConfigPodSandboxError"
 RESIZE_POD_ERROR: Final = "ResizePodInPlaceError"
 
 # Event reasons (LIFE-240..243).
+EVENT_FAILED_CLAIMS: Final = "FailedPrepareDynamicResources"
 EVENT_CREATED: Final = "Created"
 EVENT_STARTED: Final = "Started"
 EVENT_KILLING: Final = "Killing"
@@ -142,4 +143,12 @@ def missing_cluster_dns(pod_ref: str, policy: str) -> str:
     return (
         f'pod: "{pod_ref}". kubelet does not have ClusterDNS IP configured and cannot create Pod '
         f'using "{policy}" policy. Falling back to "Default" policy.'
+    )
+
+
+def no_claims(names: Iterable[str]) -> str:
+    """For a pod with resourceClaims."""
+    return (
+        "Failed to prepare dynamic resources: refkubelet has no drivers for resource claims, and "
+        f"the pod wants {', '.join(names)}"
     )

@@ -193,6 +193,8 @@ class PodSync:
             policy = (self.pod.spec.dnsPolicy if self.pod.spec else None) or CLUSTER_FIRST
             text = reasons.missing_cluster_dns(pod_ref(self.pod), policy)
             self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
+        if self.actions.create_sandbox:
+            self._refuse_claims()
         runtime = await self._pod_runtime()
         config = self._sandbox_config(runtime)
         if not self.actions.create_sandbox:
@@ -201,6 +203,13 @@ class PodSync:
         if on_sandbox_ready is not None:
             await on_sandbox_ready()
         return self._place(sandbox_id, config, ips, runtime)
+
+    def _refuse_claims(self) -> None:
+        """LIFE-130 step 4: no sandbox and no error, the next sync tries again."""
+        claims = [c.name for c in (self.pod.spec.resourceClaims if self.pod.spec else None) or ()]
+        if claims:
+            self._event("Warning", reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
+            raise _Stop
 
     async def _with_volume_images(self, where: PodStart) -> PodStart:
         """At every sync, even if nothing starts."""

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from refkubelet.durable import write_whole
+from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.records import PodRuntimeError, UserNamespace
 
@@ -84,7 +85,7 @@ class UserNamespaces:
     def _read(self, pod_uid: str) -> UserNamespace | None:
         """None without a file. Raises ValueError for one that no kubelet has written."""
         try:
-            data = (self._pods / pod_uid / FILE).read_bytes()
+            data = Path(safe_join(str(self._pods), pod_uid, FILE)).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
         try:
@@ -105,7 +106,7 @@ class UserNamespaces:
         return UserNamespace(mapping.hostId, mapping.length)
 
     def _write(self, pod_uid: str, users: UserNamespace) -> None:
-        directory = self._pods / pod_uid
+        directory = Path(safe_join(str(self._pods), pod_uid))
         directory.mkdir(mode=0o750, parents=True, exist_ok=True)
         mapping = asdict(IdMapping(users.first, 0, users.length))
         data = msgspec.json.encode({"uidMappings": [mapping], "gidMappings": [mapping]})

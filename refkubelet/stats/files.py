@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.names import pod_dir, pod_log_dir, pod_volume_dir
+from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod, uid
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, VolumeUse, added
 
@@ -37,9 +37,12 @@ class PodFilesReader:
         meta, spec = pod.metadata, pod.spec
         if meta is None or spec is None:
             return PodFiles()
-        logs = pod_log_dir(self.logs_dir, meta.namespace or "", meta.name or "", uid(pod))
+        try:
+            logs = pod_log_dir(self.logs_dir, meta.namespace or "", meta.name or "", uid(pod))
+        except UnsafeNameError:  # too long together: such a pod never gets a sandbox
+            return PodFiles()
         containers = (*(spec.initContainers or ()), *spec.containers)
-        by_container = {c.name: plain_files(os.path.join(logs, c.name)) for c in containers}
+        by_container = {c.name: plain_files(safe_join(logs, c.name)) for c in containers}
         return PodFiles(
             logs={name: use for name, use in by_container.items() if use.inodes},
             pod_logs=plain_files(logs),

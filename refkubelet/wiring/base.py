@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from refkubelet.apiclient import ApiClient
@@ -24,6 +24,7 @@ from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.status.manager import StatusManager
+from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids, Rng
 
 
@@ -38,7 +39,8 @@ class KubeletDeps:
     `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
     credentials are looked for in `root_dir` alone (BACK-209). `shutdown_source` None: shutdowns of
     the node are not noticed (NODE-060). `device_plugins` None: no plugin can
-    register (CG-084).
+    register (CG-084). `mounts`: how volumes are mounted (`volumes.mounting`); without, subPaths are
+    not held (NODE-211) and emptyDirs in memory are refused.
     """
 
     target: CriTarget
@@ -56,6 +58,7 @@ class KubeletDeps:
     login_dirs: LoginDirs | None = None
     device_plugins: PluginDirectory | None = None
     shutdown_source: ShutdownSource | None = None
+    mounts: Mounts = field(default_factory=NoMounts)
 
 
 class Later:

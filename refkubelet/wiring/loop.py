@@ -83,6 +83,7 @@ def _housekeeping(
             base.deps.root_dir,
             cgroups=work.cgroups,
             allocations=resources.allocation.manager,
+            mounts=base.deps.mounts,
         )
     )
 

@@ -67,6 +67,7 @@ def build_runtime(base: Base, resources: Resources) -> Runtime:
         actuated=resources.allocation.actuated,
         pod_cgroups=lambda: later.cgroups,
         runtimes=pod_runtimes,
+        mounts=deps.mounts,
     )
     options = _options(base)
     manager = RuntimeManager(base.client, runtime_deps, options)

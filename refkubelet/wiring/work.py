@@ -12,6 +12,7 @@ from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.model.quantity import NANO
 from refkubelet.node.capacity import machine_capacity
 from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.records import PodStatusFn
@@ -22,6 +23,8 @@ from refkubelet.runtime.decisions.pod_resize import merged
 from refkubelet.runtime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.status.manager import StatusDeps, StatusManager
 from refkubelet.step_deps import StepDeps, StepHooks
+from refkubelet.volumes.empty_dirs import EmptyDirs
+from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources, with_device_health
 from refkubelet.wiring.runtime import Runtime
@@ -97,6 +100,7 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         host_ips=deps.host_ips,
         cgroups=cgroups,
         resizes=_resize_reports(base, resources, runtime, cgroups),
+        volumes=_volumes(base),
     )
     allocated = resources.allocation.manager.allocated
     settings = WorkerSettings(
@@ -110,6 +114,13 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
     kills = Kills(workers, base.recorder)
     preemption = PreemptionDeps(base.later.allocated_pods, kills.preempt, base.recorder)
     return Work(statuses, probes, cgroups, workers, kills, Preemptor(preemption))
+
+
+def _volumes(base: Base) -> PodVolumes:
+    deps = base.deps
+    facts = deps.node_facts
+    memory = (facts.allocatable if facts else {}).get("memory", 0) // NANO
+    return PodVolumes(EmptyDirs(str(deps.root_dir), deps.mounts), base.recorder, deps.clock, memory)
 
 
 def _container_manager(base: Base, resources: Resources) -> ContainerManager | None:

@@ -20,6 +20,7 @@ from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts
+from refkubelet.volumes.mounting import Mounts, SimulatedMounts
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 NODE = "golden"
@@ -88,6 +89,7 @@ class Node:
         self.cri = FakeCRI(ids=Ids(Rng(seed)), write_logs=True)
         self.api = FakeApi(self.clock, Ids(Rng(seed + 1))) if with_api else None
         self.kubelet: Kubelet
+        self.mounts: Mounts = SimulatedMounts()
         self.tap = Tap()
         self.plugins: InProcessPlugins | None = None
         self.wire = Wire(self.cri, self.tap)
@@ -120,6 +122,7 @@ class Node:
                 container_logs_dir=None,
                 node_facts=self._facts(config),
                 device_plugins=self.plugins,
+                mounts=self.mounts,
             ),
         )
         self._task = asyncio.create_task(self.kubelet.run(), name="kubelet")
@@ -218,6 +221,13 @@ class Node:
     def phase(self, name: str) -> str | None:
         status = self.status(name)
         return status.phase if status is not None else None
+
+    def waiting(self, name: str) -> tuple[str | None, str | None] | None:
+        """Reason and message of the first container's waiting state; None: it does not wait."""
+        status = self.status(name)
+        first = (status.containerStatuses or [None])[0] if status is not None else None
+        state = first.state.waiting if first is not None and first.state is not None else None
+        return (state.reason, state.message) if state is not None else None
 
     def events(self, reason: str | None = None) -> list[str]:
         """Messages of recorded events (all: `Reason: message`)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from node_world import CONTAINER, Node, manifest, on_node
 
 
@@ -24,27 +23,30 @@ def test_a_limit_beyond_64_bits_is_the_most_there_is(tmp_path: Path) -> None:
     on_node(body, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "volume", [{"hostPath": {"path": "/a\0b", "type": "DirectoryOrCreate"}}, {"emptyDir": {}}]
-)
-def test_a_path_that_cannot_be_is_told_of_its_container(
-    tmp_path: Path, volume: dict[str, Any]
-) -> None:
+def test_a_sub_path_that_cannot_be_is_told_of_its_container_NODE_211(tmp_path: Path) -> None:
     async def body(node: Node) -> None:
         mounts = [{"name": "v", "mountPath": "/v", "subPath": "a\0b"}]
         pod = with_container(volumeMounts=mounts)
-        pod["spec"]["volumes"] = [{"name": "v", **volume}]
+        pod["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
         node.apply(pod)
         await node.clock.sleep(30)
-        status = node.status("odd-golden")
-        assert status is not None
-        assert status.containerStatuses is not None
-        state = status.containerStatuses[0].state
-        assert state is not None
-        assert state.waiting is not None
-        assert state.waiting.reason == "CreateContainerConfigError"
-        assert state.waiting.message == "embedded null byte"
-        assert "Error: embedded null byte" in node.events("Failed")
+        why = 'failed to prepare subPath for volumeMount "v" of container "main"'
+        assert node.waiting("odd-golden") == ("CreateContainerConfigError", why)
+        assert f"Error: {why}" in node.events("Failed")
+
+    on_node(body, tmp_path)
+
+
+def test_a_host_path_that_cannot_be_is_told_before_the_sandbox_NODE_204(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        pod = with_container(volumeMounts=[{"name": "v", "mountPath": "/v"}])
+        host_path = {"path": "/a\0b", "type": "DirectoryOrCreate"}
+        pod["spec"]["volumes"] = [{"name": "v", "hostPath": host_path}]
+        node.apply(pod)
+        await node.clock.sleep(30)
+        assert node.waiting("odd-golden") == ("ContainerCreating", None)
+        assert "RunPodSandbox" not in node.write_names()
+        assert "embedded null byte" in node.events("FailedMount")[0]
 
     on_node(body, tmp_path)
 

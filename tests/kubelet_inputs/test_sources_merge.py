@@ -147,7 +147,7 @@ def test_of_equal_full_names_the_first_wins_SRC_024() -> None:
     twin = pod("2", meta={"name": "p1"})
     result = merge({}, [pod("1"), twin], first=True)
     assert operations(result) == [(ADD, ["1"])]
-    assert result.duplicates == (twin,)
+    assert [dropped.pod for dropped in result.dropped] == [twin]
 
 
 UIDS = st.lists(st.sampled_from("abcdef"), unique=True)

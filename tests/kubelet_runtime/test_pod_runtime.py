@@ -15,7 +15,7 @@ from fakecri import FakeCRI
 from refkubelet.apiclient import ApiError
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.config.mounts import MountError, volume_mounts, with_users
+from refkubelet.runtime.config.mounts import MountError, MountFacts, volume_mounts, with_users
 from refkubelet.runtime.config.security import namespace_options
 from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.runtime.pod_runtime import PodRuntimes
@@ -197,10 +197,10 @@ def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path
     assert wants.spec is not None
     (main,) = wants.spec.containers
     able = PodRuntime(recursive_read_only=True)
-    (made,) = volume_mounts(main, wants, tmp_path, {}, {}, able)
+    (made,) = volume_mounts(main, wants, MountFacts(tmp_path, runtime=able))
     assert made.recursive_read_only
     with pytest.raises(MountError, match='"d" requested recursive read-only mode'):
-        volume_mounts(main, wants, tmp_path, {}, {})
+        volume_mounts(main, wants, MountFacts(tmp_path))
 
 
 def test_the_features_come_from_the_answer_of_status() -> None:

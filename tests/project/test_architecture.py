@@ -165,6 +165,7 @@ PURE = (
     "refkubelet.status.resources",
     "refkubelet.status.restart",
     "refkubelet.status.restart_all",
+    "refkubelet.volumes.plan",
 )
 IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random", "pathlib"}
 # What decisions import of modules that are not pure, and why that is no matter.

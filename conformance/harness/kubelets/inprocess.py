@@ -21,6 +21,7 @@ from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
+from refkubelet.volumes.mounting import SimulatedMounts
 from simtime import Clock, Ids, Rng
 
 FEATURES: Final = frozenset(
@@ -87,6 +88,7 @@ class InProcessKubelet:
             node_facts=facts,
             device_plugins=world.device_plugins,
             shutdown_source=world.machine.logind,
+            mounts=SimulatedMounts(),
         )
         try:
             self._kubelet = Kubelet(loaded, deps)

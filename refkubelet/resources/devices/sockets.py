@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
+from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.resources.devices.plugins import PluginError, Register
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,10 @@ class PluginSockets:
 
     async def connect(self, endpoint: str) -> PluginSocket:
         """Raises OSError when nobody listens at `endpoint`, a name in the directory."""
-        path = self._directory / endpoint.lstrip("/")
+        try:
+            path = Path(safe_path(str(self._directory), endpoint.lstrip("/")))
+        except UnsafeNameError as error:
+            raise OSError(0, str(error), endpoint) from None
         try:
             async with asyncio.timeout(DIAL_LIMIT_S):
                 _, writer = await asyncio.open_unix_connection(str(path))

@@ -7,7 +7,6 @@ CreateContainerConfigError and the error's text.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +17,7 @@ from lightkube.models.core_v1 import ContainerPort
 from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
-from refkubelet.model.names import container_log_path, pod_log_dir
+from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod, to_dict, uid
 from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.resources.placement import ANYWHERE, Placement
@@ -28,6 +27,7 @@ from refkubelet.runtime.config.environment import ApiObjects, EnvironmentFacts, 
 from refkubelet.runtime.config.linux_resources import container_resources
 from refkubelet.runtime.config.mounts import (
     MountError,
+    MountFacts,
     device_mounts,
     environment_files,
     etc_hosts_mount,
@@ -138,7 +138,7 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
     name, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
     directory = pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod))
     try:
-        make_directory(os.path.join(directory, container.name), LOG_DIRECTORY_MODE)
+        make_directory(safe_join(directory, container.name), LOG_DIRECTORY_MODE)
     except OSError as error:
         raise ConfigError(
             f"create container log directory for container {container.name} failed: {error}"
@@ -165,9 +165,8 @@ def _mounts(
     options: RuntimeOptions,
 ) -> list[Any]:
     container, root = start.container, options.root_dir
-    mounts = volume_mounts(
-        container, pod, root, dict(variables), start.volume_images, start.runtime
-    )
+    facts = MountFacts(root, variables, start.volume_images, start.runtime, deps.mounts)
+    mounts = volume_mounts(container, pod, facts)
     if wants_etc_hosts(container, pod, start.pod_ips):
         mounts.append(etc_hosts_mount(pod, start.pod_ips, root, options.dns.cluster_domain))
     log = termination_log_mount(_with_message_path(container), pod, root, deps.ids)

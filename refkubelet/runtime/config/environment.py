@@ -95,6 +95,16 @@ def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def references(text: str) -> frozenset[str]:
+    """The names of all references in a text.
+
+    >>> sorted(references("$(A)-$$(B)-$(C)"))
+    ['A', 'C']
+    """
+    found = (match.group(1) for match in _REFERENCE.finditer(text))
+    return frozenset(name for name in found if name is not None)
+
+
 def referenced_files(container: Container) -> tuple[FileKey, ...]:
     """The files that the container's variables come from, each once."""
     sources = (variable.valueFrom for variable in container.env or ())

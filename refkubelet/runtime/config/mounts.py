@@ -1,14 +1,15 @@
 """The mounts of a container, and the few files the kubelet makes for them: LIFE-138.
 
 Order on the wire: those of devices, the spec's volumeMounts, /etc/hosts, the termination log last.
-Volumes: hostPath, emptyDir and image. Files are small and local, so they are written directly.
+The volumes themselves are set up before (`refkubelet.volumes`). Files are small and local, so they
+are written directly.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,16 +21,25 @@ from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.env_file import env_file_values
-from refkubelet.runtime.config.environment import EnvFile, FileKey, expand, referenced_files
+from refkubelet.runtime.config.environment import (
+    EnvFile,
+    FileKey,
+    expand,
+    referenced_files,
+    references,
+)
 from refkubelet.runtime.config.sandbox import hostname_and_domain
 from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.untrusted_files import opened_below, read_whole
+from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
+from refkubelet.volumes.mounting import Mounts, NoMounts
+from refkubelet.volumes.plan import EMPTY_DIR, HOST_PATH, KINDS, kind_of, used_volumes
+from refkubelet.volumes.sub_paths import SubPathError, SubPathUse, check_sub_path, prepare
 from simtime import Ids
 
 ETC_HOSTS: Final = "/etc/hosts"
 ENV_FILE_BYTES: Final = 1024 * 1024  # what an API server takes of a whole object
-EMPTY_DIR_PLUGIN: Final = "kubernetes.io/empty-dir"
 PROPAGATION: Final[dict[str, Any]] = {
     "None": cri.PROPAGATION_PRIVATE,
     "HostToContainer": cri.PROPAGATION_HOST_TO_CONTAINER,
@@ -51,63 +61,63 @@ class MountError(Exception):
     """A mount cannot be made; reason CreateContainerConfigError."""
 
 
-def volume_mounts(
-    container: Container,
-    pod: Pod,
-    root_dir: Path,
-    variables: dict[str, str],
-    images: Mapping[str, Any],
-    runtime: PodRuntime = DEFAULT_RUNTIME,
-) -> list[Any]:
-    """The spec's volumeMounts, in order; makes missing emptyDirs. `images`: what to mount for
-    volumes that are images, by name. Raises `MountError`, also where a mount must be read-only all
-    the way down and the runtime cannot do that."""
+@dataclass(frozen=True, slots=True)
+class MountFacts:
+    """What mounts are made of beside the spec: the kubelet's directory, the container's variables,
+    what to mount for volumes that are images (by name), what the pod asks of its runtime."""
+
+    root_dir: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    images: Mapping[str, Any] = field(default_factory=dict)
+    runtime: PodRuntime = DEFAULT_RUNTIME
+    mounts: Mounts = field(default_factory=NoMounts)
+
+
+def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any]:
+    """The spec's volumeMounts, in order; their volumes are there already. Raises `MountError`, also
+    where a mount must be read-only all the way down and the runtime cannot do that."""
     volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
     mounts = []
-    for mount in container.volumeMounts or []:
+    for index, mount in enumerate(container.volumeMounts or []):
         if mount.name not in volumes:
             raise MountError(
                 f"container {container.name} mounts volume {mount.name!r}, which the pod does not "
                 f"have (it has: {', '.join(volumes) or 'none'})"
             )
-        if mount.name in images:
-            mounts.append(_image_mount(mount, images[mount.name], variables))
+        sub_path = _sub_path(mount, facts.variables)
+        if mount.name in facts.images:
+            mounts.append(_image_mount(mount, facts.images[mount.name], sub_path))
             continue
-        base = _volume_path(volumes[mount.name], pod, root_dir)
-        mounts.append(_mount(mount, base, variables, runtime))
+        path = _volume_path(volumes[mount.name], pod, facts.root_dir)
+        if sub_path:
+            use = SubPathUse(str(facts.root_dir), uid(pod), mount.name, container.name, index)
+            path = _part(path, sub_path, use, facts.mounts)
+        mounts.append(_mount(mount, path, facts.runtime))
     return mounts
 
 
-def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> Path:
-    if volume.hostPath is not None:
-        path = Path(volume.hostPath.path)
-        if volume.hostPath.type == "DirectoryOrCreate":
-            path.mkdir(mode=0o755, parents=True, exist_ok=True)
-        elif volume.hostPath.type == "FileOrCreate" and not path.exists():
-            path.touch(mode=0o644)
-        return path
-    if volume.emptyDir is not None:
-        path = Path(pod_volume_dir(str(root_dir), uid(pod), EMPTY_DIR_PLUGIN, volume.name))
-        if not path.is_dir():
-            path.mkdir(parents=True, exist_ok=True)
-            path.chmod(0o777)
-        return path
-    kinds = "hostPath, emptyDir, image"
-    raise MountError(f"volume {volume.name!r} is of no kind that is known: {kinds}")
+def _part(path: str, sub_path: str, use: SubPathUse, mounts: Mounts) -> str:
+    try:
+        return prepare(path, sub_path, use, mounts)
+    except SubPathError as error:
+        raise MountError(str(error)) from None
 
 
-def remove_empty_dirs(pod: Pod, root_dir: Path) -> None:
-    """What the pod's emptyDirs hold, and they themselves (LIFE-073). Raises OSError."""
-    above = Path(pod_volume_dir(str(root_dir), uid(pod), EMPTY_DIR_PLUGIN, ""))
-    if above.is_dir():
-        shutil.rmtree(above)
+def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> str:
+    """Where the volume is; it was set up before any container (NODE-201)."""
+    kind = kind_of(volume)
+    if kind == HOST_PATH and volume.hostPath is not None:
+        return volume.hostPath.path
+    if kind == EMPTY_DIR:
+        return pod_volume_dir(str(root_dir), uid(pod), EMPTY_DIR_PLUGIN, volume.name)
+    raise MountError(f"volume {volume.name!r} is of no kind that is known: {', '.join(KINDS)}")
 
 
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
     """The files that the container's variables come from (LIFE-137); those of volumes that no
     container of the pod mounts are left out: nobody has set them up. Raises `MountError`."""
     volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
-    mounted = _mounted_volumes(pod)
+    mounted = used_volumes(pod)
     files: dict[FileKey, EnvFile] = {}
     for name, path in referenced_files(container):
         if name not in volumes or name not in mounted:
@@ -117,34 +127,22 @@ def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[Fi
     return files
 
 
-def _environment_file(volume: Path, path: str) -> EnvFile:
+def _environment_file(volume: str, path: str) -> EnvFile:
     try:
         with opened_below(volume, path) as file:
             return EnvFile(file.path, env_file_values(file.read(ENV_FILE_BYTES).decode()))
     except (OSError, ValueError):  # the latter: a zero byte in the path, no UTF-8 in the file
-        return EnvFile(str(volume / path), None)
+        return EnvFile(os.path.join(volume, path), None)
 
 
-def _mounted_volumes(pod: Pod) -> frozenset[str]:
-    spec = pod.spec
-    if spec is None:
-        return frozenset()
-    everyone = (*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ()))
-    return frozenset(mount.name for c in everyone for mount in c.volumeMounts or ())
-
-
-def _mount(mount: VolumeMount, base: Path, variables: dict[str, str], runtime: PodRuntime) -> Any:
+def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
     try:
         recursive = recursive_read_only(mount, runtime.recursive_read_only)
     except ValueError as error:
         raise MountError(str(error)) from error
-    sub_path = _sub_path(mount, variables)
-    host_path = base / sub_path
-    if sub_path and not host_path.exists():
-        host_path.mkdir(parents=True)
     return cri.Mount(
         container_path=_container_path(mount),
-        host_path=str(host_path),
+        host_path=host_path,
         readonly=bool(mount.readOnly),
         propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
         recursive_read_only=recursive,
@@ -173,23 +171,29 @@ def device_mounts(settings: ContainerSettings) -> list[Any]:
     ]
 
 
-def _image_mount(mount: VolumeMount, image: Any, variables: dict[str, str]) -> Any:
+def _image_mount(mount: VolumeMount, image: Any, sub_path: str) -> Any:
     """An image is mounted by the runtime, always read-only (CRI-099)."""
     return cri.Mount(
         container_path=_container_path(mount),
         readonly=True,
         propagation=PROPAGATION.get(mount.mountPropagation or "None", cri.PROPAGATION_PRIVATE),
         image=image,
-        image_sub_path=_sub_path(mount, variables),
+        image_sub_path=sub_path,
     )
 
 
-def _sub_path(mount: VolumeMount, variables: dict[str, str]) -> str:
-    sub_path = mount.subPath or expand(mount.subPathExpr or "", variables)
-    if sub_path.startswith("/") or ".." in sub_path.split("/"):
-        raise MountError(
-            f"subPath of volume mount {mount.name!r} must stay below the volume, not {sub_path!r}"
-        )
+def _sub_path(mount: VolumeMount, variables: Mapping[str, str]) -> str:
+    """ "" for the whole volume. Raises `MountError`."""
+    sub_path = mount.subPath or ""
+    if mount.subPathExpr:
+        missing = sorted(n for n in references(mount.subPathExpr) if not variables.get(n))
+        if missing:
+            raise MountError(f"missing value for {', '.join(missing)}")
+        sub_path = expand(mount.subPathExpr, variables)
+    try:
+        check_sub_path(sub_path)
+    except SubPathError as error:
+        raise MountError(str(error)) from None
     return sub_path
 
 

@@ -14,6 +14,7 @@ from lightkube.models.core_v1 import (
     SELinuxOptions,
 )
 
+from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod, pod_ref
 from refkubelet.model.objects import annotations as pod_annotations
 from refkubelet.runtime.options import RuntimeOptions
@@ -202,10 +203,11 @@ def _seccomp(profile: SeccompProfile | None, options: RuntimeOptions) -> Any:
         return cri.SecurityProfile(profile_type=PROFILE_TYPES[kind])
     if not profile.localhostProfile:
         raise SecurityError("localhostProfile must be set if seccompProfile type is Localhost.")
-    return cri.SecurityProfile(
-        profile_type=cri.SecurityProfile.Localhost,
-        localhost_ref=str(options.root_dir / "seccomp" / profile.localhostProfile),
-    )
+    try:
+        path = safe_path(str(options.root_dir / "seccomp"), profile.localhostProfile)
+    except UnsafeNameError as error:
+        raise SecurityError(f"localhostProfile: {error}") from None
+    return cri.SecurityProfile(profile_type=cri.SecurityProfile.Localhost, localhost_ref=path)
 
 
 def apparmor_profile(container: Container, pod: Pod) -> AppArmorProfile | None:

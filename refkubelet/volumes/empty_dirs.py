@@ -1,0 +1,97 @@
+"""emptyDir volumes: made once per pod, owned by its fsGroup, removed with the pod (NODE-203).
+
+What must never happen here: a directory that is half made passes for one that is ready; removing
+follows a mount, or waits for a large tree.
+Upstream: pkg/volume/emptydir/empty_dir.go, pkg/volume/volume_linux.go.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+from lightkube.models.core_v1 import Volume
+
+from refkubelet.directories import make_directory
+from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
+from refkubelet.model.objects import Pod, uid
+from refkubelet.volumes.mounting import Mounts
+from refkubelet.volumes.plan import IN_MEMORY
+from refkubelet.volumes.removal import remove_tree
+from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
+
+log = logging.getLogger(__name__)
+
+PLUGIN: Final = "kubernetes.io/empty-dir"
+MODE: Final = 0o777
+GROUP_FILE_BITS: Final = 0o660
+GROUP_DIRECTORY_BITS: Final = 0o2770
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyDirs:
+    """Those below a kubelet's directory."""
+
+    root_dir: str
+    mounts: Mounts
+
+    def path(self, pod: Pod, volume: str) -> str:
+        """Where the volume is on the node."""
+        return pod_volume_dir(self.root_dir, uid(pod), PLUGIN, volume)
+
+    def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
+        """It is there afterwards; `size_bytes`: of one in memory. What is ready stays as it is.
+        Raises OSError."""
+        path = self.path(pod, volume.name)
+        in_memory = volume.emptyDir is not None and volume.emptyDir.medium == IN_MEMORY
+        marker = self._marker(pod, volume.name)
+        if os.path.isdir(path) and os.path.exists(marker) and not in_memory:
+            return
+        make_directory(os.path.dirname(path))
+        os.makedirs(path, mode=MODE, exist_ok=True)
+        is_new = not os.path.exists(marker)
+        if is_new:
+            os.chmod(path, MODE)  # the umask took bits away
+        if in_memory:
+            is_new |= self.mounts.tmpfs(path, size_bytes)
+        group = _fs_group(pod)
+        if group is not None and is_new:
+            give_to_group(path, group)
+        make_directory(os.path.dirname(marker))
+        os.close(os.open(marker, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o640))
+
+    async def tear_down(self, pod: Pod) -> None:
+        """All of the pod's, with what is mounted of them or below them. Raises OSError."""
+        directory = pod_dir(self.root_dir, uid(pod))
+        above = os.path.dirname(self.path(pod, "any"))
+        subpaths = os.path.join(directory, SUB_PATHS)
+        for path in (subpaths, above, self._marker_dir(pod)):
+            if os.path.lexists(path):
+                self.mounts.unmount_below(path)
+                await remove_tree(path)
+
+    def _marker_dir(self, pod: Pod) -> str:
+        above = os.path.join(pod_dir(self.root_dir, uid(pod)), "plugins")
+        return os.path.join(above, PLUGIN.replace("/", "~"))
+
+    def _marker(self, pod: Pod, volume: str) -> str:
+        return safe_join(self._marker_dir(pod), volume, "ready")
+
+
+def _fs_group(pod: Pod) -> int | None:
+    context = pod.spec.securityContext if pod.spec else None
+    return context.fsGroup if context is not None else None
+
+
+def give_to_group(directory: str, group: int) -> None:
+    """A volume that was just made belongs to the group, which may write, and so will what is made
+    in it. A kubelet that may not do that runs the pod all the same."""
+    try:
+        os.chown(directory, -1, group)
+        mode = stat.S_IMODE(os.stat(directory).st_mode)
+        os.chmod(directory, mode | GROUP_DIRECTORY_BITS)
+    except OSError as error:
+        log.warning("volume %s is not given to group %d: %s", directory, group, error)

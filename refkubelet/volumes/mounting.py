@@ -1,0 +1,199 @@
+"""The three ways to deal with mounts: real ones, none, and those of a simulated node.
+
+What must never happen here: something is mounted or unmounted outside the directory of a pod; a
+mount that the runtime does not see passes for one that it does.
+Upstream: k8s.io/mount-utils.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import logging
+import os
+import socket
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from refkubelet.mounts import mount_points_below
+from refkubelet.untrusted_files import PathBelow
+
+log = logging.getLogger(__name__)
+
+MS_BIND: Final = 0x1000
+MNT_DETACH: Final = 2
+UMOUNT_NOFOLLOW: Final = 8
+DIRECTORY_MODE: Final = 0o750
+FILE_MODE: Final = 0o640
+_PEER: Final = 4  # bytes of a process id in SO_PEERCRED's answer
+
+
+class Mounts(Protocol):
+    """What volumes need of the mount table."""
+
+    def bind(self, place: PathBelow, target: str) -> str:
+        """A path that names what `place` is: `target`, where it is mounted, or else where it was
+        found. Raises OSError."""
+        ...
+
+    def tmpfs(self, directory: str, size_bytes: int) -> bool:
+        """Mount a filesystem in memory, of that size (0: the kernel's default); False: there is one
+        already. Raises OSError."""
+        ...
+
+    def unmount_below(self, directory: str) -> None:
+        """Nothing is mounted at or below the directory afterwards. Raises OSError."""
+        ...
+
+
+class NoMounts:
+    """Where the kubelet may not mount, or the runtime would not see it. A container that writes
+    into a volume can exchange a part of it between the kubelet's look and CreateContainer."""
+
+    def bind(self, place: PathBelow, target: str) -> str:
+        """Where it was found."""
+        return place.path
+
+    def tmpfs(self, directory: str, size_bytes: int) -> bool:
+        """Always an error."""
+        text = "this kubelet cannot mount: it must be root, in the mount namespace of the runtime"
+        raise OSError(errno.EPERM, text)
+
+    def unmount_below(self, directory: str) -> None:
+        """Who cannot unmount must not delete through a mount either."""
+        if mount_points_below(directory):
+            raise OSError(errno.EBUSY, f"something is mounted below {directory}")
+
+
+class SimulatedMounts:
+    """Of a node whose containers are not there: nothing is mounted, and nobody sees that."""
+
+    def bind(self, place: PathBelow, target: str) -> str:
+        """Where it was found."""
+        return place.path
+
+    def tmpfs(self, directory: str, size_bytes: int) -> bool:
+        """The directory stands for it."""
+        return False
+
+    def unmount_below(self, directory: str) -> None:
+        """Do nothing."""
+
+
+class RealMounts:
+    """Of this process's mount namespace. `runtime_pid`: a process that sees what the runtime sees;
+    None: it is in this namespace."""
+
+    def __init__(self, runtime_pid: int | None = None) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._runtime_pid = runtime_pid
+
+    def bind(self, place: PathBelow, target: str) -> str:
+        """NODE-211: `target` is that very file or directory afterwards, and stays it."""
+        if _is_same(place.descriptor, target):
+            return target
+        self._unmount(target)
+        _make_target(target, directory=place.is_directory)
+        self._mount(f"/proc/self/fd/{place.descriptor}", target, None, MS_BIND, None)
+        if self._runtime_sees(target):
+            return target
+        self._unmount(target)
+        return place.path
+
+    def tmpfs(self, directory: str, size_bytes: int) -> bool:
+        """NODE-203. One that is mounted already stays; it may swap where the kernel is old."""
+        if os.path.ismount(directory):
+            return False
+        size = f"size={size_bytes}" if size_bytes > 0 else ""
+        try:
+            self._mount("tmpfs", directory, "tmpfs", 0, f"{size},noswap".lstrip(","))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            self._mount("tmpfs", directory, "tmpfs", 0, size)
+        if not self._runtime_sees(directory):
+            self._unmount(directory)
+            text = "the runtime does not see what this kubelet mounts: their namespaces differ"
+            raise OSError(errno.EPERM, text)
+        return True
+
+    def unmount_below(self, directory: str) -> None:
+        """The newest first."""
+        for point in mount_points_below(directory):
+            self._unmount(point)
+
+    def _runtime_sees(self, target: str) -> bool:
+        if self._runtime_pid is None:
+            return True
+        table = Path(f"/proc/{self._runtime_pid}/mountinfo")
+        return target in mount_points_below(target, table)
+
+    def _mount(
+        self, source: str, target: str, kind: str | None, flags: int, options: str | None
+    ) -> None:
+        self._check(self._libc.mount(*map(_c, (source, target, kind)), flags, _c(options)), target)
+
+    def _unmount(self, target: str) -> None:
+        """What is still in use goes when nobody uses it any more."""
+        try:
+            self._check(self._libc.umount2(_c(target), MNT_DETACH | UMOUNT_NOFOLLOW), target)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):  # not mounted, not there
+                raise
+
+    def _check(self, result: int, target: str) -> None:
+        if result != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), target)
+
+
+def mounts_for(endpoint: str) -> Mounts:
+    """What this process can do for the runtime behind a `unix://` endpoint."""
+    if os.geteuid() != 0:
+        return NoMounts()
+    try:
+        pid = _listener(endpoint.removeprefix("unix://"))
+        same = os.path.samefile(f"/proc/{pid}/ns/mnt", "/proc/self/ns/mnt")
+    except OSError as error:
+        log.warning(
+            "what the runtime at %s sees is not known; nothing is mounted: %s", endpoint, error
+        )
+        return NoMounts()
+    return RealMounts(None if same else pid)
+
+
+def _listener(path: str) -> int:
+    """The process that listens at a socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1.0)
+        client.connect(path)
+        answer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 3 * _PEER)
+    return int.from_bytes(answer[:_PEER], "little", signed=True)
+
+
+def _c(text: str | None) -> Any:
+    return None if text is None else os.fsencode(text)
+
+
+def _is_same(descriptor: int, target: str) -> bool:
+    """Whether that is mounted there already: the place itself would be another file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(target))
+    except FileNotFoundError:
+        return False
+
+
+def _make_target(target: str, *, directory: bool) -> None:
+    """Something of the right kind to mount on."""
+    os.makedirs(os.path.dirname(target), mode=DIRECTORY_MODE, exist_ok=True)
+    if os.path.isdir(target) != directory:
+        try:
+            os.unlink(target)
+        except IsADirectoryError:
+            os.rmdir(target)
+        except FileNotFoundError:
+            pass
+    if directory:
+        os.makedirs(target, mode=DIRECTORY_MODE, exist_ok=True)
+    else:
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))

@@ -1,0 +1,88 @@
+"""Which volumes a pod uses, of which kind they are, and what keeps it waiting. Pure.
+
+What must never happen here: a container starts without a volume or a device that it asked for.
+Upstream: pkg/kubelet/volumemanager/populator, pkg/volume/util/util.go: GetPodVolumeNames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from lightkube.models.core_v1 import Volume
+
+from refkubelet.model.objects import Pod, to_dict
+
+HOST_PATH: Final = "hostPath"
+EMPTY_DIR: Final = "emptyDir"
+IMAGE: Final = "image"
+KINDS: Final = (EMPTY_DIR, HOST_PATH, IMAGE)
+IN_MEMORY: Final = "Memory"
+MEDIA: Final = (None, "", IN_MEMORY)
+
+
+def used_volumes(pod: Pod) -> dict[str, Volume | None]:
+    """By name, in the order of the spec: those that some container mounts, or wants as a device
+    (NODE-201); None for a name that the pod does not have."""
+    wanted = dict.fromkeys(_wanted(pod))
+    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or ()}
+    known: dict[str, Volume | None] = {n: v for n, v in volumes.items() if n in wanted}
+    return known | {name: None for name in wanted if name not in volumes}
+
+
+def kind_of(volume: Volume) -> str:
+    """The name of its source in the API; one without a source is an emptyDir."""
+    return next((key for key in to_dict(volume) if key != "name"), EMPTY_DIR)
+
+
+def refusals(pod: Pod) -> dict[str, str]:
+    """Why the pod cannot run here, by the name of the volume (NODE-202); empty: it can."""
+    devices = frozenset(d.name for c in _containers(pod) for d in c.volumeDevices or ())
+    problems = (
+        (name, _refusal(volume, as_device=name in devices))
+        for name, volume in used_volumes(pod).items()
+    )
+    return {name: why for name, why in problems if why is not None}
+
+
+def _refusal(volume: Volume | None, *, as_device: bool) -> str | None:
+    if volume is None:
+        return "the pod has no volume of that name"
+    kind = kind_of(volume)
+    if kind not in KINDS:
+        return (
+            f'failed to get Plugin from volumeSpec for volume "{volume.name}" err=no volume plugin '
+            f"matched (refkubelet has none for {kind}, but for {', '.join(KINDS)})"
+        )
+    if as_device:
+        return f"volume {volume.name} has volumeMode Filesystem, but is specified in volumeDevices"
+    medium = volume.emptyDir.medium if volume.emptyDir is not None else None
+    if medium not in MEDIA:
+        return f'unknown storage medium "{medium}" (refkubelet has no emptyDir of huge pages)'
+    return None
+
+
+def refusal_message(pod: Pod, refused: dict[str, str]) -> str:
+    """The message of the pod's event and of the failed step."""
+    names = " ".join(sorted(refused))
+    reasons = list(dict.fromkeys(refused.values()))
+    why = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
+    waiting = " ".join(sorted(used_volumes(pod)))
+    return (
+        f"Unable to attach or mount volumes: unmounted volumes=[{waiting}], "
+        f"unattached volumes=[], failed to process volumes=[{names}]: {why}"
+    )
+
+
+def _wanted(pod: Pod) -> Iterator[str]:
+    for container in _containers(pod):
+        yield from (mount.name for mount in container.volumeMounts or ())
+        yield from (device.name for device in container.volumeDevices or ())
+
+
+def _containers(pod: Pod) -> Iterator[Any]:
+    spec = pod.spec
+    if spec is not None:
+        yield from spec.initContainers or ()
+        yield from spec.containers
+        yield from spec.ephemeralContainers or ()

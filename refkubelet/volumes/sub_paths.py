@@ -1,0 +1,79 @@
+"""A part of a volume for a container: found below the volume, made if missing, and held (NODE-211).
+
+Containers write into volumes, so any part of a subPath may be a link, or become one. What must
+never happen here: a path that leads out of the volume; a directory made outside it; words about
+the host's files in what users see.
+Upstream: pkg/volume/util/subpath/subpath_linux.go.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.model.names import pod_dir, safe_join
+from refkubelet.untrusted_files import OutsideError, opened_below
+from refkubelet.volumes.mounting import Mounts
+
+log = logging.getLogger(__name__)
+
+DIRECTORY: Final = "volume-subpaths"
+
+
+class SubPathError(Exception):
+    """A container cannot have that part of the volume; the text says no more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubPathUse:
+    """Who wants it: the container's volumeMount of that index, for that volume."""
+
+    root_dir: str
+    pod_uid: str
+    volume: str
+    container: str
+    index: int
+
+    @property
+    def target(self) -> str:
+        """Where it is mounted."""
+        above = os.path.join(pod_dir(self.root_dir, self.pod_uid), DIRECTORY)
+        return safe_join(above, self.volume, self.container, str(self.index))
+
+
+def check_sub_path(path: str) -> None:
+    """Raises `SubPathError` for one that cannot be below anything."""
+    if path.startswith("/"):
+        raise SubPathError(f"error SubPath `{path}` must not be an absolute path")
+    if ".." in path.split("/"):
+        raise SubPathError(f"unable to provision SubPath `{path}`: must not contain '..'")
+
+
+def prepare(volume_path: str, path: str, use: SubPathUse, mounts: Mounts) -> str:
+    """The host path of that part of the volume. Raises `SubPathError`."""
+    check_sub_path(path)
+    who = f'for volumeMount "{use.volume}" of container "{use.container}"'
+    try:
+        return _bound(volume_path, path, use, mounts)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("subPath %r %s of pod %s: %s", path, who, use.pod_uid, error)
+        raise SubPathError(f"failed to prepare subPath {who}") from None
+    try:
+        mode = stat.S_IMODE(os.stat(volume_path).st_mode)
+        return _bound(volume_path, path, use, mounts, make_mode=mode)
+    except (OSError, ValueError) as error:
+        log.warning("subPath %r %s of pod %s: %s", path, who, use.pod_uid, error)
+        verb = "prepare subPath" if isinstance(error, OutsideError) else "create subPath directory"
+        raise SubPathError(f"failed to {verb} {who}") from None
+
+
+def _bound(
+    volume_path: str, path: str, use: SubPathUse, mounts: Mounts, make_mode: int | None = None
+) -> str:
+    with opened_below(volume_path, path, make_mode=make_mode) as place:
+        return mounts.bind(place, use.target)

@@ -1,6 +1,6 @@
 """For all tests: how long a generated example takes says nothing on a busy machine, and what a
-machine could not run is told by its reason, and can be listed for a machine that can; mounts that tests make
-do not outlive them."""
+machine could not run is told by its reason, and can be listed for a machine that can. Mounts that
+tests make do not outlive them."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -24,8 +25,26 @@ exit codes: 0 all chosen cases passed or were skipped, 1 a case failed or the ha
 """
 
 
+READER_GONE = 141
+"""As for a program that SIGPIPE ends."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The console script. `run` hands every further option to pytest (-x, -q, --junitxml=...)."""
+    """The console script. `run` hands every further option to pytest (-x, -q, --junitxml=...).
+
+    When whoever reads the output has enough (`... | head`), it ends without a word.
+    """
+    try:
+        code = _main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python writes what is left when it ends, and would meet the same error then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return code
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])

@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import signal
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -220,10 +220,15 @@ def _run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytes
             if item.result is None:
                 item.result = next(results)
             _report(item, session)
-            if session.shouldfail:
-                raise session.Failed(session.shouldfail)
-            if session.shouldstop:
-                raise session.Interrupted(session.shouldstop)
+            _stop_if_asked(session)
+
+
+def _stop_if_asked(session: pytest.Session) -> None:
+    """What pytest's own loop does after each test: -x and --maxfail, and Ctrl-C in a report."""
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
 
 
 async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
@@ -246,7 +251,7 @@ async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
-    from conformance.harness.real import real_environment
+    from conformance.harness.real import real_environment, require_kubelet
 
     waiting = {item.case.id: item for item in items}
     for item in list(waiting.values()):
@@ -257,10 +262,13 @@ async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session
         return
     async with real_environment(run.choice) as environment:
         cases = [item.case for item in waiting.values()]
-        async for result in run_real_cases(cases, environment, run.choice.jobs):
-            item = waiting.pop(result.case.id)
-            item.result = result
-            _report(item, session)
+        await require_kubelet(environment)
+        async with aclosing(run_real_cases(cases, environment, run.choice.jobs)) as results:
+            async for result in results:
+                item = waiting.pop(result.case.id)
+                item.result = result
+                _report(item, session)
+                _stop_if_asked(session)
 
 
 def _report(item: CaseItem, session: pytest.Session) -> None:

@@ -83,6 +83,14 @@ class ApiServer:
             body["gracePeriodSeconds"] = grace_s
         await self._must("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}", body=body)
 
+    def vanish(self, name: str) -> None:
+        """Take a pod out so that nobody is told: it was not marked as deleted, and whoever watches
+        has to list the pods anew (410)."""
+        store = self.fake.store
+        (key,) = (key for key in store.keys("pods", NAMESPACE) if key.name == name)
+        store.remove(key)
+        self.fake.compact()
+
     async def patch(self, name: str, patch: Mapping[str, Any], *, status: bool) -> None:
         """Merge-patch a pod, or its status."""
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}{'/status' if status else ''}"

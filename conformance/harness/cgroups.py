@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from conformance.harness.looked import looked_at
+
 CGROUPS: Final = Path("/sys/fs/cgroup")
 KUBEPODS: Final = "kubepods"
 UNLIMITED_V1: Final = 1 << 62
@@ -44,15 +46,18 @@ class NodeCgroups:
         escaped = [name.replace("-", "_") for name in names]
         return "/" + "/".join("-".join(escaped[: n + 1]) + ".slice" for n in range(len(names)))
 
+    @looked_at
     def exists(self, *words: str) -> bool:
         """In every tree but that of the devices, which kubelets leave to the runtime (CG-044)."""
         trees = [tree for tree in self._trees() if tree.name != "devices"]
         return all((tree / self.path(*words)[1:]).exists() for tree in trees)
 
+    @looked_at
     def is_gone(self, *words: str) -> bool:
         """In every tree."""
         return not any((tree / self.path(*words)[1:]).exists() for tree in self._trees())
 
+    @looked_at
     def children(self, *words: str) -> list[str]:
         """The directories below, of the memory tree."""
         directory = self._in("memory", words)
@@ -73,18 +78,22 @@ class NodeCgroups:
 
     # What the files say
 
+    @looked_at
     def cpu_shares(self, *words: str) -> int:
         """v1 only."""
         return int(self.read("cpu", "cpu.shares", *words))
 
+    @looked_at
     def cpu_weight(self, *words: str) -> int:
         """v2 only."""
         return int(self.read("cpu", "cpu.weight", *words))
 
+    @looked_at
     def cpu(self, *words: str) -> int:
         """Shares with v1, the weight with v2."""
         return self.cpu_shares(*words) if self.version == 1 else self.cpu_weight(*words)
 
+    @looked_at
     def cpu_quota_us(self, *words: str) -> int | None:
         if self.version == 1:
             quota = int(self.read("cpu", "cpu.cfs_quota_us", *words))
@@ -92,28 +101,34 @@ class NodeCgroups:
         text = self.read("cpu", "cpu.max", *words).split()[0]
         return None if text == "max" else int(text)
 
+    @looked_at
     def cpu_period_us(self, *words: str) -> int:
         if self.version == 1:
             return int(self.read("cpu", "cpu.cfs_period_us", *words))
         return int(self.read("cpu", "cpu.max", *words).split()[1])
 
+    @looked_at
     def memory_limit_bytes(self, *words: str) -> int | None:
         if self.version == 1:
             limit = int(self.read("memory", "memory.limit_in_bytes", *words))
             return None if limit >= UNLIMITED_V1 else limit
         return _number(self.read("memory", "memory.max", *words))
 
+    @looked_at
     def memory_usage_bytes(self, *words: str) -> int:
         file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
         return int(self.read("memory", file, *words))
 
+    @looked_at
     def pids_limit(self, *words: str) -> int | None:
         return _number(self.read("pids", "pids.max", *words))
 
+    @looked_at
     def pids(self, *words: str) -> int:
         """How many processes and threads there are, with those of the groups below."""
         return int(self.read("pids", "pids.current", *words))
 
+    @looked_at
     def hugepages_bytes(self, size: str, *words: str) -> int | None:
         """`size`: 2MB. The reservations' limit must be the same."""
         suffix = "limit_in_bytes" if self.version == 1 else "max"
@@ -125,9 +140,11 @@ class NodeCgroups:
             raise ValueError(f"hugetlb.{size}: limit {limit}, of reservations {reserved}")
         return limit
 
+    @looked_at
     def cpus(self, *words: str) -> str:
         return self.read("cpuset", "cpuset.cpus", *words).strip()
 
+    @looked_at
     def read(self, controller: str, file: str, *words: str) -> str:
         return str((self._in(controller, words) / file).read_text())
 

@@ -113,7 +113,8 @@ class Choice:
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""
-        if self.kubelet not in KUBELET_FEATURES and not os.access(self.kubelet, os.X_OK):
+        program = os.path.isfile(self.kubelet) and os.access(self.kubelet, os.X_OK)
+        if self.kubelet not in KUBELET_FEATURES and not program:
             raise EnvironmentProblem(
                 f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
                 "path of a kubelet binary"

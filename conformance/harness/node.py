@@ -73,6 +73,11 @@ class Node(NodeMachine):
         """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
         await self._parts.the_api().delete(self.runtime_name(name), grace_s)
 
+    def vanish_pod(self, name: str) -> None:
+        """The pod is gone from the API without having been deleted: kubelets miss it when they list
+        the pods the next time, which they have to do at once."""
+        self._parts.the_api().vanish(self.runtime_name(name))
+
     async def patch_pod(self, name: str, patch: Mapping[str, Any], *, status: bool = False) -> None:
         """Merge-patch the pod (or mirror pod) at the API, as a user would."""
         await self._parts.the_api().patch(self.runtime_name(name), patch, status=status)
@@ -119,6 +124,11 @@ class Node(NodeMachine):
         """A block in which the API server answers 500 to these requests; `path`: a regular
         expression."""
         return self._parts.the_api().fake.fails(method, path)
+
+    def api_slow(self, method: str, path: str, delay_s: float) -> Any:
+        """A block in which the API server handles these requests so many seconds after they came;
+        `path`: a regular expression."""
+        return self._parts.the_api().fake.delays(method, path, delay_s)
 
     def api_down(self) -> Any:
         """A block in which the API server is not there."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.harness import machine
+from conformance.harness.looked import looked_at
 from conformance.harness.observed_node import ObservedNode
 
 
@@ -29,6 +30,7 @@ class NodeMachine(ObservedNode):
         """Put a file into an emptyDir volume of the pod."""
         self._volume_file(pod, volume, file).write_text(text)
 
+    @looked_at
     def has_volume_file(self, pod: str, volume: str, file: str) -> bool:
         """Whether there is such a file in an emptyDir volume of the pod."""
         return self._volume_file(pod, volume, file).exists()
@@ -104,6 +106,7 @@ class NodeMachine(ObservedNode):
         self._parts.the_logind().call_off()
 
     @property
+    @looked_at
     def holds_up_shutdown(self) -> bool:
         """The kubelet keeps the machine from going down."""
         return self._parts.the_logind().delayed

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.harness import limits
 from conformance.harness.cgroups import pod_words
 from conformance.harness.expect import Seen, failure
+from conformance.harness.looked import looked_at, seen_by
 from conformance.harness.observe import Observations, call_line, is_write, write_name
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class ObservedNode:
         await self._observed.refresh()
         while not condition():
             if self.now_s >= start_s + within_s + self.slack_s:
-                raise failure(self, f"{what or 'condition'} within {within_s:g} s", "not so")
+                wanted = f"{what or 'condition'} within {within_s:g} s"
+                raise failure(self, wanted, seen_by(condition))
             await self._tick(max(self._pace.tick_s, min(1.0, within_s / 300)))
 
     async def wait_running(self, pod: str, *names: str) -> None:
@@ -98,6 +100,7 @@ class ObservedNode:
 
     # --- calls of the runtime -------------------------------------------------------------
 
+    @looked_at
     def calls(
         self,
         method: str | None = None,
@@ -111,6 +114,7 @@ class ObservedNode:
         kept = [c for c in found if c.started_s - self._start_s >= since_s - 1e-9]
         return Seen(kept, self, _words(method or "call", pod, container))
 
+    @looked_at
     def count(
         self,
         method: str,
@@ -121,6 +125,7 @@ class ObservedNode:
     ) -> int:
         return len(self.calls(method, pod=pod, container=container, since_s=since_s))
 
+    @looked_at
     def times_s(
         self, method: str, *, pod: str | None = None, container: str | None = None
     ) -> list[float]:
@@ -137,11 +142,13 @@ class ObservedNode:
         """When the answer of `call` left, in seconds since the case began; -1 while it waits."""
         return -1.0 if call.ended_s is None else float(call.ended_s) - self._start_s
 
+    @looked_at
     def writes(self, pod: str, *, since_s: float = 0.0) -> list[str]:
         """The changing calls for that pod, in order: `RunPodSandbox/0`, `StartContainer main/1`."""
         found = self.calls(pod=pod, since_s=since_s)
         return [write_name(c) for c in found if is_write(c)]
 
+    @looked_at
     def visits(self, pod: str) -> list[Any]:
         """Who connected to the pod's containers (fakecri's `Visit`), in order; `time_s` is of the
         runtime's clock (Feature.POD_SERVERS)."""
@@ -150,59 +157,72 @@ class ObservedNode:
 
     # --- pods, as the kubelet shows them --------------------------------------------------
 
+    @looked_at
     def pod(self, name: str) -> dict[str, Any] | None:
         """The pod as the kubelet's `/pods` shows it; None when it is not listed."""
         return self._observed.pods.get(self.runtime_name(name))
 
+    @looked_at
     def phase(self, name: str) -> str:
         """Phase in `/pods`; "" when the pod is not listed."""
         return str(((self.pod(name) or {}).get("status") or {}).get("phase", ""))
 
+    @looked_at
     def container(self, pod: str, name: str) -> dict[str, Any]:
         """The status of a container of any kind in `/pods`; {} when there is none."""
         return _container_status(self.pod(pod), name)
 
+    @looked_at
     def running(self, pod: str, *names: str) -> bool:
         """Whether these containers (without names: `main`) are shown as running."""
         return all("running" in self.container(pod, n).get("state", {}) for n in names or ["main"])
 
+    @looked_at
     def condition(self, pod: str, kind: str) -> dict[str, Any]:
         """The pod's condition of that type in `/pods`; {} when there is none."""
         conditions = ((self.pod(pod) or {}).get("status") or {}).get("conditions") or []
         return next((dict(c) for c in conditions if c["type"] == kind), {})
 
+    @looked_at
     def statuses(self, name: str) -> list[dict[str, Any]]:
         """The successive distinct statuses of the pod seen in `/pods`."""
         return self._observed.statuses.get(self.runtime_name(name), [])
 
+    @looked_at
     def states(self, pod: str, container: str) -> list[str]:
         """The successive distinct states of a container in `/pods`: `waiting(ContainerCreating)`,
         `running`, `terminated(1)`."""
         return self._observed.states(self.runtime_name(pod), container)
 
+    @looked_at
     def phases(self, pod: str) -> list[str]:
         """The successive distinct phases of the pod in `/pods`."""
         return self._observed.phases(self.runtime_name(pod))
 
     # --- the API --------------------------------------------------------------------------
 
+    @looked_at
     def api_pod(self, name: str) -> dict[str, Any] | None:
         """The pod (or mirror pod) at the API; None when there is none."""
         return self._observed.api_pods.get(self.runtime_name(name))
 
     mirror = api_pod
 
+    @looked_at
     def api_container(self, pod: str, name: str) -> dict[str, Any]:
         """The container's status at the API; {} when there is none."""
         return _container_status(self.api_pod(pod), name)
 
+    @looked_at
     def api_phase(self, name: str) -> str:
         return str(((self.api_pod(name) or {}).get("status") or {}).get("phase", ""))
 
+    @looked_at
     def api_requests(self, method: str, path: str) -> list[Any]:
         """The kubelet's requests to the API server; `path`: a regular expression."""
         return self._parts.api_requests(method, path)
 
+    @looked_at
     def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
         """Events at the API, oldest first: about that pod, or all."""
         wanted = pod and self.runtime_name(pod)
@@ -214,23 +234,28 @@ class ObservedNode:
         ]
         return Seen(found, self, _words("event", reason, pod))
 
+    @looked_at
     def event_count(self, reason: str, *, pod: str | None = None) -> int:
         """How often that happened: repeated events count (BACK-012)."""
         return sum(int(e.get("count") or 1) for e in self.events(reason, pod=pod))
 
+    @looked_at
     def node_condition(self, kind: str) -> dict[str, Any]:
         """The condition of that type of the Node at the API; {} when there is none."""
         conditions = (self._observed.node.get("status") or {}).get("conditions") or []
         return next((dict(c) for c in conditions if c["type"] == kind), {})
 
+    @looked_at
     def allocatable(self, resource: str) -> str:
         """What the Node at the API says it can give to pods, as written; "" before it is there."""
         return self._amount("allocatable", resource)
 
+    @looked_at
     def capacity(self, resource: str) -> str:
         """The same for all that the node has."""
         return self._amount("capacity", resource)
 
+    @looked_at
     def node_status(self, field: str) -> Any:
         """That field of the Node's status at the API; None while it is not there."""
         return (self._observed.node.get("status") or {}).get(field)
@@ -239,6 +264,12 @@ class ObservedNode:
         amounts = (self._observed.node.get("status") or {}).get(kind) or {}
         return str(amounts.get(resource, ""))
 
+    @looked_at
+    def node_uid(self) -> str:
+        """The UID of the Node at the API; "" before it is there."""
+        return str((self._observed.node.get("metadata") or {}).get("uid", ""))
+
+    @looked_at
     def taints(self) -> list[dict[str, Any]]:
         """The taints of the Node at the API."""
         return list((self._observed.node.get("spec") or {}).get("taints") or [])
@@ -261,11 +292,13 @@ class ObservedNode:
         """The statistics of the node and its pods, as `/stats/summary` shows them now."""
         return await self._parts.kubelet.summary()
 
+    @looked_at
     def log_files(self, pod: str, container: str) -> list[str]:
         """The names of the container's log files, the log itself first."""
         found = self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*/{container}/*")
         return Seen(sorted(path.name for path in found), self, _words("log file", pod, container))
 
+    @looked_at
     def log_directories(self, pod: str) -> int:
         """How many log directories the pod has."""
         return len(list(self._parts.paths.logs.glob(f"*_{self.runtime_name(pod)}_*")))

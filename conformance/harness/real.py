@@ -28,7 +28,7 @@ from conformance.harness.environment import (
     Choice,
     EnvironmentProblem,
 )
-from conformance.harness.kubelets.base import NodePaths
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import (
     PORTS,
     REFKUBELET,
@@ -39,13 +39,28 @@ from conformance.harness.kubelets.process import (
     with_own_cgroups,
     with_own_plugins,
 )
+from conformance.harness.node import Node
 from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
-from conformance.registry import Case, Feature
+from conformance.registry import Case, Feature, Level
 from fakecri.logind import FakeLogind
 from simtime import Ids, RealClock, Rng
 
+
+async def _no_body(_: Node) -> None:
+    return
+
+
+SIGN_OF_LIFE: Final = Case(
+    id="sign-of-life",
+    area="harness",
+    title="The kubelet starts, answers, and ends.",
+    rules=(),
+    level=Level.MUST,
+    needs=frozenset(),
+    body=_no_body,
+)
 NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
 
 
@@ -242,3 +257,22 @@ async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:
             f"{error.details()}\n  wanted: the socket of a container runtime"
         ) from None
     return upstream
+
+
+async def require_kubelet(environment: RealEnvironment) -> None:
+    """Start the kubelet once, without pods, and stop it. Raises EnvironmentProblem when it shows
+    no sign of life: every case would fail for that."""
+    chosen = environment.choice.kubelet
+    with tempfile.TemporaryDirectory(prefix="life-", dir=environment.shared) as directory:
+        paths = NodePaths(Path(directory))
+        paths.make()
+        try:
+            async with environment.parts(SIGN_OF_LIFE, paths) as parts:
+                await parts.kubelet.start(parts.config)
+                await parts.kubelet.stop()
+        except (KubeletDied, OSError) as problem:
+            why = str(problem).strip().rstrip(":")
+            raise EnvironmentProblem(
+                f"--kubelet {chosen}: wanted a kubelet that takes --config and answers on its "
+                f"healthz and its read-only port; {why}"
+            ) from None

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
+from conformance.cli import READER_GONE, main
 from conformance.harness.environment import Choice, EnvironmentProblem
 
 
 def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--rule", "BACK-013"]) == 0
+    assert main(["list", "--id", "backoff-maximum"]) == 0
     out = capsys.readouterr().out
     assert "backoff/backoff-maximum  MUST  BACK-013" in out
     assert "every delay after the first is 2 s" in out
@@ -120,3 +120,71 @@ def test_a_repeat_line_holds_everything_that_matters() -> None:
     )
     newer = Choice(kubelet="refkubelet-process", runtime="containerd", containerd_version="2.1")
     assert newer.repeat("x") == f"{real.repeat('x')} --containerd-version 2.1"
+
+
+def test_list_into_a_pipe_that_is_closed_early_ends_quietly() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "conformance.cli", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.readline()
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == READER_GONE
+
+
+def test_a_program_that_is_no_kubelet_ends_with_exit_code_2() -> None:
+    """It is asked for a sign of life once; no case is run."""
+    done = run_cli("run", "-q", "--kubelet", "/bin/true", "--runtime", "fake-socket")
+    assert done.returncode == 2
+    said = done.stdout + done.stderr
+    assert "--kubelet /bin/true: wanted a kubelet" in said
+    assert "the kubelet ended with exit code 0" in said
+    assert " failed" not in said.splitlines()[-1]
+
+
+def test_a_directory_is_no_kubelet(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="no such program"):
+        Choice(kubelet=str(tmp_path), runtime="fake-socket").check()
+
+
+EVERYTHING_FAILS = """\
+from conformance import pytest_plugin
+from conformance.harness import processes, real, run
+from conformance.harness.results import Outcome, Result
+
+def fails(case, *_):
+    return Result(case, Outcome.FAILED, "planted")
+
+async def fails_for_real(case, *_):
+    return fails(case)
+
+async def is_there(_):
+    return
+
+processes.run_virtual_case = pytest_plugin.run_virtual_case = fails
+run.run_case = fails_for_real
+real.require_kubelet = is_there
+"""
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("--jobs", "1"),
+        ("--jobs", "2"),
+        ("--kubelet", "refkubelet-process", "--runtime", "fake-socket"),
+    ],
+    ids=["one process", "two processes", "real time"],
+)
+def test_x_stops_at_the_first_failure(pair: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "everything_fails.py").write_text(EVERYTHING_FAILS)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    words = ("run", "-p", "everything_fails", "--area", "pleg", "-x", *pair)
+    done = run_cli(*words, PYTHONPATH=path)
+    assert done.returncode == 1
+    assert "stopping after 1 failures" in done.stdout
+    assert " 1 failed" in done.stdout

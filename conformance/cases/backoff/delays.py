@@ -1,9 +1,11 @@
 """The crash-loop delays: first at once, then 10 s doubling to 5 minutes, or the configured top."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.limits import restart_after
-from conformance.harness.manifests import ExecProbe, container, pod, sidecar
+from conformance.harness.manifests import OTHER_IMAGE, ExecProbe, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, Level, conformance
@@ -95,6 +97,23 @@ async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
     expect_spans(node, times, spans, "starts around a run of 200 s")
 
 
+@conformance(
+    id="backoff-kept-short-maximum",
+    rules=["BACK-003", "BACK-013"],
+    needs=[STATUS, VIRTUAL],
+    node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "20s"}},
+)
+async def a_short_maximum_does_not_shorten_the_ten_minutes(node: Node) -> None:
+    """With a maximum of 20 s a run of 100 s does not reset the delay, which stays at 20 s."""
+    crash = exits(1)
+    work = in_turn(crash, crash, crash, exits(1, after_s=100), crash)
+    await node.apply_static(pod("web", container("main", work)))
+    times = await starts(node, 5, within_s=300)
+    twenty = restart_after(20)
+    spans = [*map(restart_after, (0, 10, 20)), limits.Span(100 + twenty.low_s, 100 + twenty.high_s)]
+    expect_spans(node, times, spans, "starts around a run of 100 s")
+
+
 @conformance(id="backoff-forgotten", rules=["BACK-007"], needs=[STATUS, Feature.RESTART])
 async def a_kubelet_restart_forgets_the_delays(node: Node) -> None:
     """A restarted kubelet starts a container in back-off without delay, and then begins anew."""
@@ -154,14 +173,48 @@ async def an_edited_manifest_starts_without_delay_of_the_old_pod(node: Node) -> 
     await node.apply_static(pod("web", container("main", exits(1))))
     await starts(node, 3, within_s=25)
     # Now in a back-off of 20 s; the new pod waits for its turn at most 17 s (MIRR-002).
-    await node.apply_static(pod("web", container("main"), metadata={"labels": {"v": "2"}}))
+    again = pod("web", container("main", exits(1)), metadata={"labels": {"v": "2"}})
+    await node.apply_static(again)
     await node.run_until(
-        lambda: node.count("RunPodSandbox") == 2 and node.running("web"),
+        lambda: node.count("RunPodSandbox") == 2,
         within_s=limits.STATIC_SUCCESSOR_S + limits.START_S,
-        what="the new pod runs",
+        what="the sandbox of the new pod",
     )
+    times = await starts(node, 5, within_s=limits.START_S + limits.NOTICE_S)
+    expect_spans(node, times[3:], [restart_after(0)], "the new pod's first restart")
     created = node.calls("CreateContainer", since_s=node.times_s("RunPodSandbox")[1])
-    expect_equal(node, [c.attempt for c in created], [0], "attempts of the new pod")
+    expect_equal(node, [c.attempt for c in created], [0, 1], "attempts of the new pod")
+
+
+@conformance(id="backoff-new-image", rules=["BACK-005", "BACK-019"], needs=[STATUS, Feature.API])
+async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) -> None:
+    """A container in back-off that gets another image is started at once, and its series begins
+    anew."""
+    await node.create_pod(pod("web", container("main", exits(1))))
+    await starts(node, 3, within_s=25)
+    await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
+    expect_equal(node, node.count("StartContainer", container="main"), 3, "starts in back-off")
+    changed = dict((node.api_pod("web") or {})["spec"]["containers"][0])
+    await node.patch_pod("web", {"spec": {"containers": [{**changed, "image": OTHER_IMAGE}]}})
+    times = await starts(node, 4, within_s=limits.START_S)
+    times = await starts(node, 5, within_s=restart_after(10).high_s)
+    expect_spans(node, times[3:], [restart_after(10)], "the next restart")
+
+
+@conformance(
+    id="backoff-new-resources",
+    rules=["BACK-005", "CG-064"],
+    needs=[STATUS, Feature.API, Feature.CGROUPS],
+)
+async def other_resources_start_without_the_delay_of_the_old_ones(node: Node) -> None:
+    """A container in back-off that is resized is started at once."""
+    asked: dict[str, Any] = {"requests": {"cpu": "10m"}}
+    await node.create_pod(pod("web", container("main", exits(1), resources=asked)))
+    await starts(node, 3, within_s=25)
+    await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
+    expect_equal(node, node.count("StartContainer", container="main"), 3, "starts in back-off")
+    await node.resize_pod("web", "main", {"requests": {"cpu": "20m"}})
+    await starts(node, 4, within_s=limits.START_S)
 
 
 @conformance(

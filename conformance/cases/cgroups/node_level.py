@@ -121,7 +121,9 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     expect(node, message.startswith(wanted), f"a message that begins with {wanted!r}", message)
     limit = node.cgroups.memory_limit_bytes(*PODS)
     expect_equal(node, limit, 8 * GI, "memory of all pods, meanwhile")
+    await node.wait_running("eater")
     expect_equal(node, node.phase("eater"), "Running", "phase of the pod that uses too much")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
     await node.remove_static("eater")
     await node.run_until(
         lambda: node.cgroups.memory_limit_bytes(*PODS) == 1 * GI,

@@ -41,6 +41,25 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     expect(node, event["message"].startswith(wanted), f"message {wanted!r}...", event["message"])
 
 
+@conformance(id="disk-request-counts", rules=["EVIC-081"], needs=[API, NODE], node_config=HARD)
+async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
+    """Of two pods above their ephemeral-storage request the one further above it dies, though it
+    wrote less; one within its request comes after both."""
+    asked = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
+    node.leave_disk(PLENTY)
+    for name, (request, written_mi) in asked.items():
+        work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
+        fields: dict[str, Any] = {"resources": {"requests": {"ephemeral-storage": request}}}
+        await node.run_pods(pod(name, container("main", work, **fields)))
+    node.leave_disk(LITTLE)
+    await node.run_until(
+        lambda: node.events("Evicted"),
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
+        what="an eviction",
+    )
+    expect_equal(node, node.events("Evicted")[0]["involvedObject"]["name"], "small", "victim")
+
+
 @conformance(
     id="disk-reclaims-first",
     rules=["EVIC-070", "EVIC-072"],
@@ -61,6 +80,36 @@ async def unused_images_go_before_any_pod(node: Node) -> None:
     kinds = ("RemoveImage", "StopContainer")  # in virtual time both come at the same instant
     seen = [call.method for call in node.calls() if call.method in kinds]
     expect_equal(node, seen[:2], list(kinds), "removal of the unused image, then the eviction")
+
+
+@conformance(
+    id="disk-reclaim-told-first",
+    rules=["EVIC-055"],
+    needs=[API, NODE, VIRTUAL, Feature.IMAGE_GC, Feature.FAULTS],
+    node_config=HARD,
+)
+async def the_event_comes_before_the_reclaim(node: Node) -> None:
+    """While images are being removed for want of space, the event of the node is there already,
+    and no pod is stopped."""
+    node.leave_disk(PLENTY)
+    await node.run_pods(writer("web", 100))
+    await node.run_for(150)
+    rule = node.on("RemoveImage").hangs()
+    node.leave_disk(LITTLE)
+    await node.run_until(
+        lambda: node.count("RemoveImage"),
+        within_s=2 * limits.EVICTION_CYCLE_S,
+        what="the removal of an image",
+    )
+    await node.run_for(1)
+    expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "events EvictionThresholdMet")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    rule.release()
+    await node.run_until(
+        lambda: node.events("Evicted"),
+        within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
+        what="the eviction when that was not enough",
+    )
 
 
 @conformance(

@@ -34,9 +34,8 @@ async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
 
 
 @conformance(
-    id="memory-over-request-first", rules=["EVIC-080", "EVIC-084"], needs=[API, NODE],
-    node_config=HARD,
-)  # fmt: skip
+    id="memory-over-request-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD
+)
 async def the_pod_above_its_request_is_evicted(node: Node) -> None:
     """A pod that uses more than it requested dies before a larger one within its request."""
     await node.run_pods(eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50))
@@ -57,10 +56,20 @@ async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
 
 @conformance(id="memory-larger-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD)
 async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
-    """At equal priority the pod furthest above its request dies."""
-    await node.run_pods(eater("small", 90), eater("large", 120, requests_mi=10))
+    """At equal priority the pod furthest above its request dies, though it uses less."""
+    await node.run_pods(eater("large", 120, requests_mi=60), eater("small", 90, requests_mi=10))
     node.leave_memory(150 * MI)
-    expect_equal(node, await first_victim(node), "large", "victim")
+    expect_equal(node, await first_victim(node), "small", "victim")
+
+
+@conformance(id="memory-class-not-asked", rules=["EVIC-084", "EVIC-080"], needs=[API, NODE],
+             node_config=HARD)  # fmt: skip
+async def the_qos_class_plays_no_role(node: Node) -> None:
+    """A Burstable pod far above its request dies before a BestEffort pod that uses little."""
+    await node.run_pods(eater("any", 40), eater("burst", 200, requests_mi=50))
+    node.leave_memory(150 * MI)
+    expect_equal(node, await first_victim(node), "burst", "victim")
+    expect_equal(node, node.count("StopContainer", pod="any"), 0, "stops of the other")
 
 
 @conformance(

@@ -93,9 +93,9 @@ async def below_a_soft_threshold(node: Node) -> None:
 )
 async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
     """With the gate PodAndContainerStatsFromCRI pods are ranked by what ListPodSandboxStats says
-    of them."""
-    small, large = (hungry(n, memory_mi=s, requests=REQUEST) for n, s in (("a", 30), ("b", 90)))
-    await node.run_pods(small, large)
+    of them: not by their use, but by what of it they did not request."""
+    large = hungry("a", memory_mi=90, requests={"memory": "80Mi", "cpu": "1m"})
+    await node.run_pods(large, hungry("b", memory_mi=60, requests=REQUEST))
     async with node.pressure("memory.available"):
         await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
         expect(node, node.count("ListPodSandboxStats"), "the runtime was asked for its pods")

@@ -4,7 +4,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import OTHER_IMAGE, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, ignores_term, runs
+from conformance.harness.workload import exits, ignores_term, in_turn, runs
 from conformance.registry import Feature, Level, conformance
 
 API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
@@ -79,16 +79,25 @@ async def a_changed_image_restarts_the_container(node: Node) -> None:
 
 @conformance(id="active-deadline", rules=["LIFE-204"], needs=[API])
 async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
-    """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded."""
-    job = pod("job", container("main", runs(stop_exit_code=1)), activeDeadlineSeconds=4)
-    await node.create_pod(job)
+    """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded; the
+    time counts from the pod's start, whenever its container was started last."""
+    work = in_turn(exits(1, after_s=9), runs(stop_exit_code=1))
+    created_s = node.now_s
+    await node.create_pod(pod("job", container("main", work), activeDeadlineSeconds=11))
     await api_running(node, "job")
     await node.run_until(
-        lambda: node.api_phase("job") == "Failed", within_s=4 + 3 + limits.STOP_S, what="Failed"
+        lambda: node.api_phase("job") == "Failed", within_s=11 + 3 + limits.STOP_S, what="Failed"
     )
     status = (node.api_pod("job") or {})["status"]
     expect_equal(node, status.get("reason"), "DeadlineExceeded", "reason")
-    expect_order(node, node.writes("job"), ["StopContainer main/0", "StopPodSandbox/0"], "stop")
+    steps = ["StartContainer main/1", "StopContainer main/1", "StopPodSandbox/0"]
+    expect_order(node, node.writes("job"), steps, "restart, then the stop")
+    waited_s = node.times_s("StopContainer", pod="job")[0] - created_s
+    # startTime is cut to whole seconds (STAT-006).
+    late_s = 11 + limits.NOTICE_S + node.slack_s
+    expect(
+        node, 10 <= waited_s <= late_s, "StopContainer 11 s after the start", f"{waited_s:.1f} s"
+    )
 
 
 @conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
@@ -102,6 +111,30 @@ async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> No
     await node.run_for(2 * limits.HOUSEKEEPING_S)
     expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
     expect_equal(node, node.api_phase("job"), "Succeeded", "phase")
+
+
+@conformance(id="phase-from-outside", rules=["STAT-029", "LIFE-166"], needs=[API])
+async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
+    """A running pod that somebody else marks as Failed is stopped, and stays Failed although its
+    container ends with 0."""
+    plan = pod("web", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
+    await node.create_pod(plan)
+    await api_running(node, "web")
+    await node.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)
+    await node.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # leads to a sync
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=limits.STOP_S,
+        what="the pod is stopped",
+    )
+    await node.run_until(
+        lambda: "terminated" in node.api_container("web", "main").get("state", {}),
+        within_s=limits.STATUS_PASS_S,
+        what="the end of main at the API",
+    )
+    await node.run_for(limits.STATUS_PASS_S + 1)
+    expect_equal(node, node.api_phase("web"), "Failed", "phase")
+    expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
 
 
 @conformance(id="deleted-while-down", rules=["LIFE-202", "LIFE-200"], needs=[API, Feature.RESTART])

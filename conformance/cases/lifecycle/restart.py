@@ -225,3 +225,59 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
     writes = node.writes("web", since_s=since)
     wanted = ["CreateContainer other/1", "StartContainer other/1"]
     expect(node, writes == wanted, f"only {wanted}", writes)
+
+
+@conformance(
+    id="restart-count-kept",
+    rules=["LIFE-132", "BACK-020", "LIFE-173"],
+    needs=[STATUS, KILL, RESTART],
+    node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+)
+async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
+    """A restarted kubelet shows the restarts that the one before counted, and counts on."""
+    work = in_turn(exits(1), exits(1, after_s=1), runs())
+    await node.apply_static(pod("web", container("main", work)))
+
+    def restarts() -> int:
+        return int(node.container("web", "main").get("restartCount", 0))
+
+    await node.run_until(
+        lambda: restarts() == 2 and node.running("web"),
+        within_s=limits.START_S + limits.restart_after(1).high_s + 1 + 2 * limits.NOTICE_S,
+        what="two restarts",
+    )
+    await node.restart_kubelet()
+    await node.wait_running("web")
+    expect_equal(node, restarts(), 2, "restartCount after the restart of the kubelet")
+    await node.kill_container("main", pod="web")
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 4,
+        within_s=limits.NOTICE_S + limits.restart_after(1).high_s,
+        what="another start",
+    )
+    attempts = [c.attempt for c in node.calls("CreateContainer", container="main")]
+    expect_equal(node, attempts, [0, 1, 2, 3], "attempts")
+    await node.run_until(lambda: restarts() == 3, within_s=limits.NOTICE_S, what="three restarts")
+
+
+@conformance(
+    id="init-not-again",
+    rules=["LIFE-120", "LIFE-121"],
+    needs=[STATUS],
+    node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
+)
+async def init_containers_that_succeeded_do_not_run_again(node: Node) -> None:
+    """When all regular containers of a pod have crashed they alone are started again."""
+    init = [container(name, exits(0, after_s=0.5)) for name in ("first", "second")]
+    crash = in_turn(exits(1), exits(1, after_s=1), runs())
+    await node.apply_static(pod("web", container("a", crash), container("b", crash), init=init))
+    for name in ("a", "b"):
+        await node.run_until(
+            lambda name=name: node.count("StartContainer", container=name) == 3,
+            within_s=limits.START_S + 4 + 3 * limits.restart_after(1).high_s,
+            what=f"three starts of {name}",
+        )
+    await node.run_for(limits.NOTICE_S)
+    seen = [node.count("StartContainer", container=name) for name in ("first", "second")]
+    expect_equal(node, seen, [1, 1], "starts of the init containers")
+    expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")

@@ -93,6 +93,20 @@ async def one_dead_container_is_kept(node: Node) -> None:
     expect_equal(node, set(removed), {0}, "removed attempts")
 
 
+@conformance(id="dead-containers-removed", rules=["LIFE-003", "PLEG-002"], needs=[STATUS])
+async def every_death_of_a_relist_is_told(node: Node) -> None:
+    """When two containers of a pod end at the same time the older instances of both are removed."""
+    work = in_turn(exits(1), exits(1, after_s=2), runs())
+    await node.apply_static(pod("web", container("one", work), container("two", work)))
+    await node.run_until(
+        lambda: all(node.count("RemoveContainer", container=name) for name in ("one", "two")),
+        within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
+        what="RemoveContainer of both containers",
+    )
+    removed = {(c.container, c.attempt) for c in node.calls("RemoveContainer", pod="web")}
+    expect_equal(node, removed, {("one", 0), ("two", 0)}, "removed attempts")
+
+
 @conformance(id="on-demand-relist", rules=["PLEG-011"], level=Level.SHOULD, needs=[STATUS])
 async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
     """After a sync that changed something the pod alone is listed, before the next full relist."""

@@ -235,6 +235,21 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
     await says(node, "Unhealthy", f'Readiness probe failed: Get "{url}": {text}')
 
 
+@conformance(
+    id="http-timeout-given", rules=["PROBE-066", "PROBE-003"], needs=[STATUS, REACHED, SERVERS]
+)
+async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
+    """An answer after two seconds is in time for a timeoutSeconds of seven; the same for gRPC."""
+    slow = runs().with_port(Port(8080, delay_s=2)).with_port(Port(9090, "grpc", delay_s=2))
+    probes = {
+        "startup": grpc_probe(9090, timeout_s=7),
+        "readiness": http_probe(8080, "/x", probe={"timeout_s": 7}),
+    }
+    await node.apply_static(pod("web", container("main", slow, probes=probes)))
+    await becomes_ready(node, after_s=2 * (2 + RUN_S))
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
 @conformance(id="probe-named-port", rules=["PROBE-061"], needs=[STATUS, REACHED])
 async def a_port_is_found_by_its_name(node: Node) -> None:
     """A probe may name a port of its container."""

@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
+from conformance.cases.probes.effects import answers
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import Exec, ExecProbe, RunProbe, container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import ignores_term
+from conformance.harness.workload import Flag, ignores_term, runs
 from conformance.registry import Feature, Level, conformance
 
 STATUS, API = Feature.STATUS, Feature.API
@@ -192,6 +193,22 @@ async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
     expect_equal(node, event["message"], f"Liveness probe failed: {text}", "message")
 
 
+@conformance(id="exec-timeout-given", rules=["PROBE-063", "PROBE-003"], needs=[STATUS])
+async def an_exec_probe_may_take_its_time(node: Node) -> None:
+    """A command that takes longer than a second, and not as long as timeoutSeconds, succeeds; the
+    runtime is told of the limit."""
+    run = script("sleep 2; exit 0", 0, takes_s=2.0)
+    probe = RunProbe(run=run, timeout_s=7)
+    await node.apply_static(pod("web", container("main", probes={"readiness": probe})))
+    await node.run_until(
+        lambda: node.container("web", "main").get("ready") is True,
+        within_s=limits.START_S + 2 + 2,
+        what="ready",
+    )
+    timeouts = {c.request.timeout for c in node.calls("ExecSync", container="main")}
+    expect_equal(node, timeouts, {7}, "timeouts of ExecSync")
+
+
 @conformance(
     id="exec-error", rules=["PROBE-060", "PROBE-018", "PROBE-063"], needs=[API, Feature.FAULTS]
 )
@@ -245,3 +262,45 @@ async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
     )
     stop = node.calls("StopContainer", container="main")[0]
     expect_equal(node, stop.request.timeout, 7, "timeout of StopContainer")
+
+
+@conformance(id="readiness-thresholds", rules=["PROBE-019", "PROBE-033"], needs=[STATUS])
+async def readiness_changes_at_its_thresholds(node: Node) -> None:
+    """A container is ready at the successThreshold-th success in a row, and unready at the
+    failureThreshold-th failure: no sooner, no later."""
+    probe = ExecProbe(from_s=5, until_s=15, period_s=3, success_threshold=2, failure_threshold=3)
+    await node.apply_static(pod("web", container("main", probes={"readiness": probe})))
+
+    def ready() -> bool:
+        return node.container("web", "main").get("ready") is True
+
+    await node.run_until(ready, within_s=limits.START_S + 5 + 2 * 3 + limits.NOTICE_S, what="ready")
+    succeeded = [code for code in answers(node, "/tmp/readiness") if code == 0]
+    expect_equal(node, len(succeeded), 2, "successes when ready")
+    since = node.now_s
+    await node.run_until(
+        lambda: not ready(), within_s=15 + 3 * 3 + limits.NOTICE_S, what="not ready"
+    )
+    failed = [
+        node.time_s(call)
+        for call in node.calls("ExecSync", since_s=since)
+        if call.response is not None and call.response.exit_code != 0
+    ]
+    # What has become unready is probed once more at once (PROBE-007).
+    within_s = failed[-1] - failed[0]
+    third = 3 <= len(failed) <= 4 and within_s < 2.5 * 3
+    expect(node, third, "not ready at the third failure, 3 s apart", failed)
+
+
+@conformance(id="liveness-flapping", rules=["PROBE-026", "PROBE-019"], needs=[STATUS])
+async def failures_count_in_a_row_only(node: Node) -> None:
+    """Failures with a success between them do not add up to failureThreshold."""
+    gap = Flag("/tmp/liveness", from_s=5.5, until_s=8)  # then again, for good
+    work = runs().with_flag(gap).with_flag(Flag("/tmp/liveness", from_s=10.5))
+    probe = ExecProbe(until_s=3, failure_threshold=4)
+    await node.apply_static(pod("web", container("main", work, probes={"liveness": probe})))
+    await node.wait_running("web")
+    await node.run_for(12)
+    failures = [code for code in answers(node, "/tmp/liveness") if code != 0]
+    expect(node, len(failures) >= 4, "four failures in all", len(failures))
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")

@@ -43,6 +43,29 @@ async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
     expect_equal(node, young.attempt, 0, "attempt of the new pod's container")
 
 
+@conformance(id="static-edit-spec", rules=["SRC-030", "SRC-031", "MIRR-002"], needs=[STATUS])
+async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
+    """An edit that touches neither name, labels nor image of a pod replaces it all the same."""
+    grace_s = 1
+    plans = [
+        pod("web", container("main", env=[{"name": "A", "value": "1"}]), grace_s=grace_s),
+        pod("web", container("main", env=[{"name": "A", "value": "2"}]), grace_s=grace_s),
+        pod("web", container("main", env=[{"name": "A", "value": "2"}]), grace_s=grace_s + 1),
+    ]
+    for number, plan in enumerate(plans, start=1):
+        await node.apply_static(plan)
+        await node.run_until(
+            lambda number=number: node.count("StartContainer", pod="web") == number,
+            within_s=limits.STOP_S + limits.STATIC_SUCCESSOR_S,
+            what=f"version {number} starts",
+        )
+    uids = [c.uid for c in node.calls("RunPodSandbox", pod="web")]
+    expect_equal(node, len(set(uids)), 3, "different UIDs")
+    values = [c.request.config.envs for c in node.calls("CreateContainer", pod="web")]
+    seen = [next(e.value for e in envs if e.key == "A") for envs in values]
+    expect_equal(node, seen, [b"1", b"2", b"2"], "A in the three pods")
+
+
 @conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])
 async def of_several_edits_only_the_last_starts(node: Node) -> None:
     """Edits made while the old pod stops: only the newest version ever reaches the runtime."""

@@ -4,7 +4,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import runs
+from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
 
 API, RESTART, VIRTUAL = Feature.API, Feature.RESTART, Feature.VIRTUAL_TIME
@@ -28,8 +28,11 @@ def mirror_uid(node: Node, name: str) -> str:
 
 @conformance(id="mirror-created", rules=["MIRR-021", "MIRR-022", "MIRR-023"], needs=[API])
 async def a_static_pod_has_a_mirror(node: Node) -> None:
-    """The mirror carries hash, source and mirror annotation, the Node as owner, its own UID."""
-    await node.apply_static(pod("web"))
+    """The mirror carries the pod's annotations with hash, source and mirror, its own UID, and the
+    Node as its only owner, whatever the manifest says."""
+    other = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u-1"}
+    marks = {"annotations": {"example.com/mine": "kept"}, "ownerReferences": [other]}
+    await node.apply_static(pod("web", metadata=marks))
     await mirror_running(node, "web")
     metadata = (node.mirror("web") or {})["metadata"]
     static_uid = node.calls("RunPodSandbox", pod="web")[0].uid
@@ -38,8 +41,15 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
     expect_equal(node, notes.get(MIRROR), static_uid, "config.mirror")
     expect_equal(node, notes.get("kubernetes.io/config.source"), "file", "config.source")
     expect(node, metadata["uid"] != static_uid, "a UID of its own", metadata["uid"])
-    owner = metadata["ownerReferences"]
-    expect_equal(node, [(o["kind"], o["name"]) for o in owner], [("Node", node.name)], "owner")
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "name": node.name,
+        "uid": node.node_uid(),
+        "controller": True,
+    }
+    expect_equal(node, metadata["ownerReferences"], [owner], "ownerReferences")
+    expect_equal(node, notes.get("example.com/mine"), "kept", "the manifest's own annotation")
 
 
 @conformance(id="mirror-status", rules=["STAT-022", "MIRR-023"], needs=[API])
@@ -50,6 +60,26 @@ async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
     shown = node.api_container("web", "main")
     expect(node, shown["ready"] and "running" in shown["state"], "main is ready", shown)
     expect(node, (node.mirror("web") or {})["status"].get("podIP"), "podIP")
+
+
+@conformance(id="mirror-late", rules=["STAT-025", "MIRR-021"], needs=[API])
+async def the_status_waits_for_the_mirror(node: Node) -> None:
+    """Without a mirror no status is sent; when it comes, the status follows with the next pass."""
+    with node.api_fails("POST", "/pods$"):
+        await node.apply_static(pod("web", container("main"), container("other", exits(1))))
+        await node.wait_running("web")
+        await node.run_for(limits.STATUS_PASS_S + 1)
+        expect_equal(node, node.mirror("web"), None, "mirror")
+        asked = [r.path for r in node.api_requests("(GET|PATCH)", f"/pods/web-{node.name}")]
+        expect_equal(node, asked, [], "requests about a pod that is not there")
+    await node.run_until(
+        lambda: node.mirror("web"), within_s=limits.restart_after(20).high_s, what="a mirror"
+    )
+    await node.run_until(
+        lambda: node.api_phase("web") == "Running",
+        within_s=limits.STATUS_PASS_S + 1,
+        what="the mirror shows Running",
+    )
 
 
 @conformance(id="mirror-deleted", rules=["MIRR-029", "MIRR-025"], needs=[API])

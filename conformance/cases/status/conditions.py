@@ -209,3 +209,25 @@ async def a_container_that_was_never_made_waits(node: Node) -> None:
             state = node.api_container(name, "main")["state"]
             expect_equal(node, state, {"waiting": {"reason": reason}}, f"state of main in {name}")
             expect_equal(node, node.api_phase(name), "Pending", f"phase of {name}")
+
+
+@conformance(id="not-ready-after-its-end", rules=["LIFE-175", "LIFE-183"], needs=[API])
+async def a_container_that_has_crashed_is_not_ready(node: Node) -> None:
+    """A container that was ready and waits to run again is neither ready nor started, and the pod
+    is not ready."""
+    crash = container("main", exits(1, after_s=3))
+    await node.create_pod(pod("web", crash, container("calm")))
+    await until(node, "Ready", "True")
+    await node.run_until(
+        lambda: (
+            node.api_container("web", "main").get("restartCount") == 1
+            and "running" not in node.api_container("web", "main").get("state", {})
+        ),
+        within_s=2 * 3 + 2 * limits.NOTICE_S,
+        what="main has ended twice, and waits",
+    )
+    main = node.api_container("web", "main")
+    expect_equal(node, (main["ready"], main.get("started")), (False, False), "ready and started")
+    wanted = ("False", "ContainersNotReady", "containers with unready status: [main]")
+    expect_equal(node, words(node, "Ready"), wanted, "Ready")
+    expect_equal(node, node.api_container("web", "calm")["ready"], True, "ready of calm")

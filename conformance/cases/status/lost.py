@@ -8,7 +8,7 @@ from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
 from conformance.harness.node import Node
-from conformance.harness.workload import exits, runs
+from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
 API, FAULTS, RESTART = Feature.API, Feature.FAULTS, Feature.RESTART
@@ -120,6 +120,44 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect_equal(node, written, {old, new}, "UIDs that were written to")
 
 
+@conformance(id="vanished", rules=["LIFE-201"], needs=[API])
+async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
+    """A pod that vanishes from the API and was never marked as deleted gets the grace of its
+    spec."""
+    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=7))
+    await node.create_pod(pod("stays"))
+    await api_running(node, "web")
+    await api_running(node, "stays")
+    node.vanish_pod("web")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=60 + 1 + limits.STOP_S,
+        what="StopPodSandbox",
+    )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [7], "timeouts of StopContainer")
+    expect_equal(node, node.count("StopContainer", pod="stays"), 0, "stops of the other pod")
+
+
+@conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API])
+async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
+    """A pod that is being deleted and vanishes is not stopped a second time in a hurry."""
+    await node.create_pod(pod("web", container("main", runs(stop_takes_s=6)), grace_s=20))
+    await api_running(node, "web")
+    await node.delete_pod("web", grace_s=11)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="web"), within_s=limits.STOP_S, what="StopContainer"
+    )
+    node.vanish_pod("web")
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="web"),
+        within_s=6 + limits.STOP_S,
+        what="StopPodSandbox",
+    )
+    timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
+    expect_equal(node, timeouts, [11], "timeouts of StopContainer")
+
+
 @conformance(id="gone-while-down", rules=["LIFE-203", "LIFE-072"], needs=[API, RESTART])
 async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
     """What runs for a pod that is gone from the API is stopped with 2 s and without its hook."""
@@ -158,6 +196,27 @@ async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
     )
     last = node.api_container("web", "main")["lastState"]["terminated"]
     expect_equal(node, last["exitCode"], 4, "exit code of the run that nobody heard of")
+
+
+@conformance(id="status-changed-meanwhile", rules=["STAT-020", "STAT-021"], needs=[API])
+async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> None:
+    """A status that changes while the API server works on the one before is not lost: it follows
+    as soon as that is done."""
+    slow_s = 3
+    with node.api_slow("PATCH", "/pods/web/status", slow_s):
+        await node.create_pod(pod("web", container("main", in_turn(exits(4, after_s=1), runs()))))
+        await node.run_until(
+            lambda: node.container("web", "main").get("restartCount") == 1,
+            within_s=1 + limits.START_S,
+            what="a restart of main",
+        )
+        await node.run_until(
+            lambda: node.api_container("web", "main").get("restartCount") == 1,
+            within_s=2 * slow_s,
+            what="the restart at the API",
+        )
+    ended = node.api_container("web", "main")["lastState"]["terminated"]
+    expect_equal(node, ended["exitCode"], 4, "exit code of the first run")
 
 
 @conformance(id="termination-messages-share", rules=["STAT-006", "LIFE-145"], needs=[API])

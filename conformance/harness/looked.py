@@ -1,0 +1,92 @@
+"""What a condition looked at, for the words of its failure.
+
+A case waits for a condition that is a plain function of the node. When it waits in vain, the
+condition is asked once more, and every observation that it makes is noted with its answer:
+`phase('web') = 'Pending'`. What must never happen here: an observation that answers otherwise
+because somebody takes notes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from conformance.harness.observe import describe, write_name
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+
+LONGEST: Final = 300
+MOST: Final = 4
+"""So many entries of a list are told, the last ones."""
+_NOTES: Final[ContextVar[list[str] | None]] = ContextVar("notes of a condition", default=None)
+
+
+def looked_at(
+    question: Callable[Concatenate[S, P], R],
+) -> Callable[Concatenate[S, P], R]:
+    """Make a method one that is noted, with its arguments and its answer, while a condition is
+    asked by `seen_by`. What the method itself looks at is not noted."""
+
+    @wraps(question)
+    def ask(self: S, *args: P.args, **named: P.kwargs) -> R:
+        notes = _NOTES.get()
+        if notes is None:
+            return question(self, *args, **named)
+        token = _NOTES.set(None)
+        try:
+            answer = question(self, *args, **named)
+        finally:
+            _NOTES.reset(token)
+        words = [repr(a) for a in args] + [f"{name}={value!r}" for name, value in named.items()]
+        notes.append(f"{question.__name__}({', '.join(words)}) = {shortly(answer)}")
+        return answer
+
+    return ask
+
+
+def seen_by(condition: Callable[[], object]) -> str:
+    """What the condition looks at now, one observation a line; its answer if it looks at nothing
+    that is noted."""
+    notes: list[str] = []
+    token = _NOTES.set(notes)
+    try:
+        answer = condition()
+    finally:
+        _NOTES.reset(token)
+    lines = list(dict.fromkeys(notes)) or [f"the condition is {shortly(answer)}"]
+    return "\n          ".join(lines)
+
+
+def shortly(value: object) -> str:
+    """The value on one line: calls by their names, events by their messages, pods by their
+    containers' states, everything else as it is written, cut.
+
+    >>> shortly("Pending"), shortly([]), shortly({"ready": False})
+    ("'Pending'", '[]', '{"ready": false}')
+    """
+    if isinstance(value, Sequence) and not isinstance(value, str) and value:
+        last = [_entry(v) for v in value[-MOST:]]
+        more = f"{len(value)}, the last of them " if len(value) > MOST else ""
+        return f"{more}[{_cut(', '.join(last))}]"
+    return _cut(_entry(value))
+
+
+def _entry(value: object) -> str:
+    if isinstance(value, Mapping):
+        if "reason" in value and "involvedObject" in value:
+            return f"{value['reason']}: {value.get('message')}"
+        if "metadata" in value and "status" in value:
+            return describe(value["status"] or {})
+        return json.dumps(value, default=str)
+    if hasattr(value, "method") and hasattr(value, "started_s"):
+        return write_name(value)
+    return f"{value:.2f}" if isinstance(value, float) else repr(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -26,14 +26,12 @@ MOST: Final = 4
 _NOTES: Final[ContextVar[list[str] | None]] = ContextVar("notes of a condition", default=None)
 
 
-def looked_at(
-    question: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[S, P], R]:
+def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatenate[S, P], R]:
     """Make a method one that is noted, with its arguments and its answer, while a condition is
     asked by `seen_by`. What the method itself looks at is not noted."""
 
     @wraps(question)
-    def ask(self: S, *args: P.args, **named: P.kwargs) -> R:
+    def ask(self: S, /, *args: P.args, **named: P.kwargs) -> R:
         notes = _NOTES.get()
         if notes is None:
             return question(self, *args, **named)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import tempfile
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +105,7 @@ def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
 
 async def run_real_cases(
     cases: Sequence[Case], environment: RealEnvironment, jobs: int
-) -> AsyncIterator[Result]:
+) -> AsyncGenerator[Result, None]:
     """Run the cases side by side, at most `jobs` at a time; yields results as they come."""
     gate = asyncio.Semaphore(jobs)
 

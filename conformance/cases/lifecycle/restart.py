@@ -271,12 +271,11 @@ async def init_containers_that_succeeded_do_not_run_again(node: Node) -> None:
     init = [container(name, exits(0, after_s=0.5)) for name in ("first", "second")]
     crash = in_turn(exits(1), exits(1, after_s=1), runs())
     await node.apply_static(pod("web", container("a", crash), container("b", crash), init=init))
-    for name in ("a", "b"):
-        await node.run_until(
-            lambda name=name: node.count("StartContainer", container=name) == 3,
-            within_s=limits.START_S + 4 + 3 * limits.restart_after(1).high_s,
-            what=f"three starts of {name}",
-        )
+    await node.run_until(
+        lambda: all(node.count("StartContainer", container=name) == 3 for name in ("a", "b")),
+        within_s=limits.START_S + 4 + 3 * limits.restart_after(1).high_s,
+        what="three starts of both",
+    )
     await node.run_for(limits.NOTICE_S)
     seen = [node.count("StartContainer", container=name) for name in ("first", "second")]
     expect_equal(node, seen, [1, 1], "starts of the init containers")

@@ -43,6 +43,15 @@ async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
     expect_equal(node, young.attempt, 0, "attempt of the new pod's container")
 
 
+async def started_times(node: Node, number: int, *, within_s: float) -> None:
+    """Run until containers of `web` were started so often."""
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == number,
+        within_s=within_s,
+        what=f"version {number} starts",
+    )
+
+
 @conformance(id="static-edit-spec", rules=["SRC-030", "SRC-031", "MIRR-002"], needs=[STATUS])
 async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
     """An edit that touches neither name, labels nor image of a pod replaces it all the same."""
@@ -54,11 +63,8 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
     ]
     for number, plan in enumerate(plans, start=1):
         await node.apply_static(plan)
-        await node.run_until(
-            lambda number=number: node.count("StartContainer", pod="web") == number,
-            within_s=limits.STOP_S + limits.STATIC_SUCCESSOR_S,
-            what=f"version {number} starts",
-        )
+        within_s = limits.STOP_S + limits.STATIC_SUCCESSOR_S
+        await started_times(node, number, within_s=within_s)
     uids = [c.uid for c in node.calls("RunPodSandbox", pod="web")]
     expect_equal(node, len(set(uids)), 3, "different UIDs")
     values = [c.request.config.envs for c in node.calls("CreateContainer", pod="web")]

@@ -19,6 +19,22 @@ from fakeapi.store import Change, Store
 
 Event = dict[str, Any]
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_NODE_INFO: Final = (
+    *("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"),
+    *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
+)
+ZERO_VALUES: Final[dict[str, dict[str, Any]]] = {
+    "Pod": {"spec": {"containers": None}, "status": {}},
+    "Node": {
+        "spec": {},
+        "status": {
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": dict.fromkeys(_NODE_INFO, ""),
+        },
+    },
+}
+"""What the objects of bookmarks have beside their metadata, though no object may (SRC-051); as a
+kube-apiserver 1.36.2 sends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +134,9 @@ _SEEN_AS: Final[dict[tuple[bool, bool], str | None]] = {
 def _bookmark(
     resource: Resource, revision: int, annotations: dict[str, str] | None = None
 ) -> Event:
-    metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if annotations:
         metadata["annotations"] = annotations
     obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    obj |= ZERO_VALUES.get(resource.kind, {})
     return {"type": "BOOKMARK", "object": obj}

@@ -1,5 +1,7 @@
 """Registers this node at the API server and keeps its status current.
 
+A Node that is lost is not made again (NODE-006): the kubelet registers once; what somebody else
+makes under its name is written to at the next look.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
 period), NODE-020..024. Upstream: pkg/kubelet/kubelet_node_status.go.
 """
@@ -18,6 +20,7 @@ import msgspec
 
 from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.events import EventRecorder
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
 from refkubelet.model.quantity import NANO
 from refkubelet.node.status import (
@@ -46,6 +49,8 @@ _ADOPTED_LABELS: Final = (
 )
 
 
+_OF_THE_MACHINE: Final = ("kubernetes.io/os", "kubernetes.io/arch")
+
 NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -57,7 +62,8 @@ def _nothing() -> Sequence[Any]:
 class NodeSettings:
     """How the node reports. `pressures`: conditions of the eviction manager; `not_ready`: why the
     node is not ready, nothing when it is; `devices`: what device plugins offer (CG-084);
-    `runtime`: further fields of the status (NODE-035)."""
+    `runtime`: further fields of the status (NODE-035); `seen`: the Node as the server last showed
+    it."""
 
     facts: NodeFacts
     register: bool = True
@@ -67,6 +73,7 @@ class NodeSettings:
     not_ready: Callable[[], Sequence[str]] = _nothing
     devices: DeviceSource | None = None
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
+    seen: Callable[[], Node | None] = lambda: None
 
 
 class DeviceSource(Protocol):
@@ -90,6 +97,8 @@ class NodeRegistrar:
         self._conditions: list[dict[str, Any]] = []
         self._written: dict[str, Any] = {}
         self._written_at_s = 0.0
+        self._written_to = ""  # the UID of that Node
+        self._complaints = Complaints(log, clock)
         self._hurry = asyncio.Event()
 
     def hurry(self) -> None:
@@ -123,14 +132,14 @@ class NodeRegistrar:
         body = initial_node(facts, self._status())
         try:
             node: Node = msgspec.convert(body, Node)
-            await self._api.create_node(node)
+            made = await self._api.create_node(node)
         except ApiError as e:
             if e.status not in (403, 409):
                 raise
             await self._adopt(await self._api.get_node(facts.name))
             return
         log.info("registered node %s", facts.name)
-        self._accept(body["status"])
+        self._accept(body["status"], made)
 
     async def _adopt(self, node: Node) -> None:
         """Take over an existing Node: labels and annotation that are ours, never taints or other
@@ -144,23 +153,38 @@ class NodeRegistrar:
         patch: dict[str, Any] = {"status": status}
         if metadata:
             patch["metadata"] = metadata
-        await self._api.patch_node_status(self._settings.facts.name, patch)
+        adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
         log.info("node %s existed already", self._settings.facts.name)
-        self._accept(status)
+        self._accept(status, adopted)
 
     async def _update(self) -> None:
-        """Write the status if it changed, or if the last writing is a report period old."""
+        """Write the status if it changed, if the last writing is a report period old, or if that
+        was to another Node (NODE-006)."""
+        facts, patch = self._settings.facts, dict[str, Any]()
+        another = self._another()
+        if another is not None:
+            existing = to_dict(another)
+            self._conditions = (existing.get("status") or {}).get("conditions") or []
+            labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
+            patch["metadata"] = {"labels": labels}
         status = self._status()
         age_s = self._clock.monotonic_s() - self._written_at_s
         changed = without_heartbeat(status) != without_heartbeat(self._written)
-        if not changed and age_s < self._settings.report_s:
+        if not changed and another is None and age_s < self._settings.report_s:
             return
+        what = f"cannot update the status of node {facts.name}"
         try:
-            await self._api.patch_node_status(self._settings.facts.name, {"status": status})
+            written = await self._api.patch_node_status(facts.name, {**patch, "status": status})
         except ApiError as e:
-            log.warning("cannot update the status of node %s: %s", self._settings.facts.name, e)
+            self._complaints.failed(what, e, ApiError)
             return
-        self._accept(status)
+        self._complaints.over(what)
+        self._accept(status, written)
+
+    def _another(self) -> Node | None:
+        """The Node that is there now, if it is not the one that was written to."""
+        seen = self._settings.seen()
+        return seen if seen is not None and _uid(seen) != self._written_to else None
 
     def _status(self) -> dict[str, Any]:
         s = self._settings
@@ -169,7 +193,7 @@ class NodeRegistrar:
         facts = with_devices(s.facts, s.devices.amounts()) if s.devices else s.facts
         return {**node_status(facts, rows), **s.runtime()}
 
-    def _accept(self, status: dict[str, Any]) -> None:
+    def _accept(self, status: dict[str, Any], node: Node) -> None:
         """The server has it: tell about flipped conditions, remember what was written."""
         name = self._settings.facts.name
         for reason in flip_events(self._conditions, status["conditions"]):
@@ -177,6 +201,11 @@ class NodeRegistrar:
         self._conditions = status["conditions"]
         self._written = status
         self._written_at_s = self._clock.monotonic_s()
+        self._written_to = _uid(node)
+
+
+def _uid(node: Node) -> str:
+    return (node.metadata.uid if node.metadata is not None else None) or ""
 
 
 def with_devices(facts: NodeFacts, amounts: Amounts) -> NodeFacts:

@@ -62,6 +62,7 @@ def build_node(
             not_ready=not_ready,
             devices=resources.devices,
             runtime=lambda: _runtime_fields(base, runtime),
+            seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)
     messages = follow_kernel_log(deps.machine, may_fail=base.gate(GATE, default=False))

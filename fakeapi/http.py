@@ -6,12 +6,14 @@ Plain HTTP, no authentication: bind it to a loopback address. JSON only; a kubel
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from fakeapi.api import FakeApi
 from fakeapi.discovery import discovery_document
@@ -63,7 +65,11 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
     app.router.add_route("*", "/{path:.*}", handle)
     # Without handler_cancellation the watch of a client that went away would stay for ever.
     runner = web.AppRunner(
-        app, access_log=None, handler_cancellation=True, shutdown_timeout=_SHUTDOWN_S
+        app,
+        access_log=None,
+        handler_cancellation=True,
+        shutdown_timeout=_SHUTDOWN_S,
+        logger=_log_of_requests(),
     )
     await runner.setup()
     try:
@@ -75,6 +81,17 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
     bound = runner.addresses[0][1]
     shown = f"[{host}]" if ":" in host else host
     return HttpServer(f"http://{shown}:{bound}", runner)
+
+
+def _log_of_requests() -> logging.Logger:
+    """What is no HTTP is answered with 400, and not told."""
+    http = logging.getLogger(__name__)
+    http.filters[:] = [_is_ours]
+    return http
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:

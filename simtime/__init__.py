@@ -6,7 +6,7 @@ seed. What must never happen here: a jump of virtual time while anything can sti
 """
 
 from simtime.clock import Clock, RealClock, VirtualClock, format_rfc3339
-from simtime.dice import Ids, Rng
+from simtime.dice import Ids, Rng, unguessable
 from simtime.manual_loop import ManualLoop
 from simtime.virtual_loop import NothingToWaitFor, TimeLimitPassed, VirtualLoop, run_virtual
 
@@ -22,4 +22,5 @@ __all__ = [
     "VirtualLoop",
     "format_rfc3339",
     "run_virtual",
+    "unguessable",
 ]

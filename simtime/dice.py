@@ -11,6 +11,12 @@ import random
 import secrets
 
 
+def unguessable(count: int) -> bytes:
+    """Random bytes from the operating system, for what strangers must not foresee: the numbers of
+    an `Rng` can be computed from some of them. No run repeats them."""
+    return secrets.token_bytes(count)
+
+
 class Rng:
     """Gives one `random.Random` per purpose, all derived from `seed` (an int; any size)."""
 

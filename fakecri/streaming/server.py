@@ -18,6 +18,7 @@ from functools import partial
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
@@ -48,7 +49,12 @@ class StreamingServer:
         self._tokens = tokens
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._web = web.Server(self._serve_web, handler_cancellation=True, access_log=None)
+        self._web = web.Server(
+            self._serve_web,
+            handler_cancellation=True,
+            access_log=None,
+            logger=_log_of_requests(),
+        )
         self._work: dict[asyncio.Task[None], None] = {}
         self._open: dict[asyncio.BaseTransport, None] = {}
         self.address = ""
@@ -167,6 +173,17 @@ class StreamingServer:
         elif isinstance(request, pb.ExecRequest | pb.AttachRequest):
             work = self.work_of(request)
             await over_websocket.serve_command(caller, protocol, wanted_of(request), work)
+
+
+def _log_of_requests() -> logging.Logger:
+    """What is no HTTP is answered with 400, and not told."""
+    http = logging.getLogger(f"{__name__}.http")
+    http.filters[:] = [_is_ours]
+    return http
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 async def _quiet(work: Awaitable[None]) -> None:

@@ -1,4 +1,7 @@
-"""The requests that wait for their connection: a token each, used once, for a minute (CRI-115)."""
+"""The requests that wait for their connection: a token each, used once, for a minute (CRI-115).
+
+A token is all that a connection shows to be let in, so nobody must be able to foresee the next one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
-from simtime import Clock, Rng
+from simtime import Clock, Rng, unguessable
 
 LIFE_S: Final = 60.0
 MAX_WAITING: Final = 1000
@@ -25,11 +28,12 @@ class _Waiting:
 
 
 class Tokens:
-    """Gives a token for a request, and the request for its token, once."""
+    """Gives a token for a request, and the request for its token, once. `rng`: repeatable tokens,
+    for tests; without it the operating system draws them."""
 
     def __init__(self, clock: Clock, rng: Rng | None = None) -> None:
         self._clock = clock
-        self._random = (rng or Rng.from_system()).stream("streaming tokens")
+        self._bytes = rng.stream("streaming tokens").randbytes if rng else unguessable
         self._waiting: dict[str, _Waiting] = {}  # oldest first
 
     def put(self, request: Message) -> str:
@@ -57,4 +61,4 @@ class Tokens:
         self._waiting.clear()
 
     def _draw(self) -> str:
-        return base64.urlsafe_b64encode(self._random.randbytes(TOKEN_BYTES)).decode()
+        return base64.urlsafe_b64encode(self._bytes(TOKEN_BYTES)).decode()

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, to_dict
+from simtime import RealClock
 
 if TYPE_CHECKING:
     import ssl
@@ -161,7 +163,9 @@ class KubeletServers:
     async def _listen(self, endpoint: _Endpoint) -> None:
         from aiohttp import web
 
-        runner = web.AppRunner(endpoint.app, access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(
+            endpoint.app, access_log=None, shutdown_timeout=1.0, logger=_log_of_requests()
+        )
         await runner.setup()
         self._runners.append(runner)
         site = web.TCPSite(runner, endpoint.host, endpoint.port, ssl_context=endpoint.tls)
@@ -177,6 +181,20 @@ class KubeletServers:
                 endpoint.host,
                 endpoint.port,
             )
+
+
+def _log_of_requests() -> logging.Logger:
+    """What clients do wrong (a request line of 10 kB, another protocol) is answered and not told:
+    anybody could fill the log with it."""
+    from aiohttp.http_exceptions import HttpProcessingError
+
+    def is_ours(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError)
+
+    http = logging.getLogger(f"{__name__}.http")
+    http.filters[:] = [is_ours]
+    return http
 
 
 def _why_not(endpoint: _Endpoint, error: OSError) -> str:
@@ -235,7 +253,7 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
     async def disabled(_: web.Request) -> web.Response:
         return web.Response(status=405, text="Debug endpoints are disabled.")
 
-    app = web.Application()
+    app = web.Application(middlewares=[_told_once()])
     app.router.add_get("/pods", pods)
     app.router.add_get("/pods/", pods)
     for method in ("GET", "POST"):
@@ -250,6 +268,26 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
         for path in _DEBUG_PATHS:
             app.router.add_route("*", path + "{rest:.*}", disabled)
     return app
+
+
+def _told_once() -> Any:
+    """A handler that fails in a way nobody thought of: the client is told each time, the log when
+    it begins and once a minute."""
+    from aiohttp import web
+
+    complaints = Complaints(log, RealClock())
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Any) -> Any:
+        try:
+            return await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception as error:
+            complaints.failed(f"answering {request.path}", error)
+            return web.Response(status=500, text=f"Internal Error: {error!r}")
+
+    return guard
 
 
 async def _summary(callbacks: ServerCallbacks, request: web.Request) -> web.Response:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import lightkube
@@ -170,3 +171,15 @@ def test_wrong_listen_addresses(text: str) -> None:
 
 def test_an_ipv6_listen_address() -> None:
     assert parse_listen("[::1]:80") == ("::1", 80)
+
+
+async def test_what_is_no_request_is_answered_and_not_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with await serve(FakeApi()) as server:
+        url = urlsplit(server.url)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        writer.write(b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b" 400 Bad Request" in await reader.read()
+        writer.close()
+    assert caplog.records == []

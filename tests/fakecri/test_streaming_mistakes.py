@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -61,3 +63,16 @@ async def test_an_exec_without_a_command_is_refused(fake: FakeCRI) -> None:
     request = cri.ExecRequest(container_id=fake.container("web").id, stdout=True)
     answer: Any = await fake.call("Exec", request)
     assert "args must not be empty" in await told(answer.url)
+
+
+async def test_what_is_no_request_is_answered_and_not_told(
+    fake: FakeCRI, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = cri.ExecRequest(container_id=fake.container("web").id, cmd=["a"], stdout=True)
+    answer: Any = await fake.call("Exec", request)
+    url = urlsplit(answer.url)
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    writer.write(b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+    await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    assert [r for r in caplog.records if r.exc_info] == []

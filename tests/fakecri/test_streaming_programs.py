@@ -123,6 +123,20 @@ def test_a_token_is_eight_url_safe_characters_and_serves_once_CRI_115() -> None:
     in_virtual_time(body)
 
 
+def test_nobody_can_foresee_the_tokens_of_a_real_server_CRI_115(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They come from the operating system, not from numbers that follow from earlier ones."""
+    monkeypatch.setattr("simtime.dice.secrets.token_bytes", lambda count: b"\xff" * count)
+
+    async def body(_: Tokens) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        assert Tokens(loop.clock).put(cri.ExecRequest()) == "________"
+
+    in_virtual_time(body)
+
+
 def test_a_token_lives_for_a_minute_CRI_115() -> None:
     async def body(tokens: Tokens) -> None:
         early, late = tokens.put(cri.ExecRequest()), tokens.put(cri.ExecRequest())

@@ -205,3 +205,45 @@ async def test_a_port_that_asks_nobody_who_they_are_stays_on_loopback_SRV_011(mo
         assert (await get(config.port, "/pods"))[0] == 200
     finally:
         await servers.stop()
+
+
+NO_REQUESTS = {
+    "a long line": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a long header": b"GET /pods HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    "no HTTP": b"\x16\x03\x01\x02\x00" * 20 + b"\r\n\r\n",
+    "odd length": b"POST /stats/summary HTTP/1.1\r\nHost: a\r\nContent-Length: -7\r\n\r\n",
+    "odd coding": b"GET /pods HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\nzz\r\n",
+}
+
+
+@pytest.mark.parametrize("said", NO_REQUESTS.values(), ids=NO_REQUESTS)
+async def test_what_is_no_request_is_answered_and_not_told_SRV_001(
+    said: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(configuration()) as config:
+        for port in (config.port, config.healthz_port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(said)
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+        assert (await get(config.port, "/pods"))[0] == 200
+    assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == []
+
+
+async def test_a_page_that_fails_is_told_once_and_answered_each_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken() -> str:
+        raise KeyError("surprise")
+
+    config = configuration()
+    servers = KubeletServers(config, ServerCallbacks(lambda: [], metrics=broken))
+    await servers.start()
+    try:
+        for _ in range(3):
+            assert (await get(config.port, "/metrics"))[0] == 500
+        assert (await get(config.port, "/pods"))[0] == 200
+    finally:
+        await servers.stop()
+    assert caplog.text.count("Traceback") == 1

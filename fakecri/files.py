@@ -2,13 +2,15 @@
 
 A log is opened at the start of its container and stays that file when somebody renames it, until
 ReopenContainerLog or the end (CRI-104). What must never happen here: a full disk or a bad path
-ends more than a line in our own log.
+ends more than a line in our own log; a file that is none makes the fake wait.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Final, TypeAlias
 
 log = logging.getLogger("fakecri")
 _LOG_MODE: Final = 0o640  # CRI-100
+_MESSAGE_MODE: Final = 0o666
 BYTES_OF_LOGS: Final = "surrogateescape"
 """How texts of logs hold bytes that are no UTF-8, such as half a letter where a line is cut."""
 
@@ -64,11 +67,12 @@ class HostFiles:
         """Carry out one piece of work; errors of the file system are logged, not raised."""
         try:
             if isinstance(work, WriteMessage):
-                Path(work.path).parent.mkdir(parents=True, exist_ok=True)
-                Path(work.path).write_text(work.text, encoding="utf-8")
+                file = _opened(work.path, os.O_TRUNC, _MESSAGE_MODE)
+                with open(file, "w", encoding="utf-8") as message:
+                    message.write(work.text)
             elif self.write_logs:
                 self._log_work(work)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter: a zero byte in the path
             log.warning("cannot write %s for a container: %s", work.path, error)
 
     def _log_work(self, work: OpenLog | WriteLog | CloseLog) -> None:
@@ -79,9 +83,7 @@ class HostFiles:
             return
         _close(self._open.pop(work.path, None))
         if isinstance(work, OpenLog):
-            Path(work.path).parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._open[work.path] = os.open(work.path, flags, _LOG_MODE)
+            self._open[work.path] = _opened(work.path, os.O_APPEND, _LOG_MODE)
 
     def closer(self) -> Callable[[], None]:
         """A function that closes all logs and does not keep this object alive."""
@@ -92,6 +94,18 @@ class HostFiles:
                 _close(opened.popitem()[1])
 
         return close_all
+
+
+def _opened(path: str, flags: int, mode: int) -> int:
+    """A regular file for writing, made if it is missing, with the directories above it: the path
+    is a caller's, and a FIFO there must not hold the fake up."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    common = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    file = os.open(path, common | flags, mode)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    return file
 
 
 def _close(descriptor: int | None) -> None:

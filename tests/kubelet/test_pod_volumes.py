@@ -1,0 +1,285 @@
+"""A running kubelet and what pods put into its way: links, FIFOs, volumes it does not have."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_world import CONTAINER, Node, manifest, on_node
+
+from fakecri import exits
+from refkubelet.mounts import mount_points_below
+from refkubelet.volumes.mounting import RealMounts
+
+MOUNT = {"name": "v", "mountPath": "/v"}
+EMPTY: dict[str, Any] = {"name": "v", "emptyDir": {}}
+SECRET = "line of a file of the host"
+LOG_PATH = "/dev/termination-log"
+
+
+def pod_with(volume: dict[str, Any], *mounts: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    main = CONTAINER | {"volumeMounts": list(mounts or (MOUNT,))}
+    return manifest("web", containers=[main], volumes=[volume], **spec)
+
+
+def volume_of(node: Node, uid: str, name: str = "v") -> Path:
+    return node.directory / "root/pods" / uid / "volumes/kubernetes.io~empty-dir" / name
+
+
+def uid_of(node: Node) -> str:
+    (pod,) = node.shown()
+    assert pod.metadata is not None
+    return pod.metadata.uid or ""
+
+
+def put_in_first(node: Node, pod: dict[str, Any], make: Any) -> None:
+    """The pod, with its emptyDir as an earlier container left it; an explicit UID is its own."""
+    pod["metadata"]["uid"] = "u-1"
+    above = volume_of(node, "u-1")
+    above.mkdir(parents=True)
+    above.chmod(0o777)
+    make(above)
+    node.apply(pod)
+
+
+@pytest.mark.parametrize("sub_path", ["link", "link/x/y", "link/etc"])
+def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_path: str) -> None:
+    host = tmp_path / "host"
+    (host / "etc").mkdir(parents=True)
+
+    async def body(node: Node) -> None:
+        pod = pod_with(EMPTY, MOUNT | {"subPath": sub_path})
+        put_in_first(node, pod, lambda volume: (volume / "link").symlink_to(host))
+        why = 'failed to prepare subPath for volumeMount "v" of container "main"'
+        state = ("CreateContainerConfigError", why)
+        await node.until(lambda: node.waiting("web-golden") == state)
+        assert "CreateContainer" not in node.write_names()
+        assert os.listdir(host) == ["etc"]
+
+    on_node(body, tmp_path)
+
+
+def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
+    tmp_path: Path, real_mounts: RealMounts
+) -> None:
+    async def body(node: Node) -> None:
+        node.mounts = real_mounts
+        await node.start()
+        node.cri.behaves(exits(0, after_s=5))
+        node.apply(pod_with(EMPTY, MOUNT | {"subPath": "a/b"}, restartPolicy="Never"))
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        (given,) = node.cri.calls("CreateContainer")[0].request.config.mounts[:1]
+        place = volume_of(node, uid_of(node)) / "a/b"
+        assert given.host_path.endswith("/volume-subpaths/v/main/0")
+        assert os.path.samefile(given.host_path, place)
+        assert stat.S_IMODE(place.stat().st_mode) == 0o777
+        await node.until(lambda: node.phase("web-golden") == "Succeeded")
+        await node.until(lambda: not Path(given.host_path).exists())
+        assert mount_points_below(tmp_path / "root/pods") == []
+
+    on_node(body, tmp_path, started=False)
+
+
+def test_mounts_of_a_pod_that_went_meanwhile_are_undone_NODE_211(
+    tmp_path: Path, real_mounts: RealMounts
+) -> None:
+    async def body(node: Node) -> None:
+        node.mounts = real_mounts
+        await node.start()
+        node.apply(pod_with(EMPTY, MOUNT | {"subPath": "a"}))
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        directory = tmp_path / "root/pods" / uid_of(node)
+        await node.kill()
+        node.remove()
+        assert mount_points_below(directory)
+        await node.start()
+        await node.until(lambda: not directory.exists(), 90)
+        assert mount_points_below(directory) == []
+
+    on_node(body, tmp_path, started=False)
+
+
+def test_the_message_of_a_container_is_none_of_the_host_LIFE_145(tmp_path: Path) -> None:
+    """The part of the volume where the message is read becomes a link while the container runs."""
+    (tmp_path / "secret").write_text(SECRET)
+
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(1, after_s=5))
+        mount = {"name": "v", "mountPath": LOG_PATH, "subPath": "message"}
+        pod = pod_with(EMPTY, mount, restartPolicy="Never")
+        put_in_first(node, pod, lambda volume: (volume / "message").touch())
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        message = volume_of(node, "u-1") / "message"
+        message.unlink()
+        message.symlink_to(tmp_path / "secret")
+        await node.until(lambda: node.phase("web-golden") == "Failed")
+        status = node.status("web-golden")
+        assert status is not None
+        assert SECRET not in str(status)
+        assert "Error on reading termination log" in str(status.containerStatuses)
+
+    on_node(body, tmp_path)
+
+
+def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        node.cri.behaves(exits(1, after_s=5))
+        mount = {"name": "v", "mountPath": LOG_PATH, "subPath": "message"}
+        pod = pod_with(EMPTY, mount, restartPolicy="Never")
+        put_in_first(node, pod, lambda volume: os.mkfifo(volume / "message"))
+        await node.until(lambda: node.phase("web-golden") == "Failed")
+        assert "Not a regular file" in str(node.status("web-golden"))
+
+    on_node(body, tmp_path)
+
+
+def test_a_fifo_as_file_of_variables_holds_nobody_up_LIFE_137(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        ref = {"volumeName": "v", "path": "env", "key": "K"}
+        pod = pod_with(EMPTY)
+        pod["spec"]["containers"][0]["env"] = [{"name": "A", "valueFrom": {"fileKeyRef": ref}}]
+        put_in_first(node, pod, lambda volume: os.mkfifo(volume / "env"))
+        why = ("CreateContainerConfigError", "couldn't parse env file")
+        await node.until(lambda: node.waiting("web-golden") == why)
+
+    on_node(body, tmp_path)
+
+
+UNKNOWN = {
+    "configMap": {"name": "settings"},
+    "persistentVolumeClaim": {"claimName": "data"},
+    "nfs": {"server": "s", "path": "/"},
+    "csi": {"driver": "d"},
+    "secret": {"secretName": "s"},
+    "projected": {"sources": []},
+}
+
+
+async def refused(node: Node, pod: dict[str, Any], why: str) -> None:
+    """The pod waits without a sandbox, and can be deleted."""
+    await node.create(pod)
+    await node.until(lambda: len(node.events("FailedMount")) >= 1)
+    await node.clock.sleep(60)
+    assert why in node.events("FailedMount")[0]
+    assert node.waiting("web") == ("ContainerCreating", None)
+    assert node.phase("web") == "Pending"
+    assert "RunPodSandbox" not in node.write_names()
+    await node.delete("web", 5)
+
+    async def is_gone() -> bool:
+        return await node.find("web") is None
+
+    await node.until(is_gone)
+
+
+@pytest.mark.parametrize("kind", sorted(UNKNOWN))
+def test_a_kind_of_volume_that_is_missing_keeps_the_pod_waiting_NODE_202(
+    tmp_path: Path, kind: str
+) -> None:
+    async def body(node: Node) -> None:
+        why = "failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume"
+        await refused(node, pod_with({"name": "v", kind: UNKNOWN[kind]}), why)
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_huge_pages_keep_the_pod_waiting_NODE_203(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        volume = {"name": "v", "emptyDir": {"medium": "HugePages"}}
+        await refused(node, pod_with(volume), 'unknown storage medium "HugePages"')
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+        pod = pod_with(volume)
+        del pod["spec"]["containers"][0]["volumeMounts"]
+        devices = [{"name": "v", "devicePath": "/dev/xvda"}]
+        pod["spec"]["containers"][0]["volumeDevices"] = devices
+        await refused(node, pod, "refkubelet has none for persistentVolumeClaim")
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_volume_that_nobody_uses_holds_nobody_up_NODE_201(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        pod = pod_with({"name": "v", "configMap": {"name": "none"}})
+        del pod["spec"]["containers"][0]["volumeMounts"]
+        await node.create(pod)
+        await node.until(lambda: node.phase("web") == "Running")
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_claims_keep_the_pod_without_a_sandbox_LIFE_130(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        pod = manifest("web", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu-1"}])
+        await node.create(pod)
+        await node.until(lambda: node.events("FailedPrepareDynamicResources"))
+        await node.clock.sleep(30)
+        assert "RunPodSandbox" not in node.write_names()
+        assert node.phase("web") == "Pending"
+
+    on_node(body, tmp_path, api=True)
+
+
+def test_a_host_path_is_tried_again_until_it_is_there_NODE_202(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        path = tmp_path / "data"
+        node.apply(pod_with({"name": "v", "hostPath": {"path": str(path), "type": "Directory"}}))
+        await node.clock.sleep(20)
+        why = f"hostPath type check failed: {path} is not a directory"
+        events = node.events("FailedMount")
+        assert set(events) == {f'MountVolume.SetUp failed for volume "v" : {why}'}
+        assert 4 <= len(events) <= 6  # after 0.5, 1, 2, 4, 8 s, each up to half as long again
+        assert "RunPodSandbox" not in node.write_names()
+        path.mkdir()
+        await node.until(lambda: node.phase("web-golden") == "Running", 30)
+
+    on_node(body, tmp_path)
+
+
+def test_one_pod_that_waits_holds_up_no_other_NODE_202(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        path = {"path": str(tmp_path / "none"), "type": "File"}
+        node.apply(pod_with({"name": "v", "hostPath": path}), "a.yaml")
+        node.apply(manifest("good"), "b.yaml")
+        await node.until(lambda: node.phase("good-golden") == "Running", 10)
+        assert node.phase("web-golden") == "Pending"
+
+    on_node(body, tmp_path)
+
+
+def test_the_group_of_the_pod_owns_its_empty_dir_NODE_203(tmp_path: Path) -> None:
+    async def body(node: Node) -> None:
+        group = 2000 if os.geteuid() == 0 else os.getgid()
+        node.apply(pod_with(EMPTY, securityContext={"fsGroup": group}))
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        found = volume_of(node, uid_of(node)).stat()
+        assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (group, 0o2777)
+
+    on_node(body, tmp_path)
+
+
+def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
+    tmp_path: Path, real_mounts: RealMounts
+) -> None:
+    async def body(node: Node) -> None:
+        node.mounts = real_mounts
+        await node.start()
+        node.cri.behaves(exits(0, after_s=5))
+        volume = {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
+        node.apply(pod_with(volume, restartPolicy="Never"))
+        await node.until(lambda: node.phase("web-golden") == "Running")
+        path = volume_of(node, uid_of(node))
+        found = os.statvfs(path)
+        assert found.f_blocks * found.f_frsize == 1 << 20
+        await node.until(lambda: not path.exists())
+        assert mount_points_below(tmp_path / "root") == []
+
+    on_node(body, tmp_path, started=False)

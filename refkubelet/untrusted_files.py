@@ -26,6 +26,7 @@ from typing import Final
 MAX_LINKS: Final = 40  # as the kernel's
 _PLACE: Final = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CAREFUL: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class NotRegularError(OSError):
@@ -55,6 +56,18 @@ def read_whole(path: str | os.PathLike[str], limit_bytes: int, *, follow_links: 
         os.close(place)
 
 
+def open_regular(path: str, flags: int) -> int:
+    """`os.open` for an opener of `open`: no link, nothing but a regular file, no wait. One that is
+    made has mode 0600. Raises OSError."""
+    file = os.open(path, flags | _CAREFUL, 0o600)
+    try:
+        _check_regular(os.fstat(file).st_mode, path)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
 def read_place(place: int, limit_bytes: int, path: str = "") -> bytes:
     """The same of a descriptor (O_PATH), which stays open; `path` is for errors."""
     with _readable(place, path) as file:
@@ -78,18 +91,21 @@ def read_tail(path: str, limit_bytes: int, trusted: Iterable[str] = ()) -> bytes
 @contextmanager
 def _readable(place: int, path: str) -> Iterator[int]:
     """A descriptor for reading of the same file."""
-    mode = os.fstat(place).st_mode
+    _check_regular(os.fstat(place).st_mode, path)
+    file = os.open(f"/proc/self/fd/{place}", _READ)
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _check_regular(mode: int, path: str) -> None:
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(mode):
         raise NotRegularError(errno.EINVAL, "Not a regular file", path)
-    file = os.open(f"/proc/self/fd/{place}", _READ)
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 # -- walking -----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import glob
 import gzip
 import logging
 import os
+import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from refkubelet.failures import log_failure
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
 from refkubelet.runtime.records import ContainerRecord
+from refkubelet.untrusted_files import open_regular
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -154,7 +156,11 @@ async def compress(path: str) -> None:
     """
     unfinished = path + UNFINISHED
     try:
-        with open(path, "rb") as source, open(unfinished, "wb", opener=_like(source)) as raw:
+        with (
+            open(path, "rb", opener=open_regular) as source,
+            open(unfinished, "wb", opener=open_regular) as raw,
+        ):
+            os.fchmod(raw.fileno(), stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777)
             # Without the time and name that gzip would put in: the same log gives the same file.
             with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as target:
                 while piece := source.read(PIECE_BYTES):
@@ -166,12 +172,6 @@ async def compress(path: str) -> None:
             os.unlink(unfinished)
         raise
     os.unlink(path)
-
-
-def _like(source: object) -> Callable[[str, int], int]:
-    """Open files with the mode of `source`."""
-    mode = os.fstat(source.fileno()).st_mode & 0o777  # type: ignore[attr-defined]
-    return lambda path, flags: os.open(path, flags, mode)
 
 
 def _size_bytes(path: str) -> int | None:

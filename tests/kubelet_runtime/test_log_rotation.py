@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -229,3 +230,13 @@ def test_compressing_leaves_nothing_behind_when_it_is_cancelled(tmp_path: Path) 
         assert [p.name for p in tmp_path.iterdir()] == ["0.log.1"]
 
     run_virtual(main)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link"])
+async def test_what_is_no_log_is_not_compressed_GC_203(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    log = tmp_path / "0.log.20260101-000000"
+    os.mkfifo(log) if kind == "fifo" else log.symlink_to(tmp_path / "secret")
+    with pytest.raises(OSError):
+        await compress(str(log))
+    assert sorted(os.listdir(tmp_path)) == [log.name, "secret"]

@@ -1,4 +1,5 @@
-"""Writes the kubelet's own state files, so that a power cut leaves the old text or the new one.
+"""Writes the kubelet's own state files, so that a power cut leaves the old text or the new one; and
+reads them, whatever became of them.
 
 What must never happen here: a file that is half written, or empty, under its own name; a state file
 that others than the kubelet's user can read.
@@ -7,12 +8,22 @@ Upstream: pkg/kubelet/util/store/filestore.go.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 FILE_MODE: Final = 0o600
 _TEMPORARY: Final = ".tmp"
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value of a file that a crash, a full disk or somebody may have spoiled. Raises
+    OSError, and ValueError for whatever is no JSON."""
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -17,6 +17,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from refkubelet.allocation.messages import go_json, resources_json
 from refkubelet.allocation.resources import PodResources
 from refkubelet.model.hashes import fnv1a_32
+from refkubelet.model.quantity import parse_nano
 
 
 class CheckpointError(ValueError):
@@ -60,7 +61,7 @@ def decode(text: str) -> dict[str, PodResources]:
     """The pods of a file, by UID. Raises `CheckpointError`."""
     try:
         whole = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"wanted JSON, but: {error}") from None
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), str):
         raise CheckpointError('wanted an object with a text named "data"')
@@ -69,12 +70,21 @@ def decode(text: str) -> dict[str, PodResources]:
         raise CheckpointError(f"its checksum says {noted}, the checksum of its data is {actual}")
     try:
         entries = msgspec.json.decode(data, type=_Data).entries
-    except (msgspec.DecodeError, UnicodeError) as error:
+        return {uid: _pod(entry) for uid, entry in (entries or {}).items()}
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"its data cannot be understood: {error}") from None
-    return {
-        uid: PodResources(entry.ContainerResources or {}, entry.PodLevelResources)
-        for uid, entry in (entries or {}).items()
-    }
+
+
+def _pod(entry: _Entry) -> PodResources:
+    """Raises ValueError for an amount that is none: later nobody asks any more."""
+    containers, own = entry.ContainerResources or {}, entry.PodLevelResources
+    for resources in (*containers.values(), *([own] if own is not None else ())):
+        for amounts in (resources.limits, resources.requests):
+            for name, amount in (amounts or {}).items():
+                if not isinstance(amount, str):
+                    raise ValueError(f"{name}: wanted an amount, got {amount!r}")
+                parse_nano(amount)
+    return PodResources(containers, own)
 
 
 class _Entry(msgspec.Struct):

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from refkubelet.durable import write_whole
+from refkubelet.durable import read_json, write_whole
 from simtime import format_rfc3339
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def store_times(file: Path, times: ShutdownTimes) -> None:
 def load_times(file: Path) -> ShutdownTimes:
     """What the file says; nothing where it is not there, or cannot be understood (logged)."""
     try:
-        fields = json.loads(file.read_text())
+        fields = read_json(file)
         return ShutdownTimes(_wall_ns(fields["startTime"]), _wall_ns(fields["endTime"]))
     except FileNotFoundError:
         return ShutdownTimes()

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from refkubelet.resources.checksum import checksum, go_bytes, go_map, go_slice, go_struct
 from refkubelet.resources.devices.ledger import Entry
 from refkubelet.resources.devices.records import Allotment
@@ -24,6 +26,19 @@ _ENTRIES: Final = "[]checkpoint.PodDevicesEntry"
 
 class CheckpointError(ValueError):
     """The file is not what a device manager wrote; the text says what is wrong with it."""
+
+
+class _Row(msgspec.Struct):
+    PodUID: str
+    ContainerName: str
+    ResourceName: str
+    DeviceIDs: dict[str, list[str] | None] | None
+    AllocResp: str | None
+
+
+class _Data(msgspec.Struct):
+    PodDeviceEntries: list[_Row] | None
+    RegisteredDevices: dict[str, list[str] | None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +63,15 @@ def read(text: str) -> Checkpoint:
     try:
         whole = json.loads(text)
         data, found = whole["Data"], whole["Checksum"]
+        form = msgspec.convert(data, _Data)
         wanted = _checksum(data)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        entries = tuple(_entry(row) for row in data["PodDeviceEntries"] or ())
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"it is no checkpoint of devices: {error!r}") from None
     if found != wanted:
         raise CheckpointError(f"checkpoint is corrupted: its checksum is {found}, wanted {wanted}")
-    entries = tuple(_entry(row) for row in data.get("PodDeviceEntries") or ())
-    return Checkpoint(entries, data.get("RegisteredDevices") or {})
+    registered = {name: ids or [] for name, ids in (form.RegisteredDevices or {}).items()}
+    return Checkpoint(entries, registered)
 
 
 def _row(entry: Entry) -> dict[str, Any]:

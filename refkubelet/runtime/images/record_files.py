@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.durable import write_whole
+from refkubelet.durable import read_json, write_whole
 from refkubelet.runtime.images.records import Access, PulledRecord, SecretUse
 from simtime import format_rfc3339
 from simtime.clock import NANOSECONDS
@@ -56,7 +56,7 @@ class PullRecordFiles:
         path = _path(self._pulled, image_ref)
         if not path.exists():
             return None
-        record = record_of(json.loads(path.read_bytes()))
+        record = record_of(read_json(path))
         return record if record.image_ref == image_ref else None
 
     def write(self, record: PulledRecord) -> None:
@@ -71,7 +71,7 @@ class PullRecordFiles:
         for value in _objects(self._pulled):
             try:
                 found.append(record_of(value))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except ValueError as error:
                 log.error("an image pull record cannot be understood: %s", error)
         return found
 
@@ -92,7 +92,7 @@ def _objects(directory: Path) -> Iterator[dict[str, Any]]:
         if path.name.endswith(UNFINISHED):
             continue
         try:
-            value = json.loads(path.read_bytes())
+            value = read_json(path)
         except (OSError, ValueError) as error:
             log.error("cannot read image pull record %s: %s", path, error)
             continue
@@ -121,8 +121,14 @@ def _access_fields(access: Access) -> dict[str, Any]:
 
 
 def record_of(value: dict[str, Any]) -> PulledRecord:
-    """The record in that object. Raises KeyError, TypeError, ValueError or AttributeError for what
-    is none."""
+    """The record in that object. Raises ValueError for what is none."""
+    try:
+        return _record_of(value)
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"no record of a pulled image: {error!r}") from None
+
+
+def _record_of(value: dict[str, Any]) -> PulledRecord:
     mapping = value.get("credentialMapping") or {}
     updated_s = datetime.fromisoformat(value["lastUpdatedTime"]).timestamp()
     updated_ns = round(updated_s * NANOSECONDS)

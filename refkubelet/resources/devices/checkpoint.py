@@ -63,15 +63,14 @@ def read(text: str) -> Checkpoint:
     try:
         whole = json.loads(text)
         data, found = whole["Data"], whole["Checksum"]
-        form = msgspec.convert(data, _Data)
+        msgspec.convert(data, _Data)  # only to see that it has this form
         wanted = _checksum(data)
         entries = tuple(_entry(row) for row in data["PodDeviceEntries"] or ())
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"it is no checkpoint of devices: {error!r}") from None
     if found != wanted:
         raise CheckpointError(f"checkpoint is corrupted: its checksum is {found}, wanted {wanted}")
-    registered = {name: ids or [] for name, ids in (form.RegisteredDevices or {}).items()}
-    return Checkpoint(entries, registered)
+    return Checkpoint(entries, data["RegisteredDevices"] or {})
 
 
 def _row(entry: Entry) -> dict[str, Any]:

@@ -100,6 +100,30 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     )
 
 
+@conformance(id="active-deadline-success", rules=["LIFE-204", "LIFE-166"], needs=[API])
+async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(node: Node) -> None:
+    """Containers that exit 0 on SIGTERM make no success of it, whatever the restartPolicy."""
+    policies = ("Always", "OnFailure", "Never")
+    for policy in policies:
+        job = pod(policy.lower(), restartPolicy=policy, activeDeadlineSeconds=4)
+        await node.create_pod(job)
+    for policy in policies:
+        await api_running(node, policy.lower())
+    await node.run_until(
+        lambda: all(node.api_phase(p.lower()) in ("Succeeded", "Failed") for p in policies),
+        within_s=4 + 3 + limits.STOP_S,
+        what="the end of all three",
+    )
+    await node.run_for(limits.HOUSEKEEPING_S)  # the last status of the pod may come behind it
+    for policy in policies:
+        status = (node.api_pod(policy.lower()) or {})["status"]
+        seen = (status["phase"], status.get("reason"), status.get("message"))
+        late = "Pod was active on the node longer than the specified deadline"
+        expect_equal(node, seen, ("Failed", "DeadlineExceeded", late), f"end of {policy}")
+        ended = node.api_container(policy.lower(), "main")["state"].get("terminated", {})
+        expect_equal(node, ended.get("exitCode"), 0, f"exit code in {policy}")
+
+
 @conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
 async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> None:
     """A Succeeded pod is not started again, also not by a restarted kubelet."""

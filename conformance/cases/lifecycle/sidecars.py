@@ -30,6 +30,29 @@ async def a_sidecar_that_keeps_failing_waits_like_any_container(node: Node) -> N
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
 
 
+@conformance(id="sidecar-done-is-shown", rules=["LIFE-171"], needs=[STATUS])
+async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node) -> None:
+    """In its back-off a sidecar that exited 0 stays terminated; one that failed tells why it waits.
+
+    The exception for exit 0 is made for all init containers, those that start again included.
+    """
+    init = [sidecar("done", exits(0, after_s=1)), sidecar("failed", exits(1, after_s=1))]
+    await node.apply_static(pod("web", container("main"), init=init))
+    await node.run_until(
+        lambda: "waiting(CrashLoopBackOff)" in node.states("web", "failed"),
+        within_s=limits.START_S + 4 * limits.NOTICE_S,
+        what="failed waits for its restart",
+    )
+    await node.run_until(
+        lambda: node.count("StartContainer", container="done") >= 3,
+        within_s=10 + 4 * limits.NOTICE_S + limits.SYNC_ERROR_S,
+        what="a third start of done",
+    )
+    seen = node.states("web", "done")
+    expect(node, "terminated(0)" in seen, "done is shown as terminated", seen)
+    expect(node, "waiting(CrashLoopBackOff)" not in seen, "and never as waiting", seen)
+
+
 @conformance(id="sidecar-order-of-two", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
 async def sidecars_start_in_their_order_and_init_containers_between_them(node: Node) -> None:
     """Each sidecar starts when the one before is started, a plain one ends before the next."""

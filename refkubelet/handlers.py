@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from msgspec.structs import replace as with_fields
+
 from refkubelet.admission.handlers import AdmitHandler, Refusal, Rejection
 from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
@@ -315,7 +317,9 @@ def _created_at(pod: Pod) -> datetime:
 def _readiness_is_outdated(pod: Pod) -> bool:
     if pod.spec is None or not pod.spec.readinessGates or pod.status is None:
         return False
-    fresh = ready_condition(pod, pod.status, pod.status.conditions or [])
+    # The kubelet looks at regular containers only, so a pod with sidecars always differs.
+    seen = with_fields(pod.status, initContainerStatuses=None)
+    fresh = ready_condition(pod, seen, pod.status.conditions or [])
     known = find(pod.status, "Ready")
     if known is None:
         return False

@@ -44,6 +44,8 @@ class Runtime(Protocol):
         status: RuntimePodStatus,
         probes: ProbeView,
         on_sandbox_ready: Callable[[], Awaitable[None]] | None = None,
+        *,
+        restarting_all: bool = False,
     ) -> PodSyncResult: ...
 
     async def kill_pod(

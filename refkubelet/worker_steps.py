@@ -24,10 +24,12 @@ from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.sync import running_pod
-from refkubelet.status.container_statuses import nothing_actuated
+from refkubelet.status.conditions import generation_of, is_true, with_condition
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
-from refkubelet.status.merge import is_terminal, with_condition
+from refkubelet.status.merge import is_terminal
+from refkubelet.status.restart_all import ALL_RESTARTING
+from refkubelet.status.sources import nothing_actuated
 from refkubelet.step_deps import PodCgroups, StepDeps
 from refkubelet.volumes.manager import VolumesNotReady
 
@@ -69,7 +71,8 @@ class PodSteps:
         deps.probes.add_pod(pod)
         ips = tuple(ip.ip for ip in api_status.podIPs or ())
         seen = status if status.ips == ips else replace(status, ips=ips)
-        await self._sync_in_runtime(pod, seen)
+        restarting_all = is_true(api_status, ALL_RESTARTING)
+        await self._sync_in_runtime(pod, seen, restarting_all=restarting_all)
         return False
 
     async def _mirror(self, pod: Pod, mirror: Pod | None) -> None:
@@ -106,13 +109,17 @@ class PodSteps:
                 f"applied: {error}"
             ) from None
 
-    async def _sync_in_runtime(self, pod: Pod, status: RuntimePodStatus) -> None:
+    async def _sync_in_runtime(
+        self, pod: Pod, status: RuntimePodStatus, *, restarting_all: bool
+    ) -> None:
         deps = self._deps
 
         async def on_sandbox_ready() -> None:
             self._publish_sandbox_ready(pod)
 
-        result = await deps.runtime.sync_pod(pod, status, deps.probes.view, on_sandbox_ready)
+        result = await deps.runtime.sync_pod(
+            pod, status, deps.probes.view, on_sandbox_ready, restarting_all=restarting_all
+        )
         if deps.resizes is not None:
             deps.resizes.after_sync(pod, result)
         if not result.ok:
@@ -240,7 +247,7 @@ class PodSteps:
         ready = PodCondition(
             type="PodReadyToStartContainers",
             status="True",
-            observedGeneration=status.observedGeneration,
+            observedGeneration=generation_of(pod),
         )
         conditions = with_condition(status.conditions or (), ready)
         self._deps.statuses.set_pod_status(pod, with_fields(status, conditions=conditions))

@@ -38,6 +38,7 @@ from refkubelet.runtime.records import (
     NetworkMode,
     RuntimeConditions,
     RuntimeResources,
+    RuntimeUser,
     RuntimeVersion,
     SandboxRecord,
     SandboxState,
@@ -140,7 +141,7 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         reason=status.reason,
         message=status.message,
         image=status.image.image,
-        image_id=status.image_id or status.image_ref,
+        image_id=status.image_ref,
         hash=annotations.get(CONTAINER_HASH, ""),
         restart_count=_number(annotations.get(RESTART_COUNT), attempt),
         termination_message_path=message_path,
@@ -151,7 +152,12 @@ def container_record(status: Message, sandbox_id: str = "") -> ContainerRecord:
         annotations=annotations,
         labels=_frozen(status.labels),
         resources=runtime_resources(status.resources.linux),
+        user=_user(status.user.linux) if status.user.HasField("linux") else None,
     )
+
+
+def _user(linux: Message) -> RuntimeUser:
+    return RuntimeUser(linux.uid, linux.gid, tuple(linux.supplemental_groups))
 
 
 def runtime_resources(linux: Message) -> RuntimeResources | None:

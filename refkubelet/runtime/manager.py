@@ -96,17 +96,22 @@ class RuntimeManager:
         status: RuntimePodStatus,
         probes: ProbeView,
         on_sandbox_ready: OnSandboxReady | None = None,
+        *,
+        restarting_all: bool = False,
     ) -> PodSyncResult:
         """Bring the pod in the runtime closer to its spec (LIFE-130). Never raises for a failing
         runtime: errors are in the result. Fills the reason cache (LIFE-070 step 12).
-        `on_sandbox_ready` is awaited after a new sandbox is ready (step 5)."""
+        `on_sandbox_ready` is awaited after a new sandbox is ready (step 5). `restarting_all`: the
+        status that was just made says AllContainersRestarting (LIFE-125)."""
         secrets = await self._pull_secrets.of(pod)
         own = self._actuated.pod_level(uid(pod))
         if own is None:
             self._actuated.set_pod_level(pod)  # the pod's group was made with these
             self._actuated.save_soon()
         given = self._actuated.of(pod, status)
-        actions = compute_pod_actions(pod, status, probes, given, own)
+        actions = compute_pod_actions(
+            pod, status, probes, given, own, restarting_all=restarting_all
+        )
         return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
 
     async def kill_pod(

@@ -54,6 +54,15 @@ class RuntimeResources:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeUser:
+    """Whose the first process of a container is (CRI-084)."""
+
+    uid: int
+    gid: int
+    supplemental_groups: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerRecord:
     """One container as ContainerStatus describes it (kubelet: container.Status)."""
 
@@ -69,7 +78,7 @@ class ContainerRecord:
     reason: str = ""
     message: str = ""
     image: str = ""  # what the status shows: first tag of the image, else the spec's text (CRI-083)
-    image_id: str = ""  # `image_id`, else `image_ref`
+    image_id: str = ""  # what the status shows: `image_ref`, with its digest (CRI-083)
     hash: str = ""  # annotation io.kubernetes.container.hash; "" when the runtime has none
     restart_count: int = 0  # annotation io.kubernetes.container.restartCount, else the attempt
     termination_message_path: str = ""
@@ -80,6 +89,7 @@ class ContainerRecord:
     annotations: Mapping[str, str] = field(default_factory=_empty)
     labels: Mapping[str, str] = field(default_factory=_empty)
     resources: RuntimeResources | None = None  # None: the runtime does not tell
+    user: RuntimeUser | None = None  # None: the runtime does not tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,23 +84,24 @@ class PodSync:
     async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
         with suppress(_Stop):
             await self._steps(on_sandbox_ready)
-        reset = bool(self.actions.resets) and not self.errors
+        reset = self._resets() and not self.errors
         return PodSyncResult(
             tuple(self.errors), self.count, containers_reset=reset, resized=self.resized
         )
 
     async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
         actions = self.actions
-        if actions.resets:
-            await self._reset_containers()
-            return
         if actions.sandbox_changed_event:
             self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
         if actions.kill_pod:
             await self._kill_pod()
+        elif self._resets():
+            await self._reset_containers()
         else:
             await self._kill_containers()
             await self._remove_init_records(keep_newest=True)
+        if actions.kill_pod and not actions.create_sandbox:
+            return  # nothing can start or be resized in what was just stopped
         starts = actions.ephemeral_to_start or actions.init_to_start or actions.containers_to_start
         if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
             await self._resize()
@@ -113,6 +114,10 @@ class PodSync:
         await self._resize()
         for container in actions.containers_to_start:
             await self._start(where, container)
+
+    def _resets(self) -> bool:
+        """LIFE-125; with the whole pod killed the records go in the next sync."""
+        return bool(self.actions.resets) and not self.actions.kill_pod
 
     async def _resize(self) -> None:
         """CG-065: an error ends the resizing, not the sync; the next sync goes on with it."""

@@ -55,28 +55,41 @@ def generate_conditions(
     previous: PodStatus | None,
     resizes: Sequence[PodCondition] = (),
 ) -> list[PodCondition]:
-    """Foreign conditions, those of resizes as they are given (LIFE-186), DisruptionTarget, then
-    the kubelet's own: LIFE-180..185."""
+    """Foreign conditions, those of resizes as they are given (LIFE-186), the last DisruptionTarget
+    in the place it has in the API, else behind these, then the kubelet's own: LIFE-180..185."""
     api_conditions = (pod.status.conditions if pod.status else None) or ()
-    kept = [c for c in api_conditions if c.type not in OWNED and c.type != DISRUPTION_TARGET]
-    kept += resizes
-    disruption = find(previous, DISRUPTION_TARGET) or find(pod.status, DISRUPTION_TARGET)
+    conditions = [c for c in api_conditions if c.type not in OWNED]
+    conditions += [msgspec.structs.replace(c, observedGeneration=_seen(pod, c)) for c in resizes]
+    disruption = find(previous, DISRUPTION_TARGET)
     if disruption is not None:
-        kept.append(disruption)
-    was_initialized = find(previous, INITIALIZED)
-    own = [
-        _flag(READY_TO_START, has_ready_sandbox(pod, runtime_status)),
-        initialized_condition(
-            pod, status, was_true=was_initialized is not None and was_initialized.status == "True"
-        ),
-        ready_condition(pod, status, kept),
-        containers_ready_condition(pod, status),
-        _flag(SCHEDULED, True),
+        conditions = with_condition(conditions, disruption)
+    was_initialized = is_true(previous, INITIALIZED)
+    conditions += [
+        _of(pod, _flag(READY_TO_START, has_ready_sandbox(pod, runtime_status))),
+        _of(pod, initialized_condition(pod, status, was_true=was_initialized)),
     ]
-    if may_restart_all(pod):
-        own.append(all_restarting_condition(pod, status, runtime_status, previous))
-    generation = (pod.metadata.generation if pod.metadata else None) or None
-    return kept + [msgspec.structs.replace(c, observedGeneration=generation) for c in own]
+    conditions += [
+        _of(pod, ready_condition(pod, status, conditions)),
+        _of(pod, containers_ready_condition(pod, status)),
+        _of(pod, _flag(SCHEDULED, True)),
+    ]
+    if may_restart_all(pod):  # the one condition that does not tell the generation (LIFE-185)
+        conditions.append(all_restarting_condition(pod, status, runtime_status, previous))
+    return conditions
+
+
+def _of(pod: Pod, condition: PodCondition) -> PodCondition:
+    return msgspec.structs.replace(condition, observedGeneration=generation_of(pod))
+
+
+def generation_of(pod: Pod) -> int | None:
+    """metadata.generation; None for pods without one (MIRR-037)."""
+    return (pod.metadata.generation if pod.metadata is not None else None) or None
+
+
+def _seen(pod: Pod, resize: PodCondition) -> int | None:
+    """A resize tells of the spec it was made for."""
+    return resize.observedGeneration if generation_of(pod) else None
 
 
 def with_readiness(pod: Pod, status: PodStatus) -> PodStatus:
@@ -87,21 +100,26 @@ def with_readiness(pod: Pod, status: PodStatus) -> PodStatus:
         ready_condition(pod, status, conditions),
         containers_ready_condition(pod, status),
     ):
-        _replace_condition(conditions, fresh)
+        conditions = with_condition(conditions, _since(_of(pod, fresh), conditions))
     return msgspec.structs.replace(status, conditions=conditions)
 
 
-def _replace_condition(conditions: list[PodCondition], fresh: PodCondition) -> None:
-    for index, old in enumerate(conditions):
-        if old.type == fresh.type:
-            same = old.status == fresh.status
-            conditions[index] = msgspec.structs.replace(
-                fresh,
-                observedGeneration=old.observedGeneration,
-                lastTransitionTime=old.lastTransitionTime if same else None,
-            )
-            return
-    conditions.append(fresh)
+def _since(fresh: PodCondition, before: Iterable[PodCondition]) -> PodCondition:
+    """While the answer is the same, it holds since then."""
+    old = next((c for c in before if c.type == fresh.type), None)
+    same = old is not None and old.status == fresh.status
+    when = old.lastTransitionTime if old is not None and same else None
+    return msgspec.structs.replace(fresh, lastTransitionTime=when)
+
+
+def with_condition(
+    conditions: Iterable[PodCondition], condition: PodCondition
+) -> list[PodCondition]:
+    """`conditions` with that one in the place of the first of its type, or appended."""
+    result = list(conditions)
+    place = next((i for i, c in enumerate(result) if c.type == condition.type), len(result))
+    result[place : place + 1] = [condition]
+    return result
 
 
 def find(status: PodStatus | None, condition_type: str) -> PodCondition | None:
@@ -124,7 +142,7 @@ def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> Pod
     """LIFE-181, STAT-042: all init containers done, or it can be seen that they were."""
     spec = pod.spec
     init = (spec.initContainers if spec else None) or ()
-    if init and not status.initContainerStatuses:
+    if init and status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(INITIALIZED, "UnknownContainerStatuses")
     known = _by_name(status.initContainerStatuses)
     unknown = [c.name for c in init if c.name not in known]
@@ -143,7 +161,7 @@ def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> Pod
 
 def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
     """LIFE-183, PROBE-043, STAT-040: every sidecar and regular container is ready."""
-    if status.containerStatuses is None:
+    if status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(CONTAINERS_READY, "UnknownContainerStatuses")
     spec = pod.spec
     sidecars = [c.name for c in (spec.initContainers if spec else None) or () if is_sidecar(c)]
@@ -153,7 +171,7 @@ def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
     unready = [name for name in sidecars + regular if name in known and not known[name].ready]
     if status.phase == "Succeeded" and not unknown:
         return _false(CONTAINERS_READY, "PodCompleted")
-    if status.phase == "Failed" and not unknown:
+    if status.phase == "Failed":
         return _false(CONTAINERS_READY, "PodFailed")
     if unknown or unready:
         message = _listed(unknown, unready, "unready")
@@ -168,7 +186,7 @@ def ready_condition(
     containers = containers_ready_condition(pod, status)
     if containers.status != "True":
         return msgspec.structs.replace(containers, type=READY)
-    by_type = {c.type: c for c in conditions}
+    by_type = {c.type: c for c in reversed(conditions)}  # the first of each type counts
     gates = [g.conditionType for g in (pod.spec.readinessGates if pod.spec else None) or ()]
     messages = [text for gate in gates if (text := _gate_problem(gate, by_type.get(gate)))]
     if messages:

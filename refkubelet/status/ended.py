@@ -11,8 +11,8 @@ from typing import Final
 import msgspec
 
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
+from refkubelet.status.conditions import DISRUPTION_TARGET, generation_of, with_condition
 
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 BY_KUBELET: Final = "TerminationByKubelet"
 
 
@@ -27,12 +27,13 @@ def ended_status(
         status="True",
         reason=BY_KUBELET,
         message=disruption,
-        observedGeneration=(pod.metadata.generation if pod.metadata else None) or None,
+        observedGeneration=generation_of(pod),
     )
 
     def change(status: PodStatus) -> PodStatus:
-        others = [c for c in status.conditions or () if c.type != target.type]
-        conditions = [target, *others] if disruption is not None else status.conditions
+        conditions = status.conditions
+        if disruption is not None:
+            conditions = with_condition(conditions or (), target)
         phase = status.phase if keeps_success and status.phase == "Succeeded" else "Failed"
         return msgspec.structs.replace(
             status, phase=phase, reason=reason, message=message, conditions=conditions

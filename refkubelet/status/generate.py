@@ -1,9 +1,9 @@
 """The whole status of a pod, made anew at every sync: pure.
 
-How it works: container statuses (`container_statuses.py`), their `started` and `ready` from the
-probes (`readiness.py`), the phase they stand for (`phase.py`), the conditions (`conditions.py`),
-and the times carried over from the previous status (`normalize.py`). The order matters: each part
-reads the ones before it.
+How it works: container statuses (`container_statuses.py`), the phase they stand for (`phase.py`),
+their `started` and `ready` from the probes (`readiness.py`), the conditions (`conditions.py`), and
+the times carried over from the previous status (`normalize.py`). The order matters: each part reads
+the ones before it, and the phase knows only what was started before.
 What must never happen: a terminal phase is left, a restart count goes down, a start time moves.
 Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus.
 """
@@ -30,19 +30,15 @@ from refkubelet.model.objects import (
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import pod_requests
 from refkubelet.runtime.decisions.actions import ephemeral_containers
-from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
+from refkubelet.runtime.records import RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
-from refkubelet.status.container_statuses import (
-    ReasonLookup,
-    StatusSources,
-    container_statuses,
-    nothing_actuated,
-)
-from refkubelet.status.normalize import observed_generation, stamp_times
+from refkubelet.status.container_statuses import container_statuses
+from refkubelet.status.normalize import stamp_times
 from refkubelet.status.phase import is_terminal, pod_phase, settled_phase
 from refkubelet.status.readiness import NoProbes, ProbeFacts, apply_probes
 from refkubelet.status.resources import Actuated, own_resources, pod_resources_shown
-from refkubelet.status.restart_all import is_restarting_all, may_restart_all
+from refkubelet.status.restart_all import is_restarting_all
+from refkubelet.status.sources import ReasonLookup, StatusSources, nothing_actuated
 
 
 def no_group(pod: Pod) -> ResourceConfig | None:
@@ -97,10 +93,9 @@ def generate_pod_status(
     """The status to publish now. `previous` is the last one the kubelet had or knew (STAT-002)."""
     known = previous if previous is not None else pod.status
     status = _with_containers(pod, runtime_status, known, inputs)
-    status = apply_probes(pod, status, known, inputs.probes)
     status = _with_phase(pod, status, runtime_status, known, inputs)
+    status = apply_probes(pod, status, inputs.probes)
     status = _with_addresses(pod, status, runtime_status, inputs)
-    generation = pod.metadata.generation if pod.metadata else None
     status = msgspec.structs.replace(
         status,
         conditions=generate_conditions(
@@ -109,7 +104,6 @@ def generate_pod_status(
         resources=pod_resources_shown(pod, known, _group(pod, inputs)),
         allocatedResources=own_resources(pod_requests(pod)),
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
-        observedGeneration=observed_generation(generation, known),
     )
     return stamp_times(status, known, inputs.now)
 
@@ -121,7 +115,7 @@ def _with_containers(
     if spec is None:
         return PodStatus()
 
-    restarting_all = may_restart_all(pod) and is_restarting_all(pod, runtime_status, known)
+    restarting_all = is_restarting_all(pod, runtime_status, known)
 
     def statuses(
         containers: Sequence[Container],
@@ -143,10 +137,7 @@ def _with_containers(
 
     old = known if known is not None else PodStatus()
     init = statuses(spec.initContainers or (), old.initContainerStatuses, init=True)
-    ephemeral = [  # they are not probed, so nobody asks whether they started
-        msgspec.structs.replace(status, started=None)
-        for status in statuses(ephemeral_containers(spec), old.ephemeralContainerStatuses)
-    ]
+    ephemeral = statuses(ephemeral_containers(spec), old.ephemeralContainerStatuses)
     return PodStatus(
         containerStatuses=statuses(spec.containers, old.containerStatuses),
         initContainerStatuses=init or None,
@@ -161,32 +152,35 @@ def _with_phase(
     known: PodStatus | None,
     inputs: StatusInputs,
 ) -> PodStatus:
-    """LIFE-160..166, LIFE-204."""
+    """LIFE-160..166, LIFE-204: what the containers stand for, what is known already, and over both
+    the kubelet's own wish to end the pod. The API's terminal phase is final."""
     computed = pod_phase(
         pod,
         (*(status.initContainerStatuses or ()), *(status.containerStatuses or ())),
         pod_is_terminal=inputs.pod_is_terminal,
         has_regular_record=_has_regular_record(pod, runtime_status),
     )
-    from_api = pod.status.phase if pod.status else None
-    phase = settled_phase(computed, known.phase if known else None, from_api)
-    if inputs.forced is not None and not is_terminal(phase):
-        return msgspec.structs.replace(
-            status, phase="Failed", reason=inputs.forced.reason, message=inputs.forced.message
-        )
-    kept = known if known is not None and known.phase == phase else PodStatus()
-    return msgspec.structs.replace(status, phase=phase, reason=kept.reason, message=kept.message)
+    from_api = pod.status or PodStatus()
+    known = known or PodStatus()
+    phase = settled_phase(computed, known.phase, from_api.phase)
+    reason = message = None
+    if phase == known.phase:
+        reason, message = known.reason or from_api.reason, known.message or from_api.message
+    if inputs.forced is not None:
+        phase, reason, message = "Failed", inputs.forced.reason, inputs.forced.message
+    if from_api.phase is not None and is_terminal(from_api.phase):
+        phase = from_api.phase
+    return msgspec.structs.replace(status, phase=phase, reason=reason, message=message)
 
 
 def _has_regular_record(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
-    """Whether the newest READY sandbox has a regular container that is or was started."""
-    ready = (s.id for s in runtime_status.sandboxes if s.state is SandboxState.READY)
-    sandbox_id = next(ready, None)
+    """Whether the newest sandbox is READY and has a record of a regular container."""
+    newest = next(iter(runtime_status.sandboxes), None)
+    if newest is None or newest.state is not SandboxState.READY:
+        return False
     regular = {container.name for container in pod.spec.containers} if pod.spec else set()
-    return sandbox_id is not None and any(
-        record.name in regular
-        and record.sandbox_id == sandbox_id
-        and record.state is not ContainerState.UNKNOWN
+    return any(
+        record.name in regular and record.sandbox_id == newest.id
         for record in runtime_status.containers
     )
 
@@ -198,9 +192,10 @@ def _with_addresses(
     inputs: StatusInputs,
 ) -> PodStatus:
     """LIFE-176. The pod cache keeps the addresses of a stopped sandbox, until the kubelet is
-    restarted (golden s15); hostNetwork pods have the node's."""
-    host_network = bool(pod.spec and pod.spec.hostNetwork)
-    ips = inputs.host_ips if host_network else by_family(runtime_status.ips, inputs.host_ips)
+    restarted (golden s15)."""
+    ips = by_family(runtime_status.ips, inputs.host_ips)
+    if pod.spec is not None and pod.spec.hostNetwork:
+        ips = _with_node_addresses(ips, inputs.host_ips)
     return msgspec.structs.replace(
         status,
         hostIP=inputs.host_ips[0] if inputs.host_ips else None,
@@ -208,6 +203,15 @@ def _with_addresses(
         podIP=ips[0] if ips else None,
         podIPs=[PodIP(ip=ip) for ip in ips] or None,
     )
+
+
+def _with_node_addresses(ips: tuple[str, ...], host_ips: tuple[str, ...]) -> tuple[str, ...]:
+    """The node's addresses where the runtime told none, and its second one where that is of the
+    family that is missing."""
+    ips = ips or host_ips[:1]
+    if len(ips) == 1 and len(host_ips) == 2 and (":" in ips[0]) != (":" in host_ips[1]):
+        return (*ips, host_ips[1])
+    return ips
 
 
 def _group(pod: Pod, inputs: StatusInputs) -> ResourceConfig | None:

@@ -31,14 +31,19 @@ from refkubelet.model.objects import (
     is_static,
     uid,
 )
-from refkubelet.status.conditions import with_readiness
+from refkubelet.status.conditions import generation_of, with_readiness
 from refkubelet.status.merge import (
     illegal_transition,
     is_terminal,
     merge_pod_status,
     terminated_status,
 )
-from refkubelet.status.normalize import normalize_status, stamp_times, statuses_equal
+from refkubelet.status.normalize import (
+    newer_generation,
+    normalize_status,
+    stamp_times,
+    statuses_equal,
+)
 from refkubelet.status.patch import status_patch
 from simtime import Clock
 
@@ -101,21 +106,33 @@ class StatusManager:
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Take a freshly generated status; an equal one changes nothing (STAT-007)."""
         deleted = pod.metadata is not None and pod.metadata.deletionTimestamp is not None
-        self._update(pod, _with_generation(pod, status), force=deleted)
+        status = with_fields(status, observedGeneration=generation_of(pod))
+        self._update(pod, status, force=deleted)
 
     def terminate_pod(self, pod: Pod) -> None:
         """Mark the termination complete: undecided containers get exit 137 and an API pod a
         terminal phase; now it may be deleted (STAT-010, STAT-030)."""
-        status = self._old_status(pod) or PodStatus(phase="Pending")
+        status = self._cached(uid(pod)) or pod.status or PodStatus(phase="Pending")
         self._update(pod, terminated_status(pod, status), force=True, finished=True)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, ready: bool) -> None:
         """A readiness probe's result (STAT-009). `container_id` as the runtime names it."""
-        self._set_container(pod_uid, container_id, lambda s: with_fields(s, ready=ready))
+        pod, status = self._deps.pods.get(pod_uid), self._cached(pod_uid)
+        if pod is None or status is None:
+            return
+        changed = _change_one(status, container_id, lambda s: with_fields(s, ready=ready))
+        if changed != status:
+            self._update(pod, with_readiness(pod, changed))
 
     def set_container_startup(self, pod_uid: str, container_id: str, started: bool) -> None:
-        """A startup probe's result (STAT-009)."""
-        self._set_container(pod_uid, container_id, lambda s: with_fields(s, started=started))
+        """A startup probe's result: the conditions follow with the next sync (STAT-009,
+        PROBE-032)."""
+        pod, status = self._deps.pods.get(pod_uid), self._cached(pod_uid)
+        if pod is None or status is None:
+            return
+        changed = _change_one(status, container_id, lambda s: with_fields(s, started=started))
+        if changed != status:
+            self._update(pod, changed)
 
     def remove_orphaned(self, uids: Collection[str]) -> None:
         """Forget all other statuses; `uids` of pods, for mirrors those of their static pods
@@ -124,20 +141,9 @@ class StatusManager:
             del self._statuses[pod_uid]
             self._complaints.over(pod_uid)
 
-    def _set_container(
-        self, pod_uid: str, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
-    ) -> None:
-        pod, entry = self._deps.pods.get(pod_uid), self._statuses.get(pod_uid)
-        if pod is None or entry is None:
-            return
-        status = entry.status
-        changed = with_fields(
-            status,
-            containerStatuses=_change_one(status.containerStatuses, container_id, change),
-            initContainerStatuses=_change_one(status.initContainerStatuses, container_id, change),
-        )
-        if changed != status:
-            self._update(pod, with_readiness(pod, changed))
+    def _cached(self, pod_uid: str) -> PodStatus | None:
+        entry = self._statuses.get(pod_uid)
+        return entry.status if entry is not None else None
 
     def _old_status(self, pod: Pod) -> PodStatus | None:
         """STAT-002: the cache, else the mirror's status, else the object's."""
@@ -160,6 +166,9 @@ class StatusManager:
                 revived,
             )
             return
+        status = with_fields(
+            status, observedGeneration=newer_generation(status.observedGeneration, old)
+        )
         status = normalize_status(pod, stamp_times(status, old, self._now()))
         entry = self._statuses.get(uid(pod))
         if entry is not None and not force and statuses_equal(entry.status, status):
@@ -269,6 +278,7 @@ class StatusManager:
             entry.status,
             could_run=self._deps.could_run(uid(live)),
             now=self._now().replace(microsecond=0),
+            generation=generation_of(live),
         )
         patch = status_patch(uid(live), live.status, merged)
         if patch is None or live.metadata is None:
@@ -278,22 +288,21 @@ class StatusManager:
         )
 
 
-def _with_generation(pod: Pod, status: PodStatus) -> PodStatus:
-    """STAT-005; static pods have no generation (MIRR-037)."""
-    generation = pod.metadata.generation if pod.metadata is not None else None
-    if not generation or (status.observedGeneration or 0) >= generation:
-        return status
-    return with_fields(status, observedGeneration=generation)
-
-
 def _change_one(
-    statuses: list[ContainerStatus] | None,
-    container_id: str,
-    change: Callable[[ContainerStatus], ContainerStatus],
-) -> list[ContainerStatus] | None:
-    if statuses is None:
-        return None
-    return [change(s) if _bare(s.containerID) == container_id else s for s in statuses]
+    status: PodStatus, container_id: str, change: Callable[[ContainerStatus], ContainerStatus]
+) -> PodStatus:
+    """The status of that container changed, wherever it stands."""
+
+    def changed(statuses: list[ContainerStatus] | None) -> list[ContainerStatus] | None:
+        if statuses is None:
+            return None
+        return [change(s) if _bare(s.containerID) == container_id else s for s in statuses]
+
+    return with_fields(
+        status,
+        containerStatuses=changed(status.containerStatuses),
+        initContainerStatuses=changed(status.initContainerStatuses),
+    )
 
 
 def _bare(container_id: str | None) -> str:

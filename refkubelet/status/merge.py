@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from refkubelet.model.objects import (
     Container,
     ContainerState,
-    ContainerStateTerminated,
     ContainerStatus,
     Pod,
     PodCondition,
@@ -32,6 +31,8 @@ from refkubelet.runtime.decisions.restart_policy import (
     container_should_restart,
     pod_policy,
 )
+from refkubelet.status.conditions import is_true, with_condition
+from refkubelet.status.remembered import LOST_TERMINATED, lost_container
 from refkubelet.status.restart_all import ALL_RESTARTING, may_restart_all
 
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
@@ -48,11 +49,7 @@ OWNED_CONDITIONS: Final = (
 )
 DISRUPTION_TARGET: Final = "DisruptionTarget"  # shared with the API server's own writers
 
-READINESS: Final = ("Ready", "ContainersReady")
-
-LOST_AT_TERMINATION: Final = (
-    "The container could not be located when the pod was terminated"  # STAT-010
-)
+READINESS: Final = ("ContainersReady", "Ready")
 
 
 def is_terminal(status: PodStatus | None) -> bool:
@@ -60,11 +57,17 @@ def is_terminal(status: PodStatus | None) -> bool:
 
 
 def merge_pod_status(
-    live: PodStatus | None, new: PodStatus, *, could_run: bool, now: datetime
+    live: PodStatus | None,
+    new: PodStatus,
+    *,
+    could_run: bool,
+    now: datetime,
+    generation: int | None = None,
 ) -> PodStatus:
     """The status to send: `new`, with what others own taken from `live` (STAT-026..028).
 
-    `could_run`: containers of the pod may still run, so a terminal phase waits.
+    `could_run`: containers of the pod may still run, so a terminal phase waits. `generation`: the
+    live pod's.
     """
     live = live or PodStatus()
     ending = is_terminal(new) and not is_terminal(live)
@@ -83,17 +86,7 @@ def merge_pod_status(
     )
     if ending and could_run:
         merged = replace(merged, phase=live.phase, reason=live.reason, message=live.message)
-    return _never_ready_at_the_end(merged, now)
-
-
-def with_condition(
-    conditions: Iterable[PodCondition], condition: PodCondition
-) -> list[PodCondition]:
-    """`conditions` with that one replaced in its place, or appended."""
-    before = list(conditions)
-    if all(c.type != condition.type for c in before):
-        return [*before, condition]
-    return [condition if c.type == condition.type else c for c in before]
+    return _never_ready_at_the_end(merged, now, generation or None)
 
 
 def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime) -> PodCondition:
@@ -105,16 +98,18 @@ def _since(condition: PodCondition, live: Iterable[PodCondition], now: datetime)
     )
 
 
-def _never_ready_at_the_end(status: PodStatus, now: datetime) -> PodStatus:
-    """If one of the two is True, both tell of the end; when that is new, since now (STAT-028)."""
-    conditions = status.conditions or []
-    ready = [c for c in conditions if c.type in READINESS]
-    if not is_terminal(status) or all(c.status != "True" for c in ready):
+def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | None) -> PodStatus:
+    """If Ready or ContainersReady is True, both tell of the end, also one that was not there; when
+    that is new, since now (STAT-028)."""
+    if not is_terminal(status) or not any(is_true(status, t) for t in READINESS):
         return status
     reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
-    for before in ready:
-        after = replace(before, status="False", reason=reason, message=None)
-        conditions = with_condition(conditions, _since(after, [before], now))
+    conditions = status.conditions or []
+    for condition_type in READINESS:
+        ended = PodCondition(
+            type=condition_type, status="False", reason=reason, observedGeneration=generation
+        )
+        conditions = with_condition(conditions, _since(ended, conditions, now))
     return replace(status, conditions=conditions)
 
 
@@ -150,9 +145,9 @@ def _revived(
 
 def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
     """The status of a pod whose termination is complete: nothing is left undecided (STAT-010,
-    LIFE-205)."""
+    LIFE-205). Whether it was initialized is asked of the object, as the API server knows it."""
     containers = status.containerStatuses
-    if _has_initialized(pod, status):
+    if _has_initialized(pod, pod.status or PodStatus()):
         containers = [_lost(c) for c in containers or ()] or containers
     inits = list(status.initContainerStatuses or ())
     begun = _count_begun(inits)
@@ -171,10 +166,7 @@ def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
 def _lost(status: ContainerStatus) -> ContainerStatus:
     if status.state is not None and status.state.terminated is not None:
         return status
-    ended = ContainerStateTerminated(
-        exitCode=137, reason="ContainerStatusUnknown", message=LOST_AT_TERMINATION
-    )
-    return replace(status, state=ContainerState(terminated=ended))
+    return replace(status, state=ContainerState(terminated=lost_container(LOST_TERMINATED)))
 
 
 def _has_initialized(pod: Pod, status: PodStatus) -> bool:
@@ -185,6 +177,8 @@ def _has_initialized(pod: Pod, status: PodStatus) -> bool:
     if not statuses or len(statuses) > len(inits):
         return False
     last, spec = statuses[-1], inits[len(statuses) - 1]
+    if last.name != spec.name:
+        return False
     if is_sidecar(spec):
         return bool(last.started and last.state is not None and last.state.running)
     ends = [s.terminated for s in (last.lastState, last.state) if s is not None]
@@ -201,7 +195,7 @@ def _count_begun(inits: Sequence[ContainerStatus]) -> int:
     """How many init containers, from the first, count as started: at least one."""
     for index in reversed(range(len(inits))):
         state, last = inits[index].state, inits[index].lastState
-        running = state is not None and (state.running or state.terminated) is not None
-        if running or (last is not None and last.terminated is not None):
+        begun = state is None or state.waiting is None
+        if begun or (last is not None and last.terminated is not None):
             return index + 1
     return min(len(inits), 1)

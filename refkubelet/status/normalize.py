@@ -52,7 +52,7 @@ def _stamped(condition: PodCondition, previous: PodStatus | None, now: datetime)
     return msgspec.structs.replace(condition, lastTransitionTime=when or now)
 
 
-def observed_generation(generation: int | None, previous: PodStatus | None) -> int | None:
+def newer_generation(generation: int | None, previous: PodStatus | None) -> int | None:
     """STAT-005: the pod's generation, never lowered; None for pods without one (MIRR-037)."""
     old = (previous.observedGeneration if previous is not None else None) or 0
     return max(generation or 0, old) or None

@@ -1,8 +1,8 @@
 """The phase of a pod, from the statuses of its containers (LIFE-160..166): pure.
 
 How it works: the statuses are looked through once (`_Seen`), then the rows of the table are tried
-in order. What must never happen: a pod leaves Failed or Succeeded (`settled_phase` holds that), or
-a missing status is taken for a finished container.
+in order. What must never happen: a pod leaves Failed or Succeeded (`settled_phase` and
+`generate.py` hold that), or a missing status is taken for a finished container.
 Upstream: pkg/kubelet/kubelet_pods.go: getPhase.
 """
 
@@ -81,12 +81,11 @@ def _stopped_phase(pod: Pod, seen: _Seen, pod_is_terminal: bool) -> Phase:
 
 
 def settled_phase(computed: str, cached: str | None, from_api: str | None) -> str:
-    """LIFE-166, STAT-029: the API's terminal phase is final; the cached one yields to a terminal
-    `computed` only."""
-    if from_api is not None and from_api in TERMINAL:
-        return from_api
-    if computed not in TERMINAL and cached is not None and cached in TERMINAL:
-        return cached
+    """LIFE-166: what is computed yields to a terminal phase, the cached before the API's, unless it
+    is terminal itself."""
+    for phase in (computed, cached, from_api):
+        if phase is not None and is_terminal(phase):
+            return phase
     return computed
 
 

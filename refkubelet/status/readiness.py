@@ -6,7 +6,7 @@ Upstream: pkg/kubelet/prober/prober_manager.go: UpdatePodStatus.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -49,14 +49,13 @@ class NoProbes:
         return False
 
 
-def apply_probes(
-    pod: Pod, status: PodStatus, previous: PodStatus | None, facts: ProbeFacts
-) -> PodStatus:
-    """`status` with `started` and `ready` of every init and regular container."""
+def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
+    """`status` with `started` and `ready` of every init and regular container. What it says of
+    them already is what was known before."""
     spec = pod.spec
     if spec is None:
         return status
-    scope = _Scope(pod, previous, facts)
+    scope = _Scope(pod, facts)
     return msgspec.structs.replace(
         status,
         containerStatuses=scope.apply(status.containerStatuses, spec.containers, init=False),
@@ -69,14 +68,11 @@ def apply_probes(
 class _Scope:
     """One pod's view of the facts."""
 
-    def __init__(self, pod: Pod, previous: PodStatus | None, facts: ProbeFacts) -> None:
+    def __init__(self, pod: Pod, facts: ProbeFacts) -> None:
         self._uid = uid(pod)
         self._facts = facts
         # The object as its source gave it, not the last status: a static pod's has no conditions.
         self._source_says_ready = is_true(pod.status, READY)
-        old = [] if previous is None else (previous.containerStatuses or [])
-        old_init = [] if previous is None else (previous.initContainerStatuses or [])
-        self._previous: Mapping[str, ContainerStatus] = {s.name: s for s in (*old, *old_init)}
 
     def apply(
         self,
@@ -94,13 +90,14 @@ class _Scope:
         self, status: ContainerStatus, container: Container, *, init: bool
     ) -> ContainerStatus:
         started = self._started(status)
+        # What does not run stays as ready as it was shown. A pruned record leaves that standing,
+        # also while the container waits to run again after a sandbox change (golden s13).
+        ready = status.ready
         if init and not is_sidecar(container):
             exited = status.state.terminated if status.state else None
-            # A pruned record leaves the earlier value standing while the container waits to run
-            # again after a sandbox change (golden s13).
-            ready = status.ready or (exited is not None and exited.exitCode == 0)
-        else:
-            ready = started and self._ready(status, container)
+            ready = ready or (exited is not None and exited.exitCode == 0)
+        elif started:
+            ready = self._ready(status, container)
         return msgspec.structs.replace(status, started=started, ready=ready)
 
     def _started(self, status: ContainerStatus) -> bool:
@@ -110,19 +107,20 @@ class _Scope:
         result = self._facts.startup_result(bare_id(status.containerID))
         if result is not None:
             return result is ProbeResult.SUCCESS
-        previous = self._previous.get(status.name)
-        if previous is not None and previous.started:
+        if status.started:
             return True
         return not self._facts.has_worker(self._uid, status.name, ProbeType.STARTUP)
 
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
-        """PROBE-042, PROBE-052, of a running and started container."""
+        """PROBE-042, PROBE-052, of a running and started container: a stored success decides; a
+        stored failure only keeps one from readiness whose worker is there."""
         result = self._facts.readiness_result(bare_id(status.containerID))
-        if result is not None:
-            return result is ProbeResult.SUCCESS
-        if container.readinessProbe is None:
+        if result is ProbeResult.SUCCESS:
             return True
+        ready = not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)
         running = status.state.running if status.state else None
-        if running is not None and self._facts.predates_kubelet(running.startedAt):
-            return self._source_says_ready
-        return not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)
+        if running is None or not self._facts.predates_kubelet(running.startedAt):
+            return ready
+        if container.readinessProbe is not None and not self._source_says_ready:
+            return False
+        return ready or result is None

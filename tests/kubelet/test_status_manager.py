@@ -369,6 +369,33 @@ def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> Non
     in_world(body)
 
 
+def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_PROBE_032() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        w.manager.set_pod_status(pod, running())
+        before = w.manager.get(uid(pod))
+        w.manager.set_container_startup(uid(pod), "c1", False)
+        after = w.manager.get(uid(pod))
+        assert before is not None
+        assert after is not None
+        assert (after.containerStatuses or [])[0].started is False
+        assert after.conditions == before.conditions
+
+    in_world(body)
+
+
+def test_the_generation_of_a_status_is_the_pods_and_never_falls_STAT_005() -> None:
+    async def body(w: World) -> None:
+        pod = await w.post()
+        assert pod.metadata is not None
+        for generation, shown in ((3, 3), (2, 3), (4, 4)):
+            pod.metadata.generation = generation
+            w.manager.set_pod_status(pod, running())
+            assert (w.manager.get(uid(pod)) or PodStatus()).observedGeneration == shown
+
+    in_world(body)
+
+
 def test_orphaned_statuses_are_forgotten_STAT_011() -> None:
     async def body(w: World) -> None:
         pod = await w.post()

@@ -115,6 +115,17 @@ def test_both_conditions_tell_of_the_end_if_one_was_true_STAT_028() -> None:
     assert containers.lastTransitionTime == earlier
 
 
+def test_the_end_adds_the_condition_that_is_missing_STAT_028() -> None:
+    new = PodStatus(phase="Succeeded", conditions=[condition("Ready")])
+    live = PodStatus(phase="Running")
+    merged = merge_pod_status(live, new, could_run=False, now=NOW, generation=4)
+    found = [(c.type, c.status, c.reason, c.observedGeneration) for c in merged.conditions or ()]
+    assert found == [
+        ("Ready", "False", "PodCompleted", 4),
+        ("ContainersReady", "False", "PodCompleted", 4),
+    ]
+
+
 def test_a_disruption_holds_since_it_is_told_STAT_027_LIFE_187() -> None:
     known = condition("DisruptionTarget", lastTransitionTime=datetime(2025, 1, 1, tzinfo=UTC))
     new = PodStatus(phase="Failed", conditions=[known])
@@ -219,6 +230,22 @@ def test_containers_of_a_pod_that_never_initialised_stay_open_STAT_010() -> None
     states = [s.state for s in final.initContainerStatuses or ()]
     assert [s is not None and s.terminated is not None for s in states] == [True, True, False]
     assert (final.containerStatuses or [])[0].state == WAITING
+
+
+@pytest.mark.parametrize(("at_api", "lost"), [(RUNNING, True), (WAITING, False)])
+def test_the_object_says_whether_the_pod_was_initialised_STAT_010(
+    at_api: ContainerState, lost: bool
+) -> None:
+    """Not the last status of the kubelet, which the API server may not know yet."""
+    target = pod(init=[Container(name="a")])
+    target.status = PodStatus(containerStatuses=[container_status("main", at_api)])
+    status = PodStatus(
+        phase="Running",
+        containerStatuses=[container_status("main", WAITING)],
+        initContainerStatuses=[container_status("a", ended(0))],
+    )
+    state = (terminated_status(target, status).containerStatuses or [])[0].state
+    assert (state is not None and state.terminated is not None) is lost
 
 
 def test_equal_statuses_send_nothing_STAT_022() -> None:

@@ -87,8 +87,7 @@ def test_a_rule_without_codes_matches_nothing_LIFE_124() -> None:
 @pytest.mark.parametrize("kind", ["liveness", "startup"])
 @pytest.mark.parametrize("state", ["running"])
 def test_a_failed_sidecar_is_killed_with_its_own_words_PROBE_035(kind: str, state: str) -> None:
-    probe = {"startupProbe": {"exec": {"command": ["true"]}}} if kind == "startup" else {}
-    pod = make_pod(init=(SIDE | probe,))
+    pod = make_pod(init=(SIDE | {f"{kind}Probe": {"exec": {"command": ["true"]}}},))
     probes = Probes(**{kind: {"s-0": ProbeResult.FAILURE}})
     actions = compute_pod_actions(pod, status(record(pod, "s", state)), probes)
     reason = KillReason.LIVENESS if kind == "liveness" else KillReason.STARTUP
@@ -149,6 +148,7 @@ def test_a_lost_sandbox_tells_its_id_and_the_next_attempt_LIFE_101() -> None:
     assert compute_pod_actions(pod, state, Probes()) == PodActions(
         kill_pod=True,
         create_sandbox=True,
+        sandbox_id="s4",
         attempt=5,
         sandbox_changed_event=True,
         containers_to_start=tuple(_containers(pod)),

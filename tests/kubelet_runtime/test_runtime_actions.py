@@ -331,7 +331,7 @@ def test_sidecar_without_record_starts_late_LIFE_120() -> None:
 
 
 def test_liveness_and_hash_of_sidecars_LIFE_121_BACK_019() -> None:
-    pod = make_pod(init=(S1, S2))
+    pod = make_pod(init=(S1, S2 | {"livenessProbe": {"exec": {"command": ["true"]}}}))
     state = status(record(pod, "s1", hash="old"), record(pod, "s2"), record(pod, "main"))
     actions = decide(pod, state, Probes(liveness={"s2-0": FAILURE}))
     assert sorted(k.message for k in actions.kills) == [
@@ -361,28 +361,40 @@ def test_reset_takes_every_record_and_the_trigger_last_LIFE_125_BACK_110() -> No
         record(pod, "b", "exited", 1, attempt=0),
         record(pod, "c", "exited", 0),
     )
-    actions = decide(pod, state)
+    actions = compute_pod_actions(pod, state, NOTHING, restarting_all=True)
     assert [r.id for r in actions.resets] == ["a-0", "b-0", "c-0", "i1-0", "s1-0", "b-1"]
     assert starts(actions) == ([], [], [])
     assert not actions.kill_pod
 
 
-def test_a_deleted_pod_is_not_reset_LIFE_125() -> None:
-    pod = make_pod({"name": "b", **ALL}, "c", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    state = status(record(pod, "b", "exited", 42), record(pod, "c"))
-    assert decide(pod, state).resets == ()
+def test_the_condition_alone_resets_what_is_left_LIFE_110_LIFE_125() -> None:
+    """A reset that was cut short goes on after the record that asked for it has gone."""
+    pod = make_pod({"name": "b", **ALL}, "c")
+    state = status(record(pod, "c", "exited", 0))
+    actions = compute_pod_actions(pod, state, NOTHING, restarting_all=True)
+    assert [r.id for r in actions.resets] == ["c-0"]
+    assert starts(actions) == ([], [], [])
+
+
+def test_a_reset_in_a_pod_without_sandbox_makes_one_first_LIFE_110() -> None:
+    pod = make_pod({"name": "b", **ALL}, "c")
+    state = status(record(pod, "c"), sandboxes=(sandbox(1, ready=False),))
+    actions = compute_pod_actions(pod, state, NOTHING, restarting_all=True)
+    assert (actions.kill_pod, actions.create_sandbox, actions.attempt) == (True, True, 2)
+    assert [r.id for r in actions.resets] == ["c-0"]
+    assert starts(actions) == ([], [], [])
 
 
 def test_an_init_container_may_reset_the_pod_LIFE_125() -> None:
     pod = make_pod("a", init=({"name": "i1", **ALL}, S1))
     state = status(record(pod, "i1", "exited", 42), record(pod, "s1"))
-    assert [r.id for r in decide(pod, state).resets] == ["s1-0", "i1-0"]
+    actions = compute_pod_actions(pod, state, NOTHING, restarting_all=True)
+    assert [r.id for r in actions.resets] == ["s1-0", "i1-0"]
 
 
-@pytest.mark.parametrize(("code", "state"), [(1, "exited"), (42, "running")])
-def test_no_reset_without_a_matching_exit_LIFE_125(code: int, state: str) -> None:
+def test_no_reset_without_the_condition_LIFE_125() -> None:
     pod = make_pod({"name": "b", **ALL}, "c")
-    now = status(record(pod, "b", state, code), record(pod, "c"))
+    now = status(record(pod, "b", "exited", 42), record(pod, "c"))
     assert decide(pod, now).resets == ()
 
 

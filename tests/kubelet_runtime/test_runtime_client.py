@@ -22,7 +22,7 @@ from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.labels import POD_UID
 from refkubelet.runtime.convert import container_record, sandbox_record
 from refkubelet.runtime.pods import PodReader
-from refkubelet.runtime.records import ContainerState, NetworkMode, SandboxState
+from refkubelet.runtime.records import ContainerState, NetworkMode, RuntimeUser, SandboxState
 from refkubelet.runtime.transport import (
     EndpointError,
     GrpcTarget,
@@ -191,6 +191,18 @@ def test_recorded_container_statuses_convert_CRI_083() -> None:
 )
 def test_the_hash_of_a_container_is_the_kubelets_own_LIFE_116(image: str, digest: str) -> None:
     assert container_hash(Container(name="main", image=image)) == digest
+
+
+def test_a_container_status_tells_image_and_user_CRI_083_CRI_084() -> None:
+    """The image by its digest, also where the runtime has an id of its own for it."""
+    answer = cri.ContainerStatus(id="c", created_at=1, image_ref="img@sha256:1", image_id="2")
+    answer.metadata.name, answer.image.image = "main", "img"
+    assert container_record(answer).user is None
+    answer.user.linux.uid, answer.user.linux.gid = 5, 6
+    answer.user.linux.supplemental_groups.extend([6, 7])
+    found = container_record(answer)
+    assert found.image_id == "img@sha256:1"
+    assert found.user == RuntimeUser(5, 6, (6, 7))
 
 
 def test_recorded_sandbox_statuses_convert_CRI_034() -> None:

@@ -61,8 +61,10 @@ class Bench:
         )
         self.manager = RuntimeManager(CriClient(self.target), deps, options)
 
-    async def sync(self, pod: Any, state: Any, probes: Probes | None = None) -> PodSyncResult:
-        return await self.manager.sync_pod(pod, state, probes or Probes())
+    async def sync(
+        self, pod: Any, state: Any, probes: Probes | None = None, **more: Any
+    ) -> PodSyncResult:
+        return await self.manager.sync_pod(pod, state, probes or Probes(), **more)
 
 
 @pytest.fixture
@@ -313,13 +315,13 @@ def test_a_reset_that_fails_is_no_reset_LIFE_125(tmp_path: Path, method: str, re
 
     async def main() -> None:
         bench = Bench(tmp_path, **{method: Failure(UNKNOWN, "busy")})
-        result = await bench.sync(pod, state)
+        result = await bench.sync(pod, state, restarting_all=True)
         assert not result.containers_reset
         assert [(e.action.value, e.target, e.reason) for e in result.errors] == [
             ("RemoveContainer", "a", reason)
         ]
         good = Bench(tmp_path)
-        assert (await good.sync(pod, state)).containers_reset
+        assert (await good.sync(pod, state, restarting_all=True)).containers_reset
         removed = [r.container_id for r in good.target.requests("RemoveContainer")]
         assert removed == ["a-0", "b-0"]
         assert [r.timeout for r in good.target.requests("StopContainer")] == [2]

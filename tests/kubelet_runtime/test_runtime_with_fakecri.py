@@ -21,6 +21,7 @@ from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import DnsOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import running_pod
+from refkubelet.status.restart_all import is_restarting_all
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -71,7 +72,10 @@ class OneWorker:
         while True:
             status = await self.cache.get_newer_than(UID, t_s)
             self.wake.clear()
-            result = await self.runtime.sync_pod(pod, status, self.probes)
+            restarting_all = is_restarting_all(pod, status, None)
+            result = await self.runtime.sync_pod(
+                pod, status, self.probes, restarting_all=restarting_all
+            )
             self.results.append(result)
             t_s = self.cache.stamp_s()
             if result.containers_reset:

@@ -163,7 +163,8 @@ PURE = (
     "refkubelet.status.phase",
     "refkubelet.status.readiness",
     "refkubelet.status.resources",
-    "refkubelet.status.restart",
+    "refkubelet.status.remembered",
+    "refkubelet.status.sources",
     "refkubelet.status.restart_all",
     "refkubelet.volumes.plan",
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from lightkube.models.core_v1 import ContainerRestartRule
 
 from refkubelet.model.objects import (
     ContainerStatus,
@@ -26,12 +27,18 @@ from refkubelet.status.conditions import (
     ready_condition,
     with_readiness,
 )
+from refkubelet.status.ended import ended_status
 from refkubelet.status.phase import is_terminal, pod_phase
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def pod(*names: str, gates: tuple[str, ...] = (), policy: str = "Always") -> Pod:
+def pod(
+    *names: str,
+    gates: tuple[str, ...] = (),
+    policy: str = "Always",
+    generation: int | None = None,
+) -> Pod:
     """Names beginning with `s` are sidecars, with `i` plain init containers."""
     inits = [{"name": n} for n in names if n[0] in "is"]
     for one in inits:
@@ -39,7 +46,7 @@ def pod(*names: str, gates: tuple[str, ...] = (), policy: str = "Always") -> Pod
             one["restartPolicy"] = "Always"
     return decode_pod(
         {
-            "metadata": {"name": "web", "namespace": "n", "uid": "u"},
+            "metadata": {"name": "web", "namespace": "n", "uid": "u", "generation": generation},
             "spec": {
                 "restartPolicy": policy,
                 "initContainers": inits,
@@ -69,11 +76,11 @@ def test_a_probe_result_keeps_the_time_of_an_equal_condition_STAT_009_PROBE_033(
 ) -> None:
     old = [condition("Mine", "True", 1), condition("Ready", before, 7)]
     status = PodStatus(conditions=old, containerStatuses=[one("a", ready=ready)])
-    mine, fresh, added = with_readiness(pod("a"), status).conditions or ()
+    mine, fresh, added = with_readiness(pod("a", generation=8), status).conditions or ()
     assert mine is old[0]
     word = "True" if ready else "False"
     assert (fresh.type, fresh.status, fresh.lastTransitionTime) == ("Ready", word, kept)
-    assert fresh.observedGeneration == 7
+    assert fresh.observedGeneration == added.observedGeneration == 8
     assert (added.type, added.status, added.lastTransitionTime) == ("ContainersReady", word, None)
 
 
@@ -119,6 +126,49 @@ def test_the_conditions_of_a_healthy_pod_LIFE_180_to_184() -> None:
     assert lost == healthy | {"PodReadyToStartContainers": ("False", None, None)}
 
 
+def test_the_restart_of_all_tells_no_generation_LIFE_185() -> None:
+    target = pod("a", generation=3)
+    assert target.spec is not None
+    target.spec.containers[0].restartPolicyRules = [
+        ContainerRestartRule(action="RestartAllContainers")
+    ]
+    found = generated(target)
+    assert found["AllContainersRestarting"] == ("False", None, None)
+    assert found["PodScheduled"] == ("True", None, 3)
+
+
+def test_a_disruption_keeps_its_place_in_the_api_LIFE_187() -> None:
+    """Else it comes behind what others own."""
+    told = [condition("DisruptionTarget", "False"), condition("Mine", "True")]
+    at_api = decode_pod(
+        to_dict(pod("a")) | {"status": {"conditions": [msgspec.to_builtins(c) for c in told]}}
+    )
+    cached = PodStatus(conditions=[condition("DisruptionTarget", "True", 3)])
+    found = generated(at_api, cached)
+    assert list(found)[:2] == ["DisruptionTarget", "Mine"]
+    assert found["DisruptionTarget"] == ("True", None, 3)
+    assert next(iter(generated(pod("a"), cached))) == "DisruptionTarget"
+
+
+def test_an_ended_pod_gets_its_disruption_behind_the_others_LIFE_230() -> None:
+    mine = condition("Mine", "True")
+    ended = ended_status(pod("a", generation=2), "Evicted", "why", disruption="text")
+    found = ended(PodStatus(phase="Running", conditions=[mine])).conditions or []
+    assert [(c.type, c.observedGeneration) for c in found] == [
+        ("Mine", None),
+        ("DisruptionTarget", 2),
+    ]
+    again = ended(PodStatus(conditions=[found[1], mine])).conditions or []
+    assert [c.type for c in again] == ["DisruptionTarget", "Mine"]
+
+
+def test_a_gate_may_be_a_condition_of_the_kubelets_own_LIFE_182() -> None:
+    gates = ("PodReadyToStartContainers", "Initialized")
+    assert generated(pod("a", gates=gates))["Ready"] == ("True", None, None)
+    lost = generated(pod("a", gates=gates), ready=False)
+    assert lost["Ready"] == ("False", "ReadinessGatesNotReady", None)
+
+
 def test_a_disruption_is_kept_from_the_cache_else_from_the_api_LIFE_187() -> None:
     told = [condition("Mine", "True", 1), condition("DisruptionTarget", "True", 2)]
     at_api = decode_pod(
@@ -161,7 +211,12 @@ def yes(kind: str, reason: str | None = None) -> PodCondition:
     ("names", "phase", "inits", "wanted"),
     [
         ("a", "Pending", None, yes(INIT)),
-        ("ia", "Pending", None, no(INIT, "UnknownContainerStatuses")),
+        (
+            "ia",
+            "Pending",
+            None,
+            no(INIT, "ContainersNotInitialized", "containers with unknown status: [i]"),
+        ),
         ("ia", "Pending", [one("i")], yes(INIT)),
         (
             "ia",
@@ -223,11 +278,7 @@ def test_initialized_LIFE_181(
             [one("a")],
             no(CONTAINERS, "ContainersNotReady", "containers with unknown status: [b]"),
         ),
-        (
-            "Failed",
-            [one("a")],
-            no(CONTAINERS, "ContainersNotReady", "containers with unknown status: [b]"),
-        ),
+        ("Failed", [one("a")], no(CONTAINERS, "PodFailed")),
     ],
 )
 def test_containers_ready_LIFE_183(

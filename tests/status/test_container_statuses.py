@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
+    ContainerStateTerminated,
     ContainerStatus,
     Pod,
     PodCondition,
@@ -19,22 +21,23 @@ from refkubelet.model.objects import (
     to_dict,
 )
 from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.runtime.decisions.restart_policy import container_should_be_restarted
 from refkubelet.runtime.records import (
     ContainerRecord,
     ContainerState,
     RuntimePodStatus,
+    RuntimeUser,
     SandboxRecord,
     SandboxState,
 )
 from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
 from refkubelet.status.normalize import (
     TERMINATION_MESSAGE_BYTES,
+    newer_generation,
     normalize_status,
-    observed_generation,
     stamp_times,
     statuses_equal,
 )
-from refkubelet.status.restart import container_should_be_restarted
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NS = int(NOW.timestamp()) * 10**9
@@ -89,6 +92,15 @@ def test_a_container_never_created_waits_LIFE_170() -> None:
     assert shown(only(generate(pod_with())).state) == {"waiting": {"reason": "ContainerCreating"}}
     with_init = pod_with(init=[{"name": "i", "image": "img"}])
     assert shown(only(generate(with_init)).state) == {"waiting": {"reason": "PodInitializing"}}
+
+
+@pytest.mark.parametrize(("groups", "wanted"), [((), {}), ((6, 7), {"supplementalGroups": [6, 7]})])
+def test_the_user_is_the_one_that_the_runtime_tells_LIFE_170(
+    groups: tuple[int, ...], wanted: dict[str, Any]
+) -> None:
+    told = record(ContainerState.RUNNING, user=RuntimeUser(5, 6, groups))
+    assert shown(only(generate(pod_with(), told)).user) == {"linux": {"uid": 5, "gid": 6} | wanted}
+    assert only(generate(pod_with(), running())).user is None
 
 
 def test_created_container_waits_without_reason_LIFE_170() -> None:
@@ -242,6 +254,64 @@ def test_reason_is_kept_with_its_phase_and_cleared_with_it_LIFE_166() -> None:
     assert (done.phase, done.reason, done.message) == ("Succeeded", None, None)
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+@pytest.mark.parametrize("code", [0, 1])
+def test_forced_failure_wins_over_what_the_containers_stand_for_LIFE_204(
+    policy: str, code: int
+) -> None:
+    """At its end too: containers that exit 0 when they are stopped do not make it a success."""
+    late = ForcedFailure("DeadlineExceeded", "late")
+    status = generate(pod_with(policy), exited(code=code), forced=late, pod_is_terminal=True)
+    assert (status.phase, status.reason, status.message) == ("Failed", "DeadlineExceeded", "late")
+
+
+def test_a_forced_failure_does_not_change_the_phase_of_the_api_LIFE_166_STAT_029() -> None:
+    pod = msgspec.structs.replace(pod_with(), status=PodStatus(phase="Succeeded"))
+    status = generate(pod, running(), forced=ForcedFailure("DeadlineExceeded", "late"))
+    assert status.phase == "Succeeded"
+
+
+def test_the_reason_of_the_api_is_kept_where_the_last_status_has_none_LIFE_166() -> None:
+    known = PodStatus(phase="Running", reason="Old", message="why")
+    pod = msgspec.structs.replace(pod_with(), status=known)
+    status = generate(pod, running(), previous=PodStatus(phase="Running"))
+    assert (status.reason, status.message) == ("Old", "why")
+
+
+@pytest.mark.parametrize(("was_started", "phase"), [(None, "Pending"), (True, "Running")])
+def test_the_phase_is_older_than_the_probes_LIFE_161(was_started: bool | None, phase: str) -> None:
+    """A sidecar counts as started from the status after the one that says so."""
+    pod = pod_with(init=[{"name": "s", "image": "i", "restartPolicy": "Always"}])
+    side = record(ContainerState.RUNNING, name="s", id="s")
+    earlier = generate(pod, side)
+    for sidecar in earlier.initContainerStatuses or ():
+        sidecar.started = was_started
+    ended = KnownState(terminated=ContainerStateTerminated(exitCode=1))
+    only(earlier).state = ended  # so that the pod does not wait for it
+    status = generate(pod, side, previous=earlier)
+    assert status.phase == phase
+    assert (status.initContainerStatuses or [])[0].started
+
+
+@pytest.mark.parametrize(
+    ("runtime", "node", "wanted"),
+    [
+        ((), ("10.0.0.1", "fd00::1"), ["10.0.0.1", "fd00::1"]),
+        (("10.9.0.1",), ("10.0.0.1",), ["10.9.0.1"]),
+        (("10.9.0.1",), ("10.0.0.1", "fd00::1"), ["10.9.0.1", "fd00::1"]),
+        (("fd00::9",), ("10.0.0.1", "fd00::1"), ["fd00::9"]),
+        (("fd00::9", "10.9.0.1"), ("10.0.0.1", "fd00::1"), ["10.9.0.1", "fd00::9"]),
+    ],
+)
+def test_what_the_runtime_tells_of_a_host_network_pod_comes_first_LIFE_176(
+    runtime: tuple[str, ...], node: tuple[str, ...], wanted: list[str]
+) -> None:
+    told = RuntimePodStatus("u", ips=runtime)
+    inputs = StatusInputs(NOW, host_ips=node)
+    status = generate_pod_status(pod_with(hostNetwork=True), told, None, inputs)
+    assert [p.ip for p in status.podIPs or ()] == wanted
+
+
 def test_host_network_pods_have_the_nodes_addresses_LIFE_176() -> None:
     status = generate(pod_with(hostNetwork=True), running(), host_ips=("10.0.0.1", "fd00::1"))
     assert [p.ip for p in status.podIPs or ()] == ["10.0.0.1", "fd00::1"]
@@ -282,7 +352,8 @@ PROBED = pod_with(containers=[{"name": "c", "image": "i", "readinessProbe": PROB
         (Facts(None, None, [START]), (False, False)),
         (Facts(U, None), (False, False)),
         (Facts(F, S), (False, False)),
-        (Facts(S, F), (True, False)),
+        (Facts(S, F, [READ]), (True, False)),
+        (Facts(S, F), (True, True)),  # a failure without a worker is old
         (Facts(S, S), (True, True)),
         (Facts(None, None, [READ]), (True, False)),
         (Facts(None, S, [START, READ]), (False, False)),
@@ -359,9 +430,9 @@ def test_transition_times_move_with_the_status_only_STAT_004() -> None:
 
 
 def test_observed_generation_never_falls_STAT_005() -> None:
-    assert observed_generation(2, PodStatus(observedGeneration=3)) == 3
-    assert observed_generation(4, PodStatus(observedGeneration=3)) == 4
-    assert observed_generation(None, None) is None
+    assert newer_generation(2, PodStatus(observedGeneration=3)) == 3
+    assert newer_generation(4, PodStatus(observedGeneration=3)) == 4
+    assert newer_generation(None, None) is None
 
 
 def test_normal_form_STAT_006() -> None:

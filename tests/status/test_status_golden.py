@@ -25,6 +25,7 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.status.conditions import generation_of
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.normalize import normalize_status
 
@@ -178,6 +179,7 @@ def regenerate(pod_dict: dict[str, Any], before: Any, status: dict[str, Any]) ->
     now = datetime.fromisoformat("2026-11-21T10:00:00.5+00:00")
     inputs = StatusInputs(now, facts, host_ips=hosts, reason_of=facts.reason_of)
     made = generate_pod_status(pod, facts.runtime(), previous, inputs)
+    made.observedGeneration = generation_of(pod)  # the status manager's part (STAT-005)
     return _without_times(to_dict(normalize_status(pod, made)))
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from criapi.v1 import api_pb2 as cri
+
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
 from conformance.harness.manifests import container, pod
@@ -26,6 +28,27 @@ async def started(node: Node, name: str) -> None:
 def users(config: Any) -> Any:
     """The user namespace that a config of a sandbox or container asks for."""
     return config.linux.security_context.namespace_options.userns_options
+
+
+@conformance(id="status-user-and-image", rules=["LIFE-170", "CRI-083", "CRI-084"], needs=[STATUS])
+async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node) -> None:
+    """`user` is what the runtime tells, and `imageID` its image_ref."""
+    whose = {"runAsUser": 1234, "runAsGroup": 5678, "supplementalGroups": [77]}
+    await node.apply_static(pod("web", container("main"), securityContext=whose))
+    await node.wait_running("web")
+    container_id = node.calls("StartContainer", pod="web")[0].request.container_id
+    request = cri.ContainerStatusRequest(container_id=container_id)
+    told = (await node.cri.call("ContainerStatus", request)).status
+    shown = node.container("web", "main")
+    expect_equal(node, shown.get("imageID"), told.image_ref, "imageID")
+    linux = told.user.linux
+    wanted = {
+        "uid": linux.uid,
+        "gid": linux.gid,
+        "supplementalGroups": [*linux.supplemental_groups],
+    }
+    user = {"linux": wanted} if told.user.HasField("linux") else None
+    expect_equal(node, shown.get("user"), user, "user")
 
 
 @conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])

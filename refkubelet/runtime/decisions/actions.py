@@ -43,7 +43,7 @@ from refkubelet.runtime.decisions.resize_actions import (
 from refkubelet.runtime.decisions.restart_policy import (
     NEVER,
     ON_FAILURE,
-    container_should_restart,
+    container_should_be_restarted,
     effective_policy,
     pod_policy,
     restart_allowed,
@@ -77,36 +77,45 @@ def compute_pod_actions(
     probes: ProbeView,
     given: Mapping[str, GivenResources] = NOTHING_GIVEN,
     own: ResourceRequirements | None = None,
+    *,
+    restarting_all: bool = False,
 ) -> PodActions:
     """What to do next about `pod`, given what the runtime has and what the probes say.
 
     `given`: the resources that the containers have now, by name; those of others stay as they are.
-    `own`: those that the pod's group has; None: it stays as it is.
+    `own`: those that the pod's group has; None: it stays as it is. `restarting_all`: its status
+    says AllContainersRestarting.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = _spec(pod)
-    if resets := containers_to_reset(pod, status):  # LIFE-110
-        return PodActions(resets=resets)
     sandbox = sandbox_decision(spec, status.sandboxes)
+    if restarting_all:  # LIFE-110
+        return replace(_for_sandbox(sandbox), resets=containers_to_reset(pod, status))
     if sandbox.create:
         return _actions_for_new_sandbox(pod, spec, status, sandbox)
-    keep = PodActions(sandbox_id=sandbox.sandbox_id, attempt=sandbox.attempt)
     ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
+    keep = replace(_for_sandbox(sandbox), ephemeral_to_start=ephemeral)
     init = InitPlan(pod, spec, status, probes, given).decide()
+    keep = replace(
+        keep,
+        kills=tuple(init.kills),
+        init_to_start=tuple(init.starts),
+        updates=in_order(init.updates),
+        resizes_by_restart=init.resizes_by_restart,
+    )
     if init.kill_pod:
-        return replace(keep, kill_pod=True)
+        return replace(keep, kill_pod=True, init_to_start=())
     if not init.initialized:
-        return _before_regular_ones(replace(keep, ephemeral_to_start=ephemeral), init)
+        return keep
     regular = _Regular(pod, status, probes, given)
     for container in spec.containers:
         regular.look_at(container)
-    if not regular.starts and not regular.kept:  # LIFE-117
-        return replace(keep, kill_pod=True)
+    ends = not regular.starts and not regular.kept  # LIFE-117: sidecars would keep it alive
     return replace(
         keep,
+        kill_pod=ends,
         kills=(*init.kills, *regular.kills),
-        ephemeral_to_start=ephemeral,
-        init_to_start=tuple(init.starts),
+        init_to_start=() if ends else keep.init_to_start,
         containers_to_start=tuple(regular.starts),
         updates=in_order((*init.updates, *regular.updates)),
         resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
@@ -114,13 +123,14 @@ def compute_pod_actions(
     )
 
 
-def _before_regular_ones(keep: PodActions, init: InitPlan) -> PodActions:
-    return replace(
-        keep,
-        kills=tuple(init.kills),
-        init_to_start=tuple(init.starts),
-        updates=in_order(init.updates),
-        resizes_by_restart=init.resizes_by_restart,
+def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
+    """Keep the sandbox, or kill what is left and make another one."""
+    return PodActions(
+        kill_pod=sandbox.create,
+        create_sandbox=sandbox.create,
+        sandbox_id=sandbox.sandbox_id,
+        attempt=sandbox.attempt,
+        sandbox_changed_event=sandbox.changed_event,
     )
 
 
@@ -149,7 +159,8 @@ def _actions_for_new_sandbox(
     pod: Pod, spec: PodSpec, status: RuntimePodStatus, sandbox: SandboxDecision
 ) -> PodActions:
     """LIFE-111: kill what is left, and start over unless the pod has done its work."""
-    kill_only = PodActions(kill_pod=True, attempt=sandbox.attempt)
+    new = _for_sandbox(sandbox)
+    kill_only = replace(new, create_sandbox=False, sandbox_changed_event=False)
     if pod_policy(pod) == NEVER and sandbox.attempt != 0 and status.containers:
         return kill_only  # LIFE-111 (a)
     starts = tuple(
@@ -158,7 +169,6 @@ def _actions_for_new_sandbox(
     regular_record = any(status.newest(c.name) for c in spec.containers)
     if not starts and regular_record:
         return kill_only  # LIFE-111 (b)
-    new = replace(kill_only, create_sandbox=True, sandbox_changed_event=sandbox.changed_event)
     if spec.initContainers:
         return replace(new, init_to_start=(spec.initContainers[0],))
     return replace(new, containers_to_start=starts)
@@ -194,7 +204,7 @@ class _Regular:
         record = self.status.newest(container.name)
         if record is not None and record.state is ContainerState.RUNNING:
             self._running(container, record)
-        elif should_start(container, self.pod, record):
+        elif container_should_be_restarted(container, self.pod, record):
             self.starts.append(container)
             self.kills += _kill_of_unknown(container, record)
 
@@ -228,15 +238,6 @@ class _Regular:
         self.kills.append(ContainerKill(record.id, container.name, reason, message))
         if restart:
             self.starts.append(container)
-
-
-def should_start(container: Container, pod: Pod, record: ContainerRecord | None) -> bool:
-    """Whether a regular container that does not run is started (LIFE-114, BACK-101)."""
-    if pod.metadata is not None and pod.metadata.deletionTimestamp is not None:
-        return False
-    if record is None or record.state is not ContainerState.EXITED:
-        return True
-    return container_should_restart(container, pod, record.exit_code)
 
 
 def kill_reason(

@@ -25,7 +25,10 @@ from refkubelet.runtime.decisions.resize_actions import (
     GivenResources,
     resize_decision,
 )
-from refkubelet.runtime.decisions.restart_policy import container_should_restart, restart_allowed
+from refkubelet.runtime.decisions.restart_policy import (
+    container_should_be_restarted,
+    restart_allowed,
+)
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
 
 OOM_KILLED = "OOMKilled"
@@ -87,13 +90,14 @@ class InitPlan:
             case ContainerState.RUNNING:
                 self._resize(container, record)
             case ContainerState.UNKNOWN:
-                self._kill(container, record, KillReason.UNKNOWN_STATE)
+                if restart_allowed(container, self.pod):
+                    self._kill(container, record, KillReason.UNKNOWN_STATE)
                 self._restart_or_kill_pod(container, restart_allowed(container, self.pod))
             case ContainerState.EXITED:
                 if record.exit_code == 0 and record.reason != OOM_KILLED:
                     self._go_on(following)
                     return
-                again = container_should_restart(container, self.pod, record.exit_code)
+                again = container_should_be_restarted(container, self.pod, record)
                 self._restart_or_kill_pod(container, again)
 
     def _restart_or_kill_pod(self, container: Container, restart: bool) -> None:
@@ -130,7 +134,11 @@ class InitPlan:
         if definition_changed(container, record):
             self._kill(container, record, KillReason.DEFINITION_CHANGED)
             self.starts.append(container)
-        elif self.probes.liveness(record.id) is ProbeResult.FAILURE:
+            return
+        liveness = self.probes.liveness(record.id)
+        if container.livenessProbe is not None and liveness is None:
+            return  # resized when it has been probed
+        if container.livenessProbe is not None and liveness is ProbeResult.FAILURE:
             self._kill(container, record, KillReason.LIVENESS)
             self.starts.append(container)
         else:

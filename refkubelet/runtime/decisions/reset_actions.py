@@ -19,18 +19,16 @@ RESTART_ALL: Final = "RestartAllContainers"
 def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRecord, ...]:
     """All records of the pod, in the order in which they are killed and removed: of regular, then
     of init containers, then those that ended with such a rule, regular before init; in each part
-    in spec order. Empty when no container's newest record ended with such a rule."""
-    if pod.spec is None or (pod.metadata is not None and pod.metadata.deletionTimestamp):
+    in spec order."""
+    if pod.spec is None:
         return ()
     everyone = (*pod.spec.containers, *(pod.spec.initContainers or ()))
-    if not any(_triggers(c, status.newest(c.name)) for c in everyone):
-        return ()
     records = [(c, r) for c in everyone for r in status.containers if r.name == c.name]
     others = (r for c, r in records if not _triggers(c, r))
     return (*others, *(r for c, r in records if _triggers(c, r)))
 
 
-def _triggers(container: Container, record: ContainerRecord | None) -> bool:
-    if record is None or record.state is not ContainerState.EXITED:
+def _triggers(container: Container, record: ContainerRecord) -> bool:
+    if record.state is not ContainerState.EXITED:
         return False
     return matching_action(container, record.exit_code) == RESTART_ALL

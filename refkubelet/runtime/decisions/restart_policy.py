@@ -1,10 +1,15 @@
-"""Whether an exited container starts again: pod policy, container policy, container rules. Pure."""
+"""Whether a container starts again: pod policy, container policy, container rules. Pure.
+
+Nothing here looks at back-off: *when* is another question than *whether*.
+Upstream: pkg/kubelet/container/helpers.go: ShouldContainerBeRestarted; pkg/api/v1/pod/util.go.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from refkubelet.model.objects import Container, Pod
+from refkubelet.runtime.records import ContainerRecord, ContainerState
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
@@ -41,6 +46,21 @@ def _own_policy_restarts(container: Container) -> bool:
         return False
     actions = [rule.action for rule in container.restartPolicyRules or ()]
     return container.restartPolicy != NEVER or RESTART in actions
+
+
+def container_should_be_restarted(
+    container: Container, pod: Pod, newest: ContainerRecord | None
+) -> bool:
+    """Whether the next sync starts it, seen from its newest record (LIFE-114, BACK-101): never in
+    a deleted pod; otherwise whatever has no record or has come to nothing, and exited containers
+    as LIFE-124 says."""
+    if pod.metadata is not None and pod.metadata.deletionTimestamp is not None:
+        return False
+    if newest is None:
+        return True
+    if newest.state is ContainerState.EXITED:
+        return container_should_restart(container, pod, newest.exit_code)
+    return newest.state is not ContainerState.RUNNING
 
 
 def container_should_restart(container: Container, pod: Pod, exit_code: int) -> bool:

@@ -1,0 +1,153 @@
+"""The status of a container that has no record in the runtime: pure.
+
+A record can vanish (removed from outside, lost by the runtime, pruned): the previous status is then
+the only witness. A container that was running is reported as lost, exit 137
+`ContainerStatusUnknown`; a plain init container that the pod is past counts as completed.
+Upstream: pkg/kubelet/kubelet_pods.go: convertToAPIContainerStatuses.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from lightkube.models.core_v1 import VolumeMount, VolumeMountStatus
+
+from refkubelet.model.objects import (
+    Container,
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    is_sidecar,
+)
+from refkubelet.runtime.decisions.mount_modes import recursive_read_only
+from refkubelet.runtime.records import ContainerState as RecordState
+from refkubelet.status.restart_all import removed_exit, removed_state
+from refkubelet.status.sources import StatusSources
+
+LOST_EXIT_CODE: Final = 137
+LOST_REASON: Final = "ContainerStatusUnknown"
+LOST_DELETED: Final = (
+    "The container could not be located when the pod was deleted.  "
+    "The container used to be Running"
+)  # LIFE-172
+LOST_TERMINATED: Final = "The container could not be located when the pod was terminated"
+INIT_PRUNED: Final = (
+    "Unable to get init container status from container runtime and pod has been initialized, "
+    "treat it as exited normally"
+)  # LIFE-173
+
+
+def from_memory(
+    sources: StatusSources, container: Container, previous: ContainerStatus | None
+) -> ContainerStatus:
+    """No record in the runtime: what was known, or the wait that is usual before a start."""
+    if previous is None:
+        return _default_status(sources, container)
+    ended = previous.state is not None and previous.state.terminated is not None
+    status = previous if ended else _waiting_anew(sources, container, previous)
+    if sources.restarting_all and not is_waiting(previous):
+        return _removed_to_restart(status)
+    last = status.lastState.terminated if status.lastState is not None else None
+    if not ended and was_running(previous) and last is None:
+        return _lost(sources, status)
+    return status  # LIFE-173
+
+
+def _waiting_anew(
+    sources: StatusSources, container: Container, previous: ContainerStatus
+) -> ContainerStatus:
+    return msgspec.structs.replace(
+        _default_status(sources, container),
+        restartCount=previous.restartCount,
+        lastState=previous.lastState or ContainerState(),
+    )
+
+
+def _removed_to_restart(status: ContainerStatus) -> ContainerStatus:
+    """LIFE-125. One that had ended before it was removed keeps the rest of what was known."""
+    return msgspec.structs.replace(
+        status,
+        state=removed_state(),
+        lastState=removed_exit(),
+        restartCount=status.restartCount + 1,
+    )
+
+
+def _lost(sources: StatusSources, status: ContainerStatus) -> ContainerStatus:
+    """LIFE-172, first half: it ran, nobody knows how it ended; unless deleted it starts again."""
+    metadata = sources.pod.metadata
+    deleting = metadata is not None and metadata.deletionTimestamp is not None
+    return msgspec.structs.replace(
+        status,
+        lastState=ContainerState(terminated=lost_container(LOST_DELETED)),
+        restartCount=status.restartCount + (0 if deleting else 1),
+    )
+
+
+def is_pruned(sources: StatusSources, container: Container, status: ContainerStatus) -> bool:
+    """A plain init container without a record waits, but the pod is known to be past it."""
+    return not is_sidecar(container) and is_waiting(status) and _regular_was_created(sources)
+
+
+def treated_as_completed(status: ContainerStatus) -> ContainerStatus:
+    """What is known of earlier instances stays beside it."""
+    pruned = ContainerStateTerminated(exitCode=0, reason="Completed", message=INIT_PRUNED)
+    return msgspec.structs.replace(status, state=ContainerState(terminated=pruned))
+
+
+def _regular_was_created(sources: StatusSources) -> bool:
+    """Whether the newest record of a regular container is known to be of one that was created:
+    then every plain init container succeeded."""
+    regular = sources.pod.spec.containers if sources.pod.spec else ()
+    newest = (sources.runtime_status.newest(container.name) for container in regular)
+    return any(r is not None and r.state is not RecordState.UNKNOWN for r in newest)
+
+
+def _default_status(sources: StatusSources, container: Container) -> ContainerStatus:
+    has_init = bool(sources.pod.spec and sources.pod.spec.initContainers)
+    reason = "PodInitializing" if has_init else "ContainerCreating"  # LIFE-170
+    return ContainerStatus(
+        name=container.name,
+        image=container.image or "",
+        imageID="",
+        ready=False,
+        restartCount=0,
+        state=ContainerState(waiting=ContainerStateWaiting(reason=reason)),
+        lastState=ContainerState(),
+        volumeMounts=_mounts(sources, container),
+    )
+
+
+def _mounts(sources: StatusSources, container: Container) -> list[VolumeMountStatus] | None:
+    """The mounts as the spec asks for them, and whether read-only ones are so all the way down."""
+    return [
+        VolumeMountStatus(
+            name=mount.name,
+            mountPath=mount.mountPath,
+            readOnly=mount.readOnly or None,
+            recursiveReadOnly=_recursively(sources, mount) if mount.readOnly else None,
+        )
+        for mount in container.volumeMounts or ()
+    ] or None
+
+
+def _recursively(sources: StatusSources, mount: VolumeMount) -> str:
+    try:
+        return "Enabled" if recursive_read_only(mount, sources.recursive_read_only) else "Disabled"
+    except ValueError:  # the container does not start with that
+        return "Disabled"
+
+
+def is_waiting(status: ContainerStatus) -> bool:
+    return status.state is not None and status.state.waiting is not None
+
+
+def was_running(previous: ContainerStatus | None) -> bool:
+    return previous is not None and previous.state is not None and bool(previous.state.running)
+
+
+def lost_container(message: str) -> ContainerStateTerminated:
+    """The exit of a container nobody saw ending (LIFE-172, STAT-010)."""
+    return ContainerStateTerminated(exitCode=LOST_EXIT_CODE, reason=LOST_REASON, message=message)

@@ -11,7 +11,7 @@ from typing import Final
 
 from refkubelet.model.objects import Node, Pod
 from refkubelet.model.quantity import NANO, parse_nano
-from refkubelet.model.resources import pod_requests
+from refkubelet.model.resources import pod_requests, requests_in_use
 
 PODS: Final = "pods"
 CPU: Final = "cpu"
@@ -52,14 +52,15 @@ def shortages(
     """Everything the pod is short of on a node with these amounts (resource -> nano units).
 
     Numbers of pods first, then cpu, memory and storage, then the rest by name. Native resources
-    that the node does not tell, and extended ones it does not know, are not looked at.
+    that the node does not tell, and extended ones it does not know, are not looked at. The others
+    take what their statuses show, too, until a resize to less has happened (CG-061).
     """
     found: list[Shortage] = []
     if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:
         found.append(Shortage(PODS, 1, len(others), allocatable[PODS] // NANO))
     wanted = {name: amount for name, amount in pod_requests(pod).items() if amount > 0}
     looked_at = [name for name in (*NATIVE, *_scalars(wanted)) if name in wanted]
-    used = [pod_requests(other) for other in others] if looked_at else []
+    used = [requests_in_use(other) for other in others] if looked_at else []
     for name in looked_at:
         if name not in allocatable and not name.startswith(HUGE_PAGES):
             continue

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationManager
-from refkubelet.allocation.resources import COMPUTE, asks_for_resize, requests_in_use
+from refkubelet.allocation.resources import COMPUTE, asks_for_resize
 from refkubelet.model.objects import Pod, uid
+from refkubelet.model.resources import requests_in_use
 
 
 class ResizeTriggers:

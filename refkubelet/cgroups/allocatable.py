@@ -12,7 +12,7 @@ from typing import Final
 
 from refkubelet.cgroups.limits import HUGEPAGES
 from refkubelet.eviction.grammar import parse_thresholds
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
+from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
 
 Amounts = Mapping[str, int]
 RESERVED_BY_SIGNAL: Final = {"memory.available": "memory", "nodefs.available": "ephemeral-storage"}
@@ -73,5 +73,5 @@ def impossible_reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> st
 def shown(name: str, amount: int) -> str:
     """An amount as the API prints it: bytes in powers of 1024, the rest decimal."""
     if name in ("memory", "ephemeral-storage") or name.startswith(HUGEPAGES):
-        return format_binary(amount // NANO)
+        return str(Quantity(amount, Form.BINARY))
     return format_decimal_nano(amount)

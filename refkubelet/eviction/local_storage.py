@@ -11,8 +11,8 @@ from typing import Final
 from refkubelet.eviction.layout import Layout
 from refkubelet.eviction.thresholds import STORAGE
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.quantity import NANO, canonical, format_binary, parse_integer
-from refkubelet.model.resources import pod_limits
+from refkubelet.model.quantity import NANO, canonical, parse_nano
+from refkubelet.model.resources import limit_quantities
 from refkubelet.stats.usage import NOTHING, PodUsage, layer
 
 EMPTY_DIR_LIMIT: Final = "emptydirfs.limit"  # what EVIC-096 counts as signals
@@ -39,7 +39,7 @@ def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
     """EVIC-100; volumes in memory, too."""
     for name, size in _size_limits(pod).items():
         seen = usage.files.volumes.get(name)
-        if seen is not None and seen.used.bytes > parse_integer(size) > 0:
+        if seen is not None and seen.used.bytes * NANO > parse_nano(size) > 0:
             text = f'Usage of EmptyDir volume "{name}" exceeds the limit "{canonical(size)}". '
             return Violation(EMPTY_DIR_LIMIT, "EVIC-100", text)
     return None
@@ -47,13 +47,10 @@ def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
 
 def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
     """EVIC-101."""
-    limit = pod_limits(pod).get(STORAGE)
-    if limit is None or usage.ephemeral_storage.bytes <= limit // NANO:
+    limit = limit_quantities(pod).get(STORAGE)
+    if limit is None or usage.ephemeral_storage.bytes * NANO <= limit.nano:
         return None
-    text = (
-        "Pod ephemeral local storage usage exceeds the total limit of containers "
-        f"{format_binary(limit // NANO)}. "
-    )
+    text = f"Pod ephemeral local storage usage exceeds the total limit of containers {limit}. "
     return Violation(POD_LIMIT, "EVIC-101", text)
 
 
@@ -65,7 +62,7 @@ def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
         used = usage.files.logs.get(row.name, NOTHING)
         if layout is Layout.ONE:
             used += layer(row)
-        if limit is not None and used.bytes > parse_integer(limit) > 0:
+        if limit is not None and used.bytes * NANO > parse_nano(limit) > 0:
             text = (
                 f"Container {row.name} exceeded its local ephemeral storage limit "
                 f'"{canonical(limit)}". '

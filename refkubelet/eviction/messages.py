@@ -12,12 +12,7 @@ from typing import Final
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.quantity import (
-    canonical,
-    format_binary,
-    format_decimal,
-    parse_integer,
-)
+from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.runtime.records import ContainerUsage
 from refkubelet.stats.usage import PodUsage
 
@@ -112,7 +107,7 @@ def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, 
         if container is None or used is None:
             continue
         text = _request_text(container, resource)
-        if used > parse_integer(text):
+        if used * NANO > parse_nano(text):
             yield row.name, format_binary(used), canonical(text)
 
 

@@ -27,19 +27,11 @@ from refkubelet.model.objects import (
     Toleration,
     to_dict,
 )
-from refkubelet.model.quantity import (
-    NANO,
-    QuantityError,
-    canonical,
-    format_binary,
-    format_decimal_nano,
-    parse_nano,
-)
-from refkubelet.model.resources import container_total
+from refkubelet.model.quantity import QuantityError, parse
+from refkubelet.model.resources import container_quantities
 from refkubelet.pods.updates import PodSource
 
 replace: Final = msgspec.structs.replace
-MILLI: Final = NANO // 1000
 
 
 def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name: str) -> Pod:
@@ -107,18 +99,14 @@ def _pod_level(pod: Pod) -> Any:
     if resources is None or not (resources.limits or resources.requests):
         return resources
     requests, limits = dict(resources.requests or {}), dict(resources.limits or {})
-    for name, amount in container_total(pod, "limits").items():
+    for name, amount in container_quantities(pod, "limits").items():
         if name.startswith("hugepages-") and name not in requests:
-            limits.setdefault(name, _text(name, amount))
+            limits.setdefault(name, str(amount))
     if limits:
-        asked = container_total(pod, "requests")
-        of_containers = {n: _text(n, asked[n]) for n in ("cpu", "memory") if n in asked}
+        asked = container_quantities(pod, "requests")
+        of_containers = {n: str(asked[n]) for n in ("cpu", "memory") if n in asked}
         requests = {**limits, **of_containers, **requests}
     return replace(resources, limits=limits or None, requests=requests or None)
-
-
-def _text(name: str, amount: int) -> str:
-    return format_decimal_nano(amount) if name == "cpu" else format_binary(amount // NANO)
 
 
 def _or(value: Any, default: Any) -> Any:
@@ -224,9 +212,7 @@ def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
     found = {name: "0" if a is None else str(a).strip() for name, a in (amounts or {}).items()}
     for name, text in found.items():
         with suppress(QuantityError):
-            nano = parse_nano(text)
-            whole = text if nano % MILLI == 0 else format_decimal_nano(nano + -nano % MILLI)
-            found[name] = canonical(whole)
+            found[name] = str(parse(text).in_thousandths())
     return found
 
 

@@ -1,16 +1,22 @@
 """Kubernetes quantities, exactly: text to integers of nano units and back.
 
-Both common Python parsers accept or reject the wrong texts (`1K`, `NaN`, `1E3`), hence this one.
-Nothing here uses floating point. Upstream: apimachinery pkg/api/resource/quantity.go.
+A quantity remembers the family of suffixes it was written in, and shows itself in it. Both common
+Python parsers accept or reject the wrong texts (`1K`, `NaN`, `1E3`), hence this one. Nothing here
+uses floating point. Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 NANO: Final = 1_000_000_000
+MILLI: Final = NANO // 1000  # of a unit, in nano units
 MAX_LENGTH: Final = 1000  # of a text; Python reads no number of more than 4300 digits
+MAX_BINARY: Final = (1 << 63) - 1  # whole units with a binary suffix are never more
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL: Final = {
     "n": -9,
@@ -24,14 +30,172 @@ _DECIMAL: Final = {
     "P": 15,
     "E": 18,
 }
+_DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _DECIMAL.items()}
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
-    r"(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE](?P<exponent>[+-]?[0-9]{1,3}))\Z"
+    r"(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE](?P<exponent>[+-]?0*[0-9]{1,3}))\Z"
 )
+WANTED: Final = "wanted a number with an optional suffix, such as 100Mi, 500m, 2, 1.5G or 1e3"
+_REMEMBERED: Final = 4096
+"""So many texts are read once: the same amounts are asked for again and again."""
 
 
 class QuantityError(ValueError):
     """The text is no quantity."""
+
+
+class Form(Enum):
+    """The family of suffixes that a quantity is shown with."""
+
+    DECIMAL = "k, M, G, m"
+    BINARY = "Ki, Mi, Gi"
+    EXPONENT = "e3, e6, e-3"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """`nano`: the amount in nano units. `written`: the text, where it is shown as it was written:
+    one that no arithmetic has touched and that needs no other unit."""
+
+    nano: int = 0
+    form: Form = Form.DECIMAL
+    written: str | None = None
+
+    def __str__(self) -> str:
+        """The canonical text: as written, or without sign, fraction and leading zeros and with the
+        largest suffix of its form that divides it.
+
+        >>> str(parse("1024Mi")), str(parse("0.1Gi")), str(parse("10e8")), str(parse("+5"))
+        ('1Gi', '107374182400m', '1e9', '+5')
+        """
+        if self.written is not None:
+            return self.written
+        if self.nano == 0:
+            return "0"
+        if self.form is Form.BINARY and abs(self.nano) >= 1024 * NANO and self.nano % NANO == 0:
+            return _with_binary_suffix(self.nano // NANO)
+        mantissa, power = _without_zeros(self.nano)
+        if self.form is Form.EXPONENT:
+            return f"{mantissa}e{power}" if power else str(mantissa)
+        # Above 999E no suffix is left: such amounts are shown without one, as upstream does.
+        return f"{mantissa}{_DECIMAL_SUFFIXES.get(power, '')}"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, in the form of the first of the two that is not 0."""
+        return Quantity(self.nano + other.nano, self.form if self.nano else other.form)
+
+    def in_thousandths(self) -> Quantity:
+        """Rounded to thousandths, away from 0: the finest amounts an API server keeps (SRC-036)."""
+        if self.nano % MILLI == 0:
+            return self
+        return replace(self, nano=_away_from_zero(self.nano, MILLI) * MILLI, written=None)
+
+
+def parse(text: str) -> Quantity:
+    """The quantity that a text stands for; below one nano unit it is rounded away from zero.
+
+    Raises `QuantityError`. A text without digits is 0: a lone sign or point, or a suffix.
+    """
+    if not isinstance(text, str):
+        raise QuantityError(f"{text!r} is no quantity: {WANTED}")
+    if len(text) > MAX_LENGTH:
+        raise QuantityError(f"{text[:20]!r}... is no quantity: it has {len(text)} characters")
+    return _parsed(text)
+
+
+@lru_cache(_REMEMBERED)
+def _parsed(text: str) -> Quantity:
+    match = _GRAMMAR.match(text) if text else None
+    if match is None or not _has_number(match):
+        raise QuantityError(f"{text!r} is no quantity: {WANTED}")
+    amount = _amount(match)
+    nano = -amount if match["sign"] == "-" else amount
+    form = _form(match)
+    if form is Form.BINARY and 0 < amount < NANO:
+        form = Form.DECIMAL
+    return Quantity(nano, form, text if _shown_as_written(match) else None)
+
+
+def _amount(match: re.Match[str]) -> int:
+    """Nano units, without the sign."""
+    part, suffix = match["part"] or "", match["suffix"]
+    numerator: int = int((match["whole"] or "") + part or "0") * NANO
+    denominator: int = 10 ** len(part)
+    if suffix in _BINARY:
+        numerator <<= _BINARY[suffix]
+    else:
+        power = _power(match)
+        numerator *= int(10 ** max(power, 0))
+        denominator *= int(10 ** max(-power, 0))
+    amount = _away_from_zero(numerator, denominator)
+    return min(amount, MAX_BINARY * NANO) if suffix in _BINARY else amount
+
+
+def _form(match: re.Match[str]) -> Form:
+    if match["suffix"] in _BINARY:
+        return Form.BINARY
+    return Form.EXPONENT if match["exponent"] else Form.DECIMAL
+
+
+def _power(match: re.Match[str]) -> int:
+    """Of ten, by the suffix; a decimal one."""
+    return int(match["exponent"]) if match["exponent"] else _DECIMAL[match["suffix"]]
+
+
+def _digits(match: re.Match[str]) -> str:
+    """Those that count: without leading zeros, but for one in front of a fraction."""
+    return ((match["whole"] or "").lstrip("0") or "0") + (match["part"] or "")
+
+
+def _is_small(match: re.Match[str]) -> bool:
+    """Few enough digits, none of them below one nano unit: such numbers are read in 64 bits, and
+    only they may be shown as written or have no digits at all."""
+    digits, bits = len(_digits(match)), _BINARY.get(match["suffix"])
+    if bits is None:
+        return digits <= 18 and _power(match) - len(match["part"] or "") >= -9
+    return not match["part"] and digits <= 14 - 3 * bits // 10
+
+
+def _has_number(match: re.Match[str]) -> bool:
+    if match["whole"] or match["part"]:
+        return True
+    # Upstream reads the end of a text as a number before it looks for a suffix.
+    only_sign = match["part"] is None and not match["suffix"]
+    return only_sign or _is_small(match)
+
+
+def _shown_as_written(match: re.Match[str]) -> bool:
+    """A small number that its own suffix suits: no suffix of the same form would be larger, nor
+    one between two suffixes be needed. Signs, leading zeros and fractions do not matter."""
+    digits = _digits(match)
+    if not _is_small(match):
+        return False
+    if match["suffix"] in _BINARY:
+        return int(digits) % 8 != 0
+    power = _power(match) - len(match["part"] or "")
+    return power % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
+
+
+def _away_from_zero(numerator: int, denominator: int) -> int:
+    whole = -(-abs(numerator) // denominator)
+    return -whole if numerator < 0 else whole
+
+
+def _without_zeros(nano: int) -> tuple[int, int]:
+    """Mantissa and the largest power of 1000 that divides the amount."""
+    power = -9
+    while nano % 1000 == 0:
+        nano, power = nano // 1000, power + 3
+    return nano, power
+
+
+def _with_binary_suffix(value: int) -> str:
+    suffix = ""
+    for name, bits in _BINARY.items():
+        if value % (1 << bits):
+            break
+        suffix = name
+    return f"{value >> _BINARY[suffix]}{suffix}" if suffix else str(value)
 
 
 def parse_nano(text: str) -> int:
@@ -40,36 +204,16 @@ def parse_nano(text: str) -> int:
     >>> parse_nano("1500m"), parse_nano("1E3") == parse_nano("1k"), parse_nano("0.5Ki") // NANO
     (1500000000, True, 512)
     """
-    if isinstance(text, str) and len(text) > MAX_LENGTH:
-        raise QuantityError(f"{text[:20]!r}... is no quantity: it has {len(text)} characters")
-    match = _GRAMMAR.match(text) if isinstance(text, str) else None
-    if match is None or not (match["whole"] or match["part"]):
-        raise QuantityError(
-            f"{text!r} is no quantity: wanted a number with an optional suffix, "
-            "such as 100Mi, 500m, 2, 1.5G or 1e3"
-        )
-    part = match["part"] or ""
-    digits = int((match["whole"] or "") + part or "0")
-    suffix = match["suffix"]
-    numerator: int = digits * NANO
-    denominator: int = 10 ** len(part)
-    if suffix in _BINARY:
-        numerator <<= _BINARY[suffix]
-    else:
-        power = int(match["exponent"]) if match["exponent"] else _DECIMAL[suffix]
-        numerator *= int(10 ** max(power, 0))
-        denominator *= int(10 ** max(-power, 0))
-    value = -(-numerator // denominator)
-    return -value if match["sign"] == "-" else value
+    return parse(text).nano
 
 
 def parse_integer(text: str) -> int:
-    """The value in whole units (bytes, inodes, pods), rounded up.
+    """The value in whole units (bytes, inodes, pods), rounded away from zero.
 
     >>> parse_integer("100Mi"), parse_integer("1500m")
     (104857600, 2)
     """
-    return -(-parse_nano(text) // NANO)
+    return _away_from_zero(parse(text).nano, NANO)
 
 
 def format_binary(value: int) -> str:
@@ -80,14 +224,7 @@ def format_binary(value: int) -> str:
     >>> format_binary(100 * 1024 * 1024), format_binary(1500), format_binary(83452 * 1024)
     ('100Mi', '1500', '83452Ki')
     """
-    if -1024 < value < 1024:
-        return format_decimal(value)
-    suffix = ""
-    for name, bits in _BINARY.items():
-        if value % (1 << bits):
-            break
-        suffix = name
-    return f"{value >> _BINARY[suffix]}{suffix}" if suffix else str(value)
+    return str(Quantity(value * NANO, Form.BINARY))
 
 
 def format_decimal(value: int) -> str:
@@ -105,13 +242,7 @@ def format_decimal_nano(nano: int) -> str:
     >>> format_decimal_nano(1_500_000_000), format_decimal_nano(2 * NANO)
     ('1500m', '2')
     """
-    if nano == 0:
-        return "0"
-    for suffix, power in sorted(_DECIMAL.items(), key=lambda item: -item[1]):
-        unit = 10 ** (power + 9)
-        if nano % unit == 0:
-            return f"{nano // unit}{suffix}"
-    raise AssertionError("every integer is a multiple of one nano")
+    return str(Quantity(nano))
 
 
 def canonical(text: str) -> str:
@@ -120,6 +251,4 @@ def canonical(text: str) -> str:
     >>> canonical("1024Mi"), canonical("20275Mi"), canonical("1000M"), canonical("0.5")
     ('1Gi', '20275Mi', '1G', '500m')
     """
-    if text.endswith("i"):
-        return format_binary(parse_nano(text) // NANO)
-    return format_decimal_nano(parse_nano(text))
+    return str(parse(text))

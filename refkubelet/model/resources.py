@@ -1,72 +1,119 @@
 """What a pod asks for: requests and limits added up over its containers, in nano units.
 
-Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage with them). Upstream:
-component-helpers resource: PodRequests, PodLimits.
+`*_quantities` tell the same as amounts that remember how they were written; that is what statuses
+show. Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage with them), CG-061
+(what a pod takes, by its status). Upstream: component-helpers resource: PodRequests, PodLimits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from refkubelet.model.objects import Container, Pod, is_sidecar
-from refkubelet.model.quantity import parse_nano
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, is_sidecar
+from refkubelet.model.quantity import Quantity, parse
+
+PODS_OWN: Final = ("cpu", "memory")
+HUGEPAGES: Final = "hugepages-"
+Quantities = Mapping[str, Quantity]
 
 
 def container_requests(container: Container) -> dict[str, int]:
     """Resource name -> nano units; a resource with only a limit counts with the limit."""
-    return _amounts(container, "limits") | _amounts(container, "requests")
+    return _nano(_of_container(container, "requests"))
 
 
 def container_limits(container: Container) -> dict[str, int]:
-    return _amounts(container, "limits")
-
-
-def _amounts(container: Container, which: str) -> dict[str, int]:
-    values = getattr(container.resources, which) if container.resources else None
-    return {name: parse_nano(text) for name, text in (values or {}).items()}
+    return _nano(_of_container(container, "limits"))
 
 
 def pod_requests(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
     """The pod's requests: all containers and sidecars together, or the peak of its initialisation
     if that is higher, plus overhead; pod-level requests replace what they name."""
-    total = container_total(pod, "requests") | pod_level(pod, "requests")
-    return _plus(total, _overhead(pod)) if with_overhead else total
+    return _nano(request_quantities(pod, with_overhead=with_overhead))
 
 
 def pod_limits(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
     """The same for limits; a container without a limit counts as nothing, and overhead is added
     to limits that are there."""
-    total = container_total(pod, "limits") | pod_level(pod, "limits")
-    if not with_overhead:
-        return total
-    return _plus(total, {k: v for k, v in _overhead(pod).items() if total.get(k)})
+    return _nano(limit_quantities(pod, with_overhead=with_overhead))
 
 
 def container_total(pod: Pod, which: str) -> dict[str, int]:
     """`requests` or `limits` of the containers alone (upstream: AggregateContainerRequests)."""
-    spec = pod.spec
-    if spec is None:
-        return {}
-    amounts = container_requests if which == "requests" else container_limits
-    total: dict[str, int] = {}
-    for container in spec.containers or ():
-        for name, amount in amounts(container).items():
-            total[name] = total.get(name, 0) + amount
-    sidecars: dict[str, int] = {}
-    peak: dict[str, int] = {}
-    for container in spec.initContainers or ():
-        for name, amount in amounts(container).items():
-            at_once = sidecars.get(name, 0) + amount
-            peak[name] = max(peak.get(name, 0), at_once)
-            if is_sidecar(container):
-                sidecars[name] = at_once
-    return _maximum(_plus(total, sidecars), peak)
+    return _nano(container_quantities(pod, which))
 
 
 def pod_level(pod: Pod, which: str) -> dict[str, int]:
     """`requests` or `limits` that the pod itself names (spec.resources)."""
-    values = getattr(pod.spec.resources, which) if pod.spec and pod.spec.resources else None
-    return {name: parse_nano(text) for name, text in (values or {}).items()}
+    return _nano(_of_pod(pod, which))
+
+
+def request_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quantity]:
+    """`pod_requests`, as they are written."""
+    total = container_quantities(pod, "requests") | _of_pod(pod, "requests")
+    return _plus(total, _overhead(pod)) if with_overhead else total
+
+
+def limit_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quantity]:
+    """`pod_limits`, as they are written."""
+    total = container_quantities(pod, "limits") | _of_pod(pod, "limits")
+    if not with_overhead:
+        return total
+    limited = {name for name, amount in total.items() if amount.nano}
+    return _plus(total, {k: v for k, v in _overhead(pod).items() if k in limited})
+
+
+def requests_in_use(pod: Pod) -> dict[str, int]:
+    """What the pod takes, by its status: of each request the greatest of the spec, what the status
+    shows as allocated and what it shows as actual; without the spec's while a resize is infeasible
+    (CG-061). Only statuses with `resources` count, and init containers that end have none. The
+    pod's own requests likewise, by status.resources."""
+    spec, status = pod.spec, pod.status
+    if spec is None or status is None:
+        return pod_requests(pod)
+    total = container_quantities(pod, "requests", _statuses(status))
+    own = _of_pod(pod, "requests")
+    if own and status.resources is not None:
+        greatest = _in_use(
+            own, status.resources.requests, status.allocatedResources, _is_infeasible(status)
+        )
+        own = {name: greatest.get(name, Quantity()) for name in own}
+    return _nano(_plus(total | own, _overhead(pod)))
+
+
+def container_quantities(
+    pod: Pod, which: str, statuses: Mapping[str, ContainerStatus] | None = None
+) -> dict[str, Quantity]:
+    """`container_total`, as they are written; with the statuses of those that are resized: of what
+    is in use."""
+    spec = pod.spec
+    if spec is None:
+        return {}
+    infeasible = pod.status is not None and _is_infeasible(pod.status)
+
+    def amounts(container: Container) -> dict[str, Quantity]:
+        own = _of_container(container, which)
+        told = statuses.get(container.name) if statuses else None
+        if told is None or told.resources is None:
+            return own
+        return _in_use(own, told.resources.requests, told.allocatedResources, infeasible)
+
+    total: dict[str, Quantity] = {}
+    for container in spec.containers or ():
+        _add(total, amounts(container))
+    sidecars: dict[str, Quantity] = {}
+    peak: dict[str, Quantity] = {}
+    for container in spec.initContainers or ():
+        at_once = amounts(container) if is_sidecar(container) else _of_container(container, which)
+        if is_sidecar(container):
+            _add(total, at_once)
+            _add(sidecars, at_once)
+            _raise(peak, {name: sidecars[name] for name in at_once})
+        else:
+            _raise(peak, {n: _sum(more, sidecars.get(n)) for n, more in at_once.items()})
+    _raise(peak, sidecars)
+    return _maximum(total, peak)
 
 
 def has_pod_level_resources(pod: Pod) -> bool:
@@ -83,18 +130,83 @@ def resource_request(pod: Pod, name: str) -> int:
     level = has_pod_level_resources(pod)
     asked = pod_level(pod, "requests") if level else container_total(pod, "requests")
     amount = asked.get(name, 0)
-    return amount + _overhead(pod).get(name, 0) if amount else 0
+    return amount + _nano(_overhead(pod)).get(name, 0) if amount else 0
 
 
-def _overhead(pod: Pod) -> dict[str, int]:
-    values = pod.spec.overhead if pod.spec else None
-    return {name: parse_nano(text) for name, text in (values or {}).items()}
+def _of_container(container: Container, which: str) -> dict[str, Quantity]:
+    resources = container.resources
+    if resources is None:
+        return {}
+    limits = _parsed(resources.limits)
+    return limits | _parsed(resources.requests) if which == "requests" else limits
 
 
-def _plus(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
-    return {name: a.get(name, 0) + b.get(name, 0) for name in [*a, *(n for n in b if n not in a)]}
+def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
+    """CPU, memory and huge pages: nothing else can be a pod's own."""
+    resources = pod.spec.resources if pod.spec else None
+    values = getattr(resources, which) if resources else None
+    return {
+        name: amount
+        for name, amount in _parsed(values).items()
+        if name in PODS_OWN or name.startswith(HUGEPAGES)
+    }
 
 
-def _maximum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:
-    names = [*a, *(n for n in b if n not in a)]
-    return {name: max(a.get(name, 0), b.get(name, 0)) for name in names}
+def _overhead(pod: Pod) -> dict[str, Quantity]:
+    return _parsed(pod.spec.overhead if pod.spec else None)
+
+
+def _statuses(status: PodStatus) -> dict[str, ContainerStatus]:
+    every = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+    return {one.name: one for one in every}
+
+
+def _is_infeasible(status: PodStatus) -> bool:
+    """The node can never give the pod what its spec asks for (the first such condition counts)."""
+    pending = (c for c in status.conditions or () if c.type == "PodResizePending")
+    first = next(pending, None)
+    return first is not None and first.reason == "Infeasible"
+
+
+def _in_use(
+    spec: Quantities,
+    actual: Mapping[str, str] | None,
+    allocated: Mapping[str, str] | None,
+    infeasible: bool,
+) -> dict[str, Quantity]:
+    greatest = _maximum({} if infeasible else spec, _parsed(actual))
+    return _maximum(greatest, _parsed(allocated))
+
+
+def _parsed(values: Mapping[str, str] | None) -> dict[str, Quantity]:
+    return {name: parse(text) for name, text in (values or {}).items()}
+
+
+def _nano(amounts: Quantities) -> dict[str, int]:
+    return {name: amount.nano for name, amount in amounts.items()}
+
+
+def _plus(a: Quantities, b: Quantities) -> dict[str, Quantity]:
+    return {**a, **{name: a[name] + more if name in a else more for name, more in b.items()}}
+
+
+def _sum(one: Quantity, other: Quantity | None) -> Quantity:
+    return one if other is None else one + other
+
+
+def _add(to: dict[str, Quantity], more: Quantities) -> None:
+    """In place: a pod may have thousands of containers with as many resources."""
+    for name, amount in more.items():
+        to[name] = _sum(to[name], amount) if name in to else amount
+
+
+def _raise(to: dict[str, Quantity], least: Quantities) -> None:
+    for name, amount in least.items():
+        if name not in to or amount.nano > to[name].nano:
+            to[name] = amount
+
+
+def _maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
+    """The greater ones; of equal ones those of `a`."""
+    greater = {n: more for n, more in b.items() if n not in a or more.nano > a[n].nano}
+    return {**a, **greater}

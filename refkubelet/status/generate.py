@@ -28,7 +28,7 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.qos import qos_class
-from refkubelet.model.resources import pod_requests
+from refkubelet.model.resources import request_quantities
 from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.runtime.records import RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
@@ -102,7 +102,7 @@ def generate_pod_status(
             pod, status, runtime_status, known, inputs.resize_conditions
         ),
         resources=pod_resources_shown(pod, known, _group(pod, inputs)),
-        allocatedResources=own_resources(pod_requests(pod)),
+        allocatedResources=own_resources(request_quantities(pod)),
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
     )
     return stamp_times(status, known, inputs.now)

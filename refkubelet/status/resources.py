@@ -14,11 +14,11 @@ from typing import Final
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
-from refkubelet.cgroups.convert import SHARES_PER_CPU
+from refkubelet.cgroups.convert import MIN_SHARES, SHARES_PER_CPU
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
-from refkubelet.model.quantity import NANO, format_binary, format_decimal_nano, parse_nano
-from refkubelet.model.resources import pod_limits, pod_requests
+from refkubelet.model.quantity import NANO, Quantity, format_binary, format_decimal_nano, parse_nano
+from refkubelet.model.resources import limit_quantities, request_quantities
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimeResources
 
 CPU: Final = "cpu"
@@ -117,7 +117,8 @@ def pod_resources_shown(
     object says that it runs, the group counts; else what is allocated."""
     if pod.status is None or pod.status.phase != "Running":
         return ResourceRequirements(
-            limits=own_resources(pod_limits(pod)), requests=own_resources(pod_requests(pod))
+            limits=own_resources(limit_quantities(pod)),
+            requests=own_resources(request_quantities(pod)),
         )
     own = (pod.spec.resources if pod.spec is not None else None) or ResourceRequirements()
     requests, limits = own.requests or {}, own.limits or {}
@@ -128,9 +129,9 @@ def pod_resources_shown(
     cpu_request = _cpu(_request_of_shares(group), requests, MIN_REQUEST_MILLICORES)
     cpu_limit = _cpu(_limit_of_quota(group), limits, MIN_LIMIT_MILLICORES)
     memory = group.memory_limit_bytes or 0
-    asked = pod_requests(pod).get(MEMORY)
+    asked = request_quantities(pod).get(MEMORY)
     if asked is not None and MEMORY not in requests:
-        requests = {**requests, MEMORY: format_binary(asked // NANO)}
+        requests = {**requests, MEMORY: str(asked)}
     shown_limits = {CPU: cpu_limit, MEMORY: _memory(memory if memory > 0 else None)}
     return ResourceRequirements(
         limits=_shown(limits, shown_limits, before.limits) or None,
@@ -140,8 +141,9 @@ def pod_resources_shown(
 
 
 def _request_of_shares(group: ResourceConfig) -> int | None:
+    """A cgroup can have 2 shares or more."""
     shares = group.cpu_shares or 0
-    return -(-shares * 1000 // SHARES_PER_CPU) or None
+    return -(-shares * 1000 // SHARES_PER_CPU) if shares >= MIN_SHARES else None
 
 
 def _limit_of_quota(group: ResourceConfig) -> int | None:
@@ -151,11 +153,6 @@ def _limit_of_quota(group: ResourceConfig) -> int | None:
     return quota * 1000 // period or None
 
 
-def own_resources(amounts: Mapping[str, int]) -> dict[str, str] | None:
-    """CPU, memory and huge pages of the whole pod, in canonical form."""
-    texts = {
-        name: format_decimal_nano(nano) if name == CPU else format_binary(nano // NANO)
-        for name, nano in amounts.items()
-        if name in (CPU, MEMORY) or name.startswith("hugepages-")
-    }
-    return texts or None
+def own_resources(amounts: Mapping[str, Quantity]) -> dict[str, str] | None:
+    """All resources of the whole pod, in canonical form."""
+    return {name: str(amount) for name, amount in amounts.items()} or None

@@ -10,6 +10,7 @@ import pytest
 from allocation_pods import SetClock, asking, pod_of
 from hypothesis import given
 from hypothesis import strategies as st
+from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from refkubelet.admission.handlers import Operation, PodAdmitAttributes
@@ -20,12 +21,12 @@ from refkubelet.allocation.order import PendingResize, in_order
 from refkubelet.allocation.resources import (
     asks_for_resize,
     increases_requests,
-    requests_in_use,
     resources_of,
     with_resources_of,
 )
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import requests_in_use
 
 MI = 1 << 20
 
@@ -369,6 +370,7 @@ def test_containers_without_a_status_count_with_their_spec_CG_061() -> None:
                 "imageID": "",
                 "ready": True,
                 "restartCount": 0,
+                "resources": {},
                 "allocatedResources": {"cpu": "5"},
             }
         ]
@@ -419,3 +421,44 @@ def test_the_handler_compares_with_what_is_allocated_CG_062() -> None:
     handler = feasible_resizes(EXCLUSIVE, allocated)
     assert handler(PodAdmitAttributes(MORE_CPU, (), Operation.RESIZE)) is None
     assert asked == [MORE_CPU]
+
+
+def told(name: str, **more: Any) -> dict[str, Any]:
+    one = {"name": name, "image": "i", "imageID": "", "ready": True, "restartCount": 0}
+    return {**one, **more}
+
+
+def actual(name: str, cpu: str, allocated: str = "0") -> dict[str, Any]:
+    return told(name, resources={"requests": {"cpu": cpu}}, allocatedResources={"cpu": allocated})
+
+
+def cpus_in_use(pod: Pod) -> int:
+    return requests_in_use(pod)["cpu"] // NANO
+
+
+def test_a_status_without_resources_says_nothing_CG_061() -> None:
+    status = {"containerStatuses": [told("a", allocatedResources={"cpu": "5"})]}
+    assert cpus_in_use(pod_of(asking("a", "2"), status=status)) == 2
+
+
+def test_the_spec_does_not_count_while_a_resize_is_infeasible_CG_061() -> None:
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    status = {"containerStatuses": [actual("a", "2", "1")], "conditions": [pending]}
+    assert cpus_in_use(pod_of(asking("a", "9"), status=status)) == 2
+    status["conditions"] = [{**pending, "reason": "Deferred"}, pending]
+    assert cpus_in_use(pod_of(asking("a", "9"), status=status)) == 9
+
+
+def test_statuses_of_init_containers_that_end_do_not_count_CG_061() -> None:
+    status = {"initContainerStatuses": [actual("setup", "9")]}
+    pod = pod_of(asking("a", "2"), init=(asking("setup", "1"),), status=status)
+    assert cpus_in_use(pod) == 2
+
+
+def test_the_pods_own_requests_are_in_use_by_its_status_CG_061() -> None:
+    status = {"resources": {"requests": {"cpu": "5"}}, "allocatedResources": {"cpu": "3"}}
+    pod = pod_of(asking("a", "1"), status=status)
+    assert cpus_in_use(pod) == 1  # the pod itself asks for nothing
+    assert pod.spec is not None
+    pod.spec.resources = ResourceRequirements(requests={"cpu": "4"})
+    assert cpus_in_use(pod) == 5

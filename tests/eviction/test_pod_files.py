@@ -116,3 +116,13 @@ def test_a_container_is_named_with_its_logs_EVIC_091() -> None:
         "ephemeral-storage. "
     )
     assert text(PodUsage(usage.containers)) == low  # without a log nothing is known
+
+
+def test_limits_are_compared_exactly_EVIC_100_EVIC_101_EVIC_102() -> None:
+    """A tenth of a Ki is 102.4 bytes: 103 are more."""
+    wanted = 'Usage of EmptyDir volume "v" exceeds the limit "102400m". '
+    assert message(make_pod(size="0.1Ki"), uses(0, volume=102)) is None
+    assert message(make_pod(size="0.1Ki"), uses(0, volume=103)) == wanted
+    above = "Pod ephemeral local storage usage exceeds the total limit of containers 102400m. "
+    assert message(make_pod(limit="0.1Ki"), uses(102)) is None
+    assert message(make_pod(limit="0.1Ki"), uses(103)) == above

@@ -236,3 +236,15 @@ def test_features_LIFE_228(
     asked = PodAdmitAttributes(decode_pod({"metadata": {"name": "p"}, "spec": spec}))
     wanted = Rejection(reason, message) if reason else None
     assert features_supported(gates)(asked) == wanted
+
+
+def test_others_take_what_they_have_until_they_have_less_LIFE_225_CG_061() -> None:
+    """A container that is to shrink from 2 CPUs to 1 has 2 until its status says otherwise."""
+    shrinking = pod(cpu="1")
+    told = {"name": "main", "image": "i", "imageID": "", "ready": True, "restartCount": 0}
+    running = {**told, "resources": {"requests": {"cpu": "2"}}}
+    shrinking.status = decode_pod(
+        {"metadata": {}, "spec": {"containers": []}, "status": {"containerStatuses": [running]}}
+    ).status
+    (short,) = shortages(pod(cpu="1"), [shrinking], NODE)
+    assert (short.resource, short.used) == ("cpu", 2000)

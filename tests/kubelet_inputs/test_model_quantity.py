@@ -8,13 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.duration import DurationError, format_duration, parse_duration_s
+from refkubelet.model.duration import (
+    DurationError,
+    format_duration,
+    parse_duration_ns,
+    parse_duration_s,
+)
 from refkubelet.model.quantity import (
     NANO,
     QuantityError,
+    canonical,
     format_binary,
     format_decimal,
     format_decimal_nano,
+    parse,
     parse_integer,
     parse_nano,
 )
@@ -46,9 +53,75 @@ def test_parse_gives_exact_nano_units(text: str, nano: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1K", "NaN", "inf", "1 Mi", "Mi", ".", "-", "1ki", "0x10", "1e", "1Mi ", "１"]
+    "text", ["", "1K", "NaN", "inf", "1 Mi", "Ei", ".Mi.", "1ki", "0x10", "1e", "1Mi ", "１"]
 )
 def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(QuantityError, match="is no quantity"):
+        parse_nano(text)
+
+
+@pytest.mark.parametrize("text", ["Mi", ".", "-", "+", "m", "E", ".Ki", "e3", "+.e-9", "-G"])
+def test_a_text_without_digits_is_nothing_SRC_036(text: str) -> None:
+    assert (parse_nano(text), canonical(text)) == (0, "0")
+
+
+@pytest.mark.parametrize("text", ["Ei", "Pi", ".Ei", "e-10", "+.e-9999"])
+def test_unless_its_suffix_is_too_large_or_too_small_SRC_036(text: str) -> None:
+    with pytest.raises(QuantityError):
+        parse_nano(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0.1Gi", "107374182400m"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("1e9", "1e9"),
+        ("1E3", "1E3"),
+        ("1e1", "10"),
+        ("1500e-3", "1500e-3"),
+        ("15e-1", "1500e-3"),
+        ("+5", "+5"),
+        ("-2Mi", "-2Mi"),
+        ("007", "007"),
+        ("1.500", "1.500"),
+        ("1.50", "1500m"),
+        ("5000", "5k"),
+        ("8Mi", "8Mi"),
+        ("1024Mi", "1Gi"),
+        ("9Mi", "9Mi"),
+        ("9.0Mi", "9Mi"),
+        ("1023Ki", "1023Ki"),
+        ("16Ei", "9223372036854775807"),
+        ("-16Ei", "-9223372036854775807"),
+        ("16E", "16E"),
+        ("0.5n", "1n"),
+        ("0.0001Ki", "102400u"),
+    ],
+)
+def test_amounts_are_shown_as_the_api_shows_them_SRC_036(text: str, shown: str) -> None:
+    assert canonical(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("0.1Ki", "102400m"), ("1n", "1m"), ("+5", "+5"), ("1e-4", "1e-3")]
+)
+def test_pods_have_thousandths_at_most_SRC_036(text: str, shown: str) -> None:
+    assert str(parse(text).in_thousandths()) == shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [("1Gi", "1G", "2073741824"), ("1G", "1Gi", "2073741824"), ("0", "1Gi", "1Gi")],
+)
+def test_a_sum_has_the_form_of_what_comes_first_SRC_036(one: str, other: str, both: str) -> None:
+    assert str(parse(one) + parse(other)) == both
+    assert (parse("1Mi") + parse("1Mi")).written is None
+
+
+@pytest.mark.parametrize("text", ["1e1000", "1e-1000", "9e99999999999"])
+def test_exponents_have_three_digits_at_most(text: str) -> None:
     with pytest.raises(QuantityError, match="is no quantity"):
         parse_nano(text)
 
@@ -104,7 +177,29 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration_s(text)
 
 
-@given(st.integers(-(10**13), 10**13))
+@pytest.mark.parametrize(
+    ("text", "nanos"),
+    [
+        ("0.9ns", 0),
+        ("1.9ns0.9ns", 1),
+        ("9223372036854775807ns", 2**63 - 1),
+        ("-9223372036854775808ns", -(2**63)),
+        ("0.99999999999999999999s", 10**9),
+    ],
+)
+def test_durations_are_whole_nanoseconds_of_64_bits(text: str, nanos: int) -> None:
+    assert parse_duration_ns(text) == nanos
+
+
+@pytest.mark.parametrize(
+    "text", ["9223372036854775808ns", "2562048h", "-9223372036854775809ns", "9" * 5000 + "h"]
+)
+def test_durations_that_64_bits_do_not_hold_are_refused(text: str) -> None:
+    with pytest.raises(DurationError, match="is longer than 2562047h47m16s"):
+        parse_duration_s(text)
+
+
+@given(st.integers(-(10**12), 10**12))
 def test_durations_read_back_the_same(milliseconds: int) -> None:
     seconds = milliseconds / 1000
     assert parse_duration_s(format_duration(seconds)) == pytest.approx(seconds)

@@ -163,6 +163,7 @@ def test_no_limit_with_v1_is_a_very_large_one_CG_063() -> None:
         (ResourceConfig(cpu_quota_us=-1, cpu_period_us=1000), "/"),
         (ResourceConfig(cpu_quota_us=20_000), "/"),
         (ResourceConfig(cpu_period_us=1000), "/"),
+        (ResourceConfig(cpu_shares=1), "/"),  # less than any cgroup can have
         (ResourceConfig(cpu_shares=2), "/"),
         (ResourceConfig(cpu_shares=3), "3m/"),
         (ResourceConfig(cpu_shares=1024), "1/"),
@@ -187,10 +188,16 @@ def test_the_pods_own_resources_are_the_ground_CG_063() -> None:
     assert (small.limits or {})["cpu"] == "10m"
 
 
-def test_huge_pages_are_shown_before_the_pod_runs_CG_063() -> None:
+def test_all_that_is_asked_for_is_shown_before_the_pod_runs_CG_063() -> None:
     asked = ResourceRequirements(limits={"hugepages-2Mi": "4Mi", "example.com/x": "1"})
     told = pod_resources_shown(web(asked), None, None)
-    assert told.limits == {"hugepages-2Mi": "4Mi"}
+    assert told.limits == {"hugepages-2Mi": "4Mi", "example.com/x": "1"}
+
+
+def test_sums_keep_the_form_they_were_written_in_CG_063() -> None:
+    asked = ResourceRequirements(requests={"memory": "1500M", "cpu": "1e0"})
+    told = pod_resources_shown(web(asked), None, None)
+    assert told.requests == {"memory": "1500M", "cpu": "1e0"}
 
 
 def test_a_given_limit_of_cpu_alone_leaves_memory_at_none_CG_063() -> None:

@@ -30,6 +30,11 @@ class Clock(ABC):
         """Wall clock as an aware UTC datetime (microsecond resolution)."""
         return _EPOCH + timedelta(microseconds=self.wall_ns() // 1000)
 
+    def local(self) -> datetime:
+        """The wall clock in the time zone of whoever looks at it. Virtual time is UTC, whatever
+        the machine's zone is: the same run gives the same names everywhere."""
+        return self.now()
+
     async def sleep(self, duration_s: float) -> None:
         """Wait `duration_s` seconds (at least one pass of the loop)."""
         await asyncio.sleep(max(0.0, duration_s))
@@ -43,6 +48,9 @@ class RealClock(Clock):
 
     def wall_ns(self) -> int:
         return time.time_ns()
+
+    def local(self) -> datetime:
+        return self.now().astimezone()
 
 
 class VirtualClock(Clock):

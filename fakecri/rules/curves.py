@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 Curve: TypeAlias = tuple[tuple[float, int], ...]
 """A step function: (seconds after start, value), in rising order of time."""
+
+
+MOST_STEPS: Final = 100_000
 
 
 def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
@@ -34,9 +37,10 @@ def ramp(start: int, end: int, over_s: float, *, from_s: float = 0.0, steps: int
     >>> ramp(0, 100, 60, steps=2)
     ((0.0, 0), (30.0, 50), (60.0, 100))
     """
-    if steps < 1 or over_s < 0 or from_s < 0:
+    if not 1 <= steps <= MOST_STEPS or over_s < 0 or from_s < 0:
         raise ValueError(
-            f"ramp: wanted times from 0 and steps from 1, got {over_s!r}, {from_s!r} and {steps!r}"
+            f"ramp: wanted times from 0 and steps from 1 to {MOST_STEPS}, got {over_s!r}, "
+            f"{from_s!r} and {steps!r}"
         )
     points = (
         (from_s + over_s * n / steps, start + (end - start) * n // steps) for n in range(steps + 1)

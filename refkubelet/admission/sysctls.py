@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.resources.golang import quoted
 
 FORBIDDEN: Final = "SysctlForbidden"
 SAFE: Final = (
@@ -42,10 +43,10 @@ def sysctls_allowed(unsafe: Iterable[str] = ()) -> Check:
         for setting in security.sysctls or ():
             name = normal_name(setting.name)
             if not any(_fits(name, pattern) for pattern in allowed):
-                return Rejection(FORBIDDEN, f'forbidden sysctl: "{name}" not allowlisted')
+                return Rejection(FORBIDDEN, f"forbidden sysctl: {quoted(name)} not allowlisted")
             namespace = "IPC" if name.startswith(IPC_PREFIXES) else "Net"
             if spec.hostIPC if namespace == "IPC" else spec.hostNetwork:
-                text = f'forbidden sysctl: "{name}" not allowed with host {namespace} enabled'
+                text = f"forbidden sysctl: {quoted(name)} not allowed with host {namespace} enabled"
                 return Rejection(FORBIDDEN, text)
         return None
 

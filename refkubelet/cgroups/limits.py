@@ -7,11 +7,12 @@ cgroup_manager_linux.go: toResources; opencontainers/cgroups fs and fs2: Set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from refkubelet.cgroups.convert import NO_QUOTA, cpu_weight
-from refkubelet.model.quantity import NANO, parse_nano
+from refkubelet.cgroups.convert import NO_QUOTA, cpu_weight, in_bytes
+from refkubelet.model.quantity import QuantityError, parse_integer
 
 Version = Literal[1, 2]
 UNBOUNDED_HUGEPAGES: Final = 1 << 62
@@ -143,13 +144,27 @@ def page_resource(page_bytes: int) -> str:
 
 
 def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
-    """Page size -> bytes, of resources in nano units.
+    """Page size -> bytes, of resources in nano units; a size that has two names adds up.
 
-    >>> hugepages_of({"cpu": 5, "hugepages-2Mi": 4 * 10**9})
-    {2097152: 4}
+    >>> hugepages_of({"cpu": 5, "hugepages-2Mi": 4 * 10**9, "hugepages-2048Ki": 2 * 10**9})
+    {2097152: 6}
     """
-    return {
-        parse_nano(name.removeprefix(HUGEPAGES)) // NANO: -(-amount // NANO)
-        for name, amount in amounts.items()
-        if name.startswith(HUGEPAGES)
-    }
+    found: dict[int, int] = {}
+    for name, amount in amounts.items():
+        size = page_bytes(name)
+        if size is not None:
+            found[size] = found.get(size, 0) + in_bytes(amount)
+    return found
+
+
+def page_bytes(resource: str) -> int | None:
+    """The size that a resource of huge pages has in its name; None: it is no such resource.
+
+    >>> page_bytes("hugepages-2Mi"), page_bytes("hugepages-2048Ki"), page_bytes("cpu")
+    (2097152, 2097152, None)
+    """
+    if not resource.startswith(HUGEPAGES):
+        return None
+    with suppress(QuantityError):
+        return parse_integer(resource.removeprefix(HUGEPAGES))
+    return None

@@ -143,11 +143,11 @@ class ContainerManager:
         recorder, tree = self._deps.recorder, self._tree
         name = parse_path(group.path, tree.driver)
         config = node_config(group.limits, self.node.all_cpus, cpu_only=group.cpu_only)
-        problem = tree.problem(name)
         try:
+            problem = tree.problem(name)
             if problem is None:
                 tree.update(name, config)
-        except CgroupError as error:
+        except (CgroupError, CgroupNameError) as error:
             problem = str(error)
         kind = f"{group.title} Compressible" if group.cpu_only else group.title
         if problem is not None:

@@ -7,6 +7,7 @@ pod_container_manager_linux.go: GetPodContainerName.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from posixpath import normpath
 from typing import Final
 
 from refkubelet.model.objects import Pod, uid
@@ -63,15 +64,26 @@ def cgroup_path(name: CgroupName, driver: str) -> str:
     >>> cgroup_path(("kubepods", "burstable", "pod12-34"), "cgroupfs")
     '/kubepods/burstable/pod12-34'
     """
-    return systemd_path(name) if driver == SYSTEMD else "/" + "/".join(name)
+    if driver == SYSTEMD:
+        return systemd_path(name)
+    words = [word for word in name if word]
+    return "/" + normpath("/".join(words)) if words else "/"
 
 
 def systemd_path(name: CgroupName) -> str:
     """Slices: every beginning of the name is a directory, and `-` inside a word becomes `_`.
+    Raises `CgroupNameError` for an empty word: no slice has one.
 
     >>> systemd_path(("kubepods", "burstable", "pod12-34"))
     '/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice'
     """
+    if not name or (set(name) == {""} and len(name) <= 2):
+        return "/"
+    if any(not word or "/" in word for word in name):
+        raise CgroupNameError(
+            f"error converting cgroup name [{' '.join(name)}] to systemd format: a slice has no "
+            "empty word and no '/' in its name"
+        )
     escaped = [word.replace("-", "_") for word in name]
     slices = ("-".join(escaped[: n + 1]) + _SLICE for n in range(len(escaped)))
     return "/" + "/".join(slices)
@@ -85,10 +97,16 @@ def parse_path(path: str, driver: str) -> CgroupName:
     """
     if driver != SYSTEMD:
         return words_of(path)
-    last = path.rstrip("/").rpartition("/")[2].removesuffix(_SLICE)
-    return tuple(word.replace("_", "-") for word in last.split("-")) if last else ()
+    stripped = path.rstrip("/")
+    last = stripped.rpartition("/")[2] if stripped else path[:1] or "."
+    return tuple(word.replace("_", "-") for word in last.removesuffix(_SLICE).split("-"))
 
 
 def words_of(path: str) -> CgroupName:
-    """A cgroupfs path as a name."""
-    return tuple(word for word in path.split("/") if word)
+    """A cgroupfs path as a name; what is between two slashes is a word, be it empty.
+
+    >>> words_of("/"), words_of("/a/b"), words_of("a//b")
+    ((), ('a', 'b'), ('a', '', 'b'))
+    """
+    stripped = path.removeprefix("/")
+    return tuple(stripped.split("/")) if stripped else ()

@@ -58,7 +58,7 @@ class CgroupTree:
     def problem(self, name: CgroupName, *, literal: bool = False) -> str | None:
         """Why the group does not count as existing; None when it does (CG-015). `literal`: the name
         is a path as the user gave it, whatever the driver."""
-        path = "/" + "/".join(name) if literal else self.path(name)
+        path = cgroup_path(name, "cgroupfs") if literal else self.path(name)
         if self.version == 1:
             wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
             missing = [str(m / path[1:]) for m in wanted if not (m / path[1:]).exists()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from refkubelet.cgroups.names import words_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.duration import format_duration
 from refkubelet.runtime.images.records import (
@@ -76,6 +77,13 @@ RULES: Final[tuple[Rule, ...]] = (
     (
         lambda c: not c.enable_system_log_query or c.enable_system_log_handler,
         lambda c: "enableSystemLogHandler is required for enableSystemLogQuery",
+    ),
+    (
+        lambda c: c.cgroup_driver != "systemd" or "" not in words_of(c.cgroup_root),  # CG-010
+        lambda c: (
+            f"cgroupRoot (--cgroup-root) {c.cgroup_root!r} has an empty word between or behind its "
+            "slashes, which no systemd slice can have; wanted a path such as /a/b"
+        ),
     ),
     (
         lambda c: c.pod_logs_dir.startswith("/"),

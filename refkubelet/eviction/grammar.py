@@ -15,7 +15,7 @@ from typing import Final
 from refkubelet.eviction.thresholds import ALLOCATABLE, SIGNALS, Threshold, ThresholdValue
 from refkubelet.model.duration import parse_duration_s
 from refkubelet.model.quantity import canonical, parse_integer
-from refkubelet.resources.golang import quoted
+from refkubelet.resources.golang import parse_float32
 
 PODS: Final = "pods"
 """Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""
@@ -26,7 +26,8 @@ WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 WRONG_NUMBER: Final = "unable to parse numeric part of quantity"
 _QUANTITY: Final = re.compile(r"([+-]?[0-9]*\.?[0-9]*)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _SUFFIX: Final = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+")
-_FLOAT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER: Final = re.compile(r"([0-9]+)\.?[0-9]*|\.[0-9]+")
+_MOST_DIGITS: Final = 19  # of a number that fits into 64 bits
 _UNITS: Final = ("ns", "us", "µs", "μs", "ms", "s", "m", "h")
 
 
@@ -79,12 +80,12 @@ def _values(field: str, texts: Mapping[str, str]) -> dict[str, ThresholdValue]:
 
 def _parse_value(where: str, signal: str, text: str) -> ThresholdValue:
     if text.endswith("%"):
-        percent = _parse_percent(where, text)
-        if percent < 0:
+        value = ThresholdValue(text, percent=_parse_percent(where, text))
+        if value.share < 0:
             raise ThresholdError(f"eviction percentage threshold {signal} must be >= 0%: {text}")
-        if percent > 100:
+        if value.share > 1:
             raise ThresholdError(f"eviction percentage threshold {signal} must be <= 100%: {text}")
-        return ThresholdValue(text, percent=percent)
+        return value
     quantity = _parse_quantity(where, text)
     if quantity <= 0:
         raise ThresholdError(f"eviction threshold {signal} must be positive: {canonical(text)}")
@@ -109,12 +110,12 @@ def _parse_reclaim(signal: str, text: str) -> ThresholdValue:
     """EVIC-005."""
     where = f"evictionMinimumReclaim: {signal}"
     if text.endswith("%"):
-        percent = _parse_percent(where, text)
-        if percent <= 0:
+        value = ThresholdValue(text, percent=_parse_percent(where, text))
+        if value.share <= 0:
             raise ThresholdError(
                 f"eviction percentage minimum reclaim {signal} must be positive: {text}"
             )
-        return ThresholdValue(text, percent=percent)
+        return value
     quantity = _parse_quantity(where, text)
     if quantity < 0:
         raise ThresholdError(f"negative eviction minimum reclaim specified for {signal}")
@@ -122,11 +123,11 @@ def _parse_reclaim(signal: str, text: str) -> ThresholdValue:
 
 
 def _parse_percent(where: str, text: str) -> float:
-    number = text.rstrip("%")
-    if not _FLOAT.fullmatch(number):
-        complaint = f"strconv.ParseFloat: parsing {quoted(number)}: invalid syntax"
-        raise ThresholdError(f"{where}: {complaint}; wanted a number before the %, such as 10%")
-    return float(number)
+    try:
+        return parse_float32(text.rstrip("%"))
+    except ValueError as error:
+        wanted = "wanted a number before the %, such as 10%"
+        raise ThresholdError(f"{where}: {error}; {wanted}") from None
 
 
 def _parse_quantity(where: str, text: str) -> int:
@@ -140,7 +141,7 @@ def _parse_quantity(where: str, text: str) -> int:
 def quantity_complaint(text: str) -> str:
     """What upstream says about a text that is no quantity.
 
-    >>> quantity_complaint("1K"), quantity_complaint("Mi")
+    >>> quantity_complaint("1K"), quantity_complaint("Ei")
     ("unable to parse quantity's suffix", 'unable to parse numeric part of quantity')
     """
     found = _QUANTITY.fullmatch(text)
@@ -156,12 +157,21 @@ def duration_complaint(text: str) -> str:
     ('time: missing unit in duration "10"', 'time: unknown unit "d" in duration "1d"')
     """
     rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
-    while rest and (number := re.match(r"[0-9]+\.?[0-9]*|\.[0-9]+", rest)):
+    whole = _in_duration(text)
+    while rest and (number := _NUMBER.match(rest)):
         unit = re.match(r"[^.0-9]*", rest[number.end() :])
         name = unit[0] if unit else ""
+        if len(number[1] or "") > _MOST_DIGITS:
+            break
         if not name:
-            return f"time: missing unit in duration {quoted(text)}"
+            return f"time: missing unit in duration {whole}"
         if name not in _UNITS:
-            return f"time: unknown unit {quoted(name)} in duration {quoted(text)}"
+            return f"time: unknown unit {_in_duration(name)} in duration {whole}"
         rest = rest[number.end() + len(name) :]
-    return f"time: invalid duration {quoted(text)}"
+    return f"time: invalid duration {whole}"
+
+
+def _in_duration(text: str) -> str:
+    """Go's package time quotes byte by byte."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="surrogateescape")
+    return '"' + "".join(chr(b) if 0x20 <= b < 0x80 else f"\\x{b:02x}" for b in escaped) + '"'

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
+from itertools import product
 from typing import Final
 
 from refkubelet.eviction.thresholds import DISKS, Threshold
@@ -87,22 +88,24 @@ def containerfs_thresholds(
     """EVIC-042: the configured thresholds with those of containerfs put right, and the copies for
     containerfs that were not configured at all. The first cycle knows the former only (EVIC-043).
 
-    A copy has everything of its source but the signal; without a source there is none.
+    A copy has everything of its source but the signal; without a source there is none. Hard comes
+    before soft of `available`, then of `inodesFree`. Of several that have the same signal and are
+    hard (or soft) the last one is the source, and the last one is put right: a soft threshold
+    without a grace period is hard, too.
     """
-    thresholds = tuple(thresholds)
+    kept: list[Threshold | None] = list(thresholds)
+    places = {(t.signal, t.hard): n for n, t in enumerate(kept) if t is not None}
     source = COPIED_FROM[layout]
-    copies = {
-        (f"containerfs.{_what(t)}", t.hard): replace(t, signal=f"containerfs.{_what(t)}")
-        for t in thresholds
-        if disk_of(t.signal) == source
-    }
-    kept: list[Threshold] = []
-    for threshold in thresholds:
-        if disk_of(threshold.signal) != "containerfs":
-            kept.append(threshold)
-        elif (copy := copies.pop((threshold.signal, threshold.hard), None)) is not None:
-            kept.append(copy)
-    return tuple(kept), tuple(copies.values())
+    new: list[Threshold] = []
+    for what, hard in product(("available", "inodesFree"), (True, False)):
+        found = kept[n] if (n := places.get((f"{source}.{what}", hard))) is not None else None
+        copy = replace(found, signal=f"containerfs.{what}") if found is not None else None
+        configured = places.get((f"containerfs.{what}", hard))
+        if configured is not None:
+            kept[configured] = copy
+        elif copy is not None:
+            new.append(copy)
+    return tuple(t for t in kept if t is not None), tuple(new)
 
 
 def ignored_containerfs(thresholds: Iterable[Threshold]) -> tuple[str, ...]:
@@ -112,7 +115,3 @@ def ignored_containerfs(thresholds: Iterable[Threshold]) -> tuple[str, ...]:
         for t in thresholds
         if disk_of(t.signal) == "containerfs"
     )
-
-
-def _what(threshold: Threshold) -> str:
-    return threshold.signal.partition(".")[2]

@@ -17,6 +17,7 @@ STORAGE: Final = "ephemeral-storage"
 INODES: Final = "inodes"
 PIDS: Final = "pids"
 PID: Final = "pid.available"
+LEAST: Final = -(1 << 63)
 ALLOCATABLE: Final = "allocatableMemory.available"
 DISKS: Final = ("nodefs", "imagefs", "containerfs")
 SIGNALS: Final[Mapping[str, tuple[str, str]]] = {
@@ -41,11 +42,18 @@ class ThresholdValue:
     quantity: int | None = None
     percent: float | None = None
 
+    @property
+    def share(self) -> float:
+        """The percentage as a part of one, with the rounding of 32 bits (EVIC-009)."""
+        return _float32(_float32(self.percent or 0.0) / 100)
+
     def amount(self, capacity: int) -> int:
-        """Bytes, inodes or pids. Percentages show float32 rounding (EVIC-009)."""
+        """Bytes, inodes or pids. Percentages show float32 rounding (EVIC-009). `NaN%` and shares
+        that 64 bits do not hold are the least amount there is: such a threshold is never met."""
         if self.quantity is not None:
             return self.quantity
-        return int(float(capacity) * _float32(_float32(self.percent or 0.0) / 100))
+        amount = float(capacity) * self.share
+        return int(amount) if LEAST <= amount < -LEAST else LEAST
 
     def shown(self, capacity: int) -> str:
         """Canonical text of the amount: percentages are always in binary form (EVIC-092)."""

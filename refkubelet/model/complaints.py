@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from refkubelet.model.quantity import QuantityError, parse_nano
+from refkubelet.resources.golang import quoted
 
 MAX_INT32: Final = (1 << 31) - 1
 MAX_NAME: Final = 63
@@ -37,7 +38,7 @@ _VALUE_RULE: Final = (
 
 def invalid(field: str, value: object, why: str) -> str:
     """Texts are shown in quotes, everything else as it is."""
-    shown = f'"{value}"' if isinstance(value, str) else _plain(value)
+    shown = quoted(value) if isinstance(value, str) else _plain(value)
     return f"{field}: Invalid value: {shown}: {why}"
 
 
@@ -48,8 +49,8 @@ def _plain(value: object) -> str:
 def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
     known = tuple(words)
     if value is not None and value not in known:
-        listed = ", ".join(f'"{word}"' for word in known)
-        yield f'{field}: Unsupported value: "{value}": supported values: {listed}'
+        listed = ", ".join(map(quoted, known))
+        yield f"{field}: Unsupported value: {quoted(value)}: supported values: {listed}"
 
 
 def at_least(field: str, value: int | None, minimum: int) -> Iterator[str]:

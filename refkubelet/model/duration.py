@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Final
 
-_UNITS: Final = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "μs": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
+NANO: Final = 10**9
+_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": NANO,
+    "m": 60 * NANO,
+    "h": 3600 * NANO,
 }
-_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_WHOLE: Final = re.compile(rf"[+-]?(?:0|(?:{_PART.pattern})+)\Z")
+_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_WHOLE: Final = re.compile(rf"[+-]?(?:0|(?:(?=\.?[0-9]){_PART.pattern})+)\Z")
+_MOST_NS: Final = (1 << 63) - 1
+_FRACTION_DIGITS: Final = 18  # more do not fit into 64 bits for sure, and are not looked at
 
 
 class DurationError(ValueError):
@@ -30,12 +32,41 @@ def parse_duration_s(text: str) -> float:
     >>> parse_duration_s("1m30s"), parse_duration_s("-0.5s"), parse_duration_s("0")
     (90.0, -0.5, 0.0)
     """
+    return parse_duration_ns(text) / NANO
+
+
+def parse_duration_ns(text: str) -> int:
+    """The same in whole nanoseconds, which each of its numbers is cut to; 64 bits hold no more than
+    some 292 years. Raises `DurationError`.
+
+    >>> parse_duration_ns("1.5us"), parse_duration_ns("0.9ns")
+    (1500, 0)
+    """
     if not isinstance(text, str) or not _WHOLE.match(text):
         raise DurationError(
             f"{text!r} is no duration: wanted numbers with units, such as 10s, 1m30s or 500ms"
         )
-    total = sum((Fraction(n) * _UNITS[unit] for n, unit in _PART.findall(text)), Fraction(0))
-    return float(-total if text.startswith("-") else total)
+    total = sum(_part_ns(*part) for part in _PART.findall(text))
+    negative = text.startswith("-")
+    if total > _MOST_NS + negative:
+        raise DurationError(f"{text[:40]!r} is no duration: it is longer than 2562047h47m16s")
+    return -total if negative else total
+
+
+def _part_ns(whole: str, part: str, unit: str) -> int:
+    """Upstream takes the fraction by way of a float; too long ones are only too long, by far."""
+    if len(whole.lstrip("0")) > len(str(_MOST_NS)):
+        return 2 * _MOST_NS
+    size = _UNITS_NS[unit]
+    part = _counted(part)
+    return int(whole or "0") * size + int(float(int(part or "0")) * (size / 10.0 ** len(part)))
+
+
+def _counted(part: str) -> str:
+    """The digits of a fraction that count: as many as 64 bits can hold."""
+    if len(part) <= _FRACTION_DIGITS or int(part[: _FRACTION_DIGITS + 1]) > _MOST_NS:
+        return part[:_FRACTION_DIGITS]
+    return part[: _FRACTION_DIGITS + 1]
 
 
 def format_duration(seconds: float) -> str:

@@ -31,6 +31,7 @@ from refkubelet.model.validation_container import (
 )
 from refkubelet.model.validation_pod import metadata_problems, pod_level_problems
 from refkubelet.model.validation_resources import resource_name_problems
+from refkubelet.resources.golang import quoted
 
 _ENV_NAME: Final = re.compile(r"[ -<>-~]+\Z")
 _ENV_RULE: Final = (
@@ -99,7 +100,7 @@ def _unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
         yield f"{field}: Required value"
     yield from label(field, name)
     if name in seen:
-        yield f'{field}: Duplicate value: "{name}"'
+        yield f"{field}: Duplicate value: {quoted(name)}"
     seen.add(name)
 
 
@@ -173,7 +174,7 @@ def _mounts(place: str, c: Container, volumes: set[str]) -> Iterator[str]:
     for i, mount in enumerate(c.volumeMounts or ()):
         field = f"{place}.volumeMounts[{i}]"
         if mount.name not in volumes:
-            yield f'{field}.name: Not found: "{mount.name}"'
+            yield f"{field}.name: Not found: {quoted(mount.name)}"
         if not mount.mountPath:
             yield f"{field}.mountPath: Required value"
         elif mount.mountPath in paths:

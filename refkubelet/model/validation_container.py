@@ -15,6 +15,7 @@ from refkubelet.model.objects import Container, LifecycleHandler, PodSpec
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.validation_pod import ids, profiles
 from refkubelet.model.validation_resources import amount_of
+from refkubelet.resources.golang import quoted
 
 _HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
 _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
@@ -94,7 +95,7 @@ def _port_names(place: str, c: Container) -> Iterator[str]:
         if port.name:
             yield from port_name(f"{place}[{i}].name", port.name)
             if port.name in names:
-                yield f'{place}[{i}].name: Duplicate value: "{port.name}"'
+                yield f"{place}[{i}].name: Duplicate value: {quoted(port.name)}"
             names.add(port.name)
 
 
@@ -111,7 +112,7 @@ def host_port_problems(spec: PodSpec) -> Iterator[str]:
                 yield invalid(field, port.hostPort, why)
             key = f"{port.protocol or 'TCP'}/{port.hostIP or ''}/{port.hostPort}"
             if key in taken:
-                yield f'{field}: Duplicate value: "{key}"'
+                yield f"{field}: Duplicate value: {quoted(key)}"
             taken.add(key)
 
 
@@ -234,7 +235,7 @@ def device_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
     for i, device in enumerate(c.volumeDevices or ()):
         field, volume = f"{place}.volumeDevices[{i}].name", kinds.get(device.name)
         if volume is None:
-            yield f'{field}: Not found: "{device.name}"'
+            yield f"{field}: Not found: {quoted(device.name)}"
         elif volume.persistentVolumeClaim is None and volume.ephemeral is None:
             kinds_known = "PersistentVolumeClaim or Ephemeral for block mode"
             yield invalid(field, device.name, f"can only use volume source type of {kinds_known}")

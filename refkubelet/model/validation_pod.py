@@ -26,6 +26,7 @@ from refkubelet.model.complaints import (
     subdomain,
 )
 from refkubelet.model.objects import ObjectMeta, PodSpec
+from refkubelet.resources.golang import quoted
 
 ANNOTATION_BYTES: Final = 256 * 1024
 MAX_NAMESERVERS: Final = 3
@@ -150,7 +151,7 @@ def _security(place: str, context: Any) -> Iterator[str]:
         elif len(sysctl.name) > 253 or not _SYSCTL.match(sysctl.name):
             yield invalid(field, sysctl.name, "must be the name of a sysctl")
         elif sysctl.name in names:
-            yield f'{field}: Duplicate value: "{sysctl.name}"'
+            yield f"{field}: Duplicate value: {quoted(sysctl.name)}"
         names.add(sysctl.name)
     yield from profiles(place, context)
 

@@ -16,13 +16,27 @@ CpuSet = frozenset[int]
 EMPTY: Final[CpuSet] = frozenset()
 
 
+MOST_CPUS: Final = 1 << 16
+"""No machine has more: Linux knows 8192 at most. Who writes a larger number would fill the memory
+with a set of all numbers up to it."""
+
+
 def parse_cpuset(text: str) -> CpuSet:
-    """The CPUs of a list; an empty text is an empty set. Raises ValueError with upstream's words.
+    """The CPUs of a list; an empty text is an empty set. Raises ValueError with upstream's words,
+    and for numbers that no CPU has.
 
     >>> sorted(parse_cpuset("0-2,7"))
     [0, 1, 2, 7]
     """
-    return frozenset(cpu for part in text.split(",") for cpu in _range(part)) if text else EMPTY
+    if not text:
+        return EMPTY
+    ranges = sorted((_range(part) for part in text.split(",")), key=lambda r: (r.start, r.stop))
+    found: set[int] = set()
+    behind = 0
+    for one in ranges:  # each number once, however often the list names it
+        found.update(range(max(one.start, behind), one.stop))
+        behind = max(behind, one.stop)
+    return frozenset(found)
 
 
 def _range(part: str) -> range:
@@ -31,6 +45,9 @@ def _range(part: str) -> range:
     last = atoi(last_text) if dash else first
     if first > last:
         raise ValueError(f"invalid range {quoted(part)} ({first} > {last})")
+    if last >= MOST_CPUS:
+        highest = MOST_CPUS - 1
+        raise ValueError(f"{quoted(part)} names CPU {last}: the last there can be is {highest}")
     return range(first, last + 1)
 
 

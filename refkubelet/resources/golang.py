@@ -1,20 +1,44 @@
-"""Go's way of reading a boolean and a whole number, with its words when it cannot. Pure.
+"""Go's way of reading booleans and numbers, with its words when it cannot, and of quoting. Pure.
 
-Policy options are texts in the configuration, and the kubelet reads them with Go's strconv: what
-is accepted there, and what the error says, is part of the interface. Upstream: Go's strconv:
-ParseBool, Atoi.
+Policy options and thresholds are texts in the configuration, and the kubelet reads them with Go's
+strconv: what is accepted there, and what the error says, is part of the interface. Upstream: Go's
+strconv: ParseBool, Atoi, ParseFloat with 32 bits, Quote.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 INT64: Final = range(-(2**63), 2**63)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INFINITY: Final = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE | re.ASCII)
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_HEX: Final = re.compile(
+    r"(?P<sign>[+-]?)0[xX](?=\.?[0-9a-fA-F])(?P<whole>[0-9a-fA-F]*)\.?(?P<part>[0-9a-fA-F]*)"
+    r"[pP](?P<power>[+-]?[0-9]+)"
+)
+_LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
+_MANTISSA_BITS: Final = 24  # of a 32 bit float, with the first one, which is not written
+_LEAST_POWER: Final = -149
+_GREATEST: Final = (2**_MANTISSA_BITS - 1) * 2**104
+_FAR: Final = 400  # more powers of ten or two than any 32 bit float has, in both directions
+_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
 
 
 def parse_bool(text: str) -> bool:
@@ -38,15 +62,88 @@ def atoi(text: str) -> int:
     """
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
-    if (value := int(text)) not in INT64:
+    # Python reads no number of more than 4300 digits.
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > 19 or (value := int(text)) not in INT64:
         raise ValueError(f"strconv.Atoi: parsing {quoted(text)}: value out of range")
     return value
 
 
-def quoted(text: str) -> str:
-    r"""The text in double quotes, as Go's %q writes it.
+def parse_float32(text: str) -> float:
+    """The 32 bit float that is nearest to a number, decimal or hexadecimal; also `NaN` and
+    `infinity`. Raises ValueError with Go's text.
 
-    >>> print(quoted('a"b'))
-    "a\"b"
+    >>> parse_float32("10"), parse_float32("1_0"), parse_float32("0x1p-2"), parse_float32("1e-46")
+    (10.0, 10.0, 0.25, 0.0)
     """
-    return json.dumps(text, ensure_ascii=False)
+    if text.lower() == "nan":
+        return math.nan
+    if _INFINITY.fullmatch(text):
+        return -math.inf if text.startswith("-") else math.inf
+    plain = text.replace("_", "")
+    hexadecimal = _HEX.fullmatch(plain)
+    if _LONE_UNDERSCORE.search(text) or not (hexadecimal or _DECIMAL.fullmatch(plain)):
+        raise ValueError(f"strconv.ParseFloat: parsing {quoted(text)}: invalid syntax")
+    exact = _of_hex(hexadecimal) if hexadecimal else _of_decimal(plain)
+    if abs(nearest := _nearest(exact)) > _GREATEST:
+        raise ValueError(f"strconv.ParseFloat: parsing {quoted(text)}: value out of range")
+    value = float(nearest)
+    return -value if not value and text.startswith("-") else value
+
+
+def _of_decimal(text: str) -> Fraction:
+    """Numbers that are far from all floats are cut: their digits could fill the memory."""
+    number = Decimal(text[:1] + text[1:].lower())
+    power = number.adjusted() if number else 0
+    return Fraction(number) if -_FAR < power < _FAR else _far(power, negative=number < 0)
+
+
+def _of_hex(match: re.Match[str]) -> Fraction:
+    digits = int((match["whole"] + match["part"]) or "0", 16)
+    power = max(-(10**6), min(int(match["power"][:8]), 10**6)) - 4 * len(match["part"])
+    negative = match["sign"] == "-"
+    magnitude = power + digits.bit_length()
+    if digits and not -_FAR < magnitude < _FAR:
+        return _far(magnitude, negative=negative)
+    exact = Fraction(digits) * Fraction(2) ** power if digits else Fraction(0)
+    return -exact if negative else exact
+
+
+def _far(power: int, *, negative: bool) -> Fraction:
+    if power < 0:
+        return Fraction(0)
+    return Fraction(-(10**_FAR) if negative else 10**_FAR)
+
+
+def _nearest(exact: Fraction) -> Fraction:
+    """Rounded to 24 bits, half to even, or to the smallest step there is."""
+    if not exact:
+        return exact
+    size = abs(exact)
+    power = size.numerator.bit_length() - size.denominator.bit_length()
+    if size < Fraction(2) ** power:
+        power -= 1
+    step = Fraction(2) ** max(power - _MANTISSA_BITS + 1, _LEAST_POWER)
+    return round(exact / step) * step
+
+
+def quoted(text: str) -> str:
+    r"""The text in double quotes, as Go's %q writes it: what cannot be printed is escaped.
+
+    >>> print(quoted('a"b\x00\u200b'))
+    "a\"b\x00\u200b"
+    """
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if char.isprintable():
+        return char
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

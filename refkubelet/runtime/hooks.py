@@ -7,7 +7,6 @@ Upstream: pkg/kubelet/lifecycle/handlers.go.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, 
 from refkubelet.network import HttpRequest, NetworkError
 from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
 from refkubelet.probes.ports import PortError
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.options import RuntimeDeps
@@ -71,8 +71,8 @@ class HookRunner:
             except (NetworkError, PortError, UrlError, CriCallError, _NoPodIp) as error:
                 path = handler.httpGet.path or ""
                 raise HookError(
-                    f'HTTP lifecycle hook ({path}) for Container "{container.name}" '
-                    f'in Pod "{pod_ref(pod)}" failed - error: {error}'
+                    f"HTTP lifecycle hook ({path}) for Container {quoted(container.name)} "
+                    f"in Pod {quoted(pod_ref(pod))} failed - error: {error}"
                 ) from None
         elif handler.sleep is not None:
             await self._clock.sleep(float(handler.sleep.seconds))
@@ -131,8 +131,8 @@ def exec_message(
     command: list[str], pod: Pod, container: Container, error: str, output: bytes
 ) -> str:
     """The message of PostStartHookError, as the kubelet words it."""
-    quoted = json.dumps(output.decode(errors="replace"), ensure_ascii=False)
+    said = quoted(output.decode(errors="surrogateescape"))
     return (
-        f'Exec lifecycle hook ([{" ".join(command)}]) for Container "{container.name}" '
-        f'in Pod "{pod_ref(pod)}" failed - error: {error}, message: {quoted}'
+        f"Exec lifecycle hook ([{' '.join(command)}]) for Container {quoted(container.name)} "
+        f"in Pod {quoted(pod_ref(pod))} failed - error: {error}, message: {said}"
     )

@@ -85,10 +85,13 @@ class ContainerLogManager:
         if self._policy.max_size_bytes < 0:
             await asyncio.Event().wait()
         async with asyncio.TaskGroup() as tasks:
-            for number in range(self._policy.workers):
-                tasks.create_task(self._work(), name=f"log rotation {number}")
+            workers = 0
             while True:
                 self.look()
+                # As many as there is work for: the configuration may allow millions.
+                while workers < min(self._policy.workers, len(self._busy)):
+                    tasks.create_task(self._work(), name=f"log rotation {workers}")
+                    workers += 1
                 await self._clock.sleep(self._policy.period_s)
 
     def look(self) -> None:
@@ -139,7 +142,7 @@ class ContainerLogManager:
             os.unlink(path)
         for path in plan.compress:
             await compress(path)
-        rotated = rotated_name(log_path, self._clock.now().astimezone())
+        rotated = rotated_name(log_path, self._clock.local())
         os.rename(log_path, rotated)
         try:
             await self._runtime.reopen_container_log(container_id)

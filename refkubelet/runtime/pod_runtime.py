@@ -18,6 +18,7 @@ from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.apiclient import ApiError
 from refkubelet.model.objects import Pod
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,
@@ -126,9 +127,9 @@ def _mounts(pod: Pod) -> Iterator[VolumeMount]:
 
 
 def not_found(name: str) -> str:
-    return f'runtimeclass.node.k8s.io "{name}" not found'
+    return f"runtimeclass.node.k8s.io {quoted(name)} not found"
 
 
 def no_user_namespaces(handler: str) -> str:
-    who = f'RuntimeClass handler "{handler}"' if handler else "runtime"
+    who = f"RuntimeClass handler {quoted(handler)}" if handler else "runtime"
     return f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from refkubelet.resources.golang import quoted
+
 # Waiting reasons of containers (LIFE-131).
 CRASH_LOOP_BACK_OFF: Final = "CrashLoopBackOff"  # BACK-009
 ERR_IMAGE_PULL: Final = "ErrImagePull"  # BACK-205
@@ -78,13 +80,13 @@ def back_off_message(duration: str, container_name: str, pod_ref: str) -> str:
 
 def pulling(image: str) -> str:
     """BACK-204."""
-    return f'Pulling image "{image}"'
+    return f"Pulling image {quoted(image)}"
 
 
 def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
     """BACK-204."""
     return (
-        f'Successfully pulled image "{image}" in {took} ({took_in_all} including waiting). '
+        f"Successfully pulled image {quoted(image)} in {took} ({took_in_all} including waiting). "
         f"Image size: {size_bytes} bytes."
     )
 
@@ -92,22 +94,22 @@ def pulled(image: str, took: str, took_in_all: str, size_bytes: int) -> str:
 def already_present(image: str, *, verified: bool = True) -> str:
     """BACK-202; `verified`: somebody looked whether the pod may use it (BACK-210)."""
     ending = " and can be accessed by the pod" if verified else ""
-    return f'Container image "{image}" already present on machine{ending}'
+    return f"Container image {quoted(image)} already present on machine{ending}"
 
 
 def failed_to_pull(image: str, error: str) -> str:
     """BACK-204."""
-    return f'Failed to pull image "{image}": {error}'
+    return f"Failed to pull image {quoted(image)}: {error}"
 
 
 def back_off_pulling(image: str) -> str:
     """BACK-206."""
-    return f'Back-off pulling image "{image}"'
+    return f"Back-off pulling image {quoted(image)}"
 
 
 def not_present(image: str) -> str:
     """BACK-202."""
-    return f'Container image "{image}" is not present with pull policy of Never'
+    return f"Container image {quoted(image)} is not present with pull policy of Never"
 
 
 def failed_to_inspect(error: str) -> str:
@@ -117,16 +119,15 @@ def failed_to_inspect(error: str) -> str:
 
 def invalid_image(image: str, why: str) -> str:
     """BACK-201."""
-    return (
-        f'Failed to apply default image tag "{image}": couldn\'t parse image name "{image}": {why}'
-    )
+    name = quoted(image)
+    return f"Failed to apply default image tag {name}: couldn't parse image name {name}: {why}"
 
 
 def intent_not_recorded(image: str, error: str) -> str:
     """BACK-211."""
     return (
-        f'Failed to record image pull intent for container image "{image}": failed to record image '
-        f"pull intent: {error}"
+        f"Failed to record image pull intent for container image {quoted(image)}: "
+        f"failed to record image pull intent: {error}"
     )
 
 
@@ -141,8 +142,8 @@ def pull_secrets_missing(names: Iterable[str]) -> str:
 def missing_cluster_dns(pod_ref: str, policy: str) -> str:
     """LIFE-135."""
     return (
-        f'pod: "{pod_ref}". kubelet does not have ClusterDNS IP configured and cannot create Pod '
-        f'using "{policy}" policy. Falling back to "Default" policy.'
+        f"pod: {quoted(pod_ref)}. kubelet does not have ClusterDNS IP configured and cannot "
+        f'create Pod using {quoted(policy)} policy. Falling back to "Default" policy.'
     )
 
 

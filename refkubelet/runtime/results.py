@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from refkubelet.resources.golang import quoted
+
 
 class SyncAction(Enum):
     """The step that failed (kubelet: container.SyncAction)."""
@@ -39,8 +41,8 @@ class SyncError:
 
     def __str__(self) -> str:
         return (
-            f'failed to "{self.action.value}" for "{self.target}" with {self.reason}: '
-            f'"{self.message}"'
+            f"failed to {quoted(self.action.value)} for {quoted(self.target)} with {self.reason}: "
+            f"{quoted(self.message)}"
         )
 
 

@@ -11,15 +11,27 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from lightkube.models.core_v1 import Volume
 
 from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod, uid
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, VolumeUse, added
 
-EMPTY_DIR: Final = "kubernetes.io/empty-dir"
+PLUGINS: Final[Mapping[str, str]] = {
+    "emptyDir": "kubernetes.io/empty-dir",
+    "configMap": "kubernetes.io/configmap",
+    "gitRepo": "kubernetes.io/git-repo",
+    "secret": "kubernetes.io/secret",
+    "projected": "kubernetes.io/projected",
+    "downwardAPI": "kubernetes.io/downward-api",
+}
+"""Kinds of volumes that the kubelet makes itself and can measure, and their plugins."""
+LOCAL: Final = frozenset({"emptyDir", "configMap", "gitRepo"})
+"""Those that count as ephemeral storage of the pod; of the others the summary tells only."""
 BLOCK_BYTES: Final = 512  # the unit of st_blocks, whatever the filesystem
 PIECE: Final = 500
 """So many files are looked at before others may run."""
@@ -53,19 +65,33 @@ class PodFilesReader:
         """The volumes that can be measured: those the kubelet makes itself. hostPath volumes have
         no size of their own. Volumes that are not there yet are left out."""
         found: dict[str, VolumeUse] = {}
-        for volume in (pod.spec.volumes if pod.spec else None) or ():
-            if volume.emptyDir is None:
-                continue
-            used = await measure(pod_volume_dir(self.root_dir, uid(pod), EMPTY_DIR, volume.name))
+        for volume in measured_volumes(pod):
+            used = await measure(volume_dir(self.root_dir, pod, volume))
             if used.inodes:
-                local = volume.emptyDir.medium in (None, "")
-                found[volume.name] = VolumeUse(used, now_ns, local)
+                found[volume.name] = VolumeUse(used, now_ns, _is_local(volume))
         return found
 
 
-def has_measured_volumes(pod: Pod) -> bool:
-    """Whether the pod has volumes that `PodFilesReader.volumes` measures."""
-    return any(v.emptyDir is not None for v in (pod.spec.volumes if pod.spec else None) or ())
+def measured_volumes(pod: Pod) -> list[Volume]:
+    """The volumes that `PodFilesReader.volumes` measures."""
+    volumes = (pod.spec.volumes if pod.spec else None) or ()
+    return [volume for volume in volumes if _kind(volume) is not None]
+
+
+def volume_dir(root_dir: str, pod: Pod, volume: Volume) -> str:
+    """Where a measured volume lies."""
+    return pod_volume_dir(root_dir, uid(pod), PLUGINS[_kind(volume) or "emptyDir"], volume.name)
+
+
+def _kind(volume: Volume) -> str | None:
+    return next((kind for kind in PLUGINS if getattr(volume, kind) is not None), None)
+
+
+def _is_local(volume: Volume) -> bool:
+    """EVIC-044; an emptyDir in memory or in huge pages is not."""
+    if volume.emptyDir is not None and volume.emptyDir.medium not in (None, ""):
+        return False
+    return _kind(volume) in LOCAL
 
 
 def plain_files(directory: str) -> DiskUse:

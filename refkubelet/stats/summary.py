@@ -13,15 +13,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from refkubelet.model.names import pod_volume_dir
 from refkubelet.model.objects import Pod, uid
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
 from refkubelet.stats import wire
-from refkubelet.stats.files import EMPTY_DIR
+from refkubelet.stats.files import measured_volumes, volume_dir
 from refkubelet.stats.groups import GroupStats
 from refkubelet.stats.provider import PodStats
-from refkubelet.stats.usage import DiskUse, PodUsage
+from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
 from simtime import Clock
 
 Json = dict[str, Any]
@@ -130,9 +129,11 @@ class SummaryProvider:
         return found
 
     def _volumes(self, pod: Pod, usage: PodUsage) -> Json:
+        seen = usage.files.volumes
         found = [
-            self._volume(pod, name, seen.used, seen.time_ns)
-            for name, seen in usage.files.volumes.items()
+            self._volume(volume_dir(self._deps.root_dir, pod, v), v.name, seen[v.name])
+            for v in measured_volumes(pod)
+            if v.name in seen
         ]
         return {"volume": found} if found else {}
 
@@ -165,13 +166,12 @@ class SummaryProvider:
         except OSError:
             return None
 
-    def _volume(self, pod: Pod, name: str, used: DiskUse, time_ns: int) -> Json:
-        path = pod_volume_dir(self._deps.root_dir, uid(pod), EMPTY_DIR, name)
+    def _volume(self, path: str, name: str, seen: VolumeUse) -> Json:
         try:
             room = self._deps.machine.filesystem(path)
         except OSError:  # unmounted since it was measured
             room = None
-        return {**wire.filesystem(room, used, time_ns), "name": name}
+        return {**wire.filesystem(room, seen.used, seen.time_ns), "name": name}
 
 
 _ADDED: Final = {

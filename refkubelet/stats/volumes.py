@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from refkubelet.model.objects import Pod, uid
-from refkubelet.stats.files import PodFilesReader, has_measured_volumes
+from refkubelet.stats.files import PodFilesReader, measured_volumes
 from refkubelet.stats.usage import VolumeUse
 from simtime import Clock
 
@@ -64,7 +64,7 @@ class VolumeStats:
 
     def _look(self) -> None:
         """Take up new pods, forget those that are gone."""
-        pods = {uid(pod): pod for pod in self._pods() if has_measured_volumes(pod)}
+        pods = {uid(pod): pod for pod in self._pods() if measured_volumes(pod)}
         for gone in [pod_uid for pod_uid in self._watched if pod_uid not in pods]:
             del self._watched[gone]
         for pod_uid, pod in pods.items():

@@ -134,3 +134,10 @@ def test_sizes_of_huge_pages_CG_030() -> None:
     nano = 10**9
     amounts = {"cpu": nano, "hugepages-1Gi": GI * nano, "hugepages-2Mi": 1}
     assert hugepages_of(amounts) == {GI: GI, 2 * MI: 1}
+
+
+def test_two_names_of_a_page_size_add_up_CG_030() -> None:
+    nano = 10**9
+    amounts = {"hugepages-2Mi": 4 * MI * nano, "hugepages-2048Ki": 2 * MI * nano}
+    assert hugepages_of(amounts) == {2 * MI: 6 * MI}
+    assert hugepages_of({"hugepages-none": nano}) == {}

@@ -14,6 +14,7 @@ from refkubelet.cgroups.names import (
     pod_group,
     pod_uid,
     pod_word,
+    words_of,
 )
 from refkubelet.model.objects import Pod, decode_pod
 
@@ -58,7 +59,7 @@ def test_paths_of_pods_CG_010_CG_011(qos: str, uid: str, cgroupfs: str, systemd:
         ("", "/kubepods", "/kubepods.slice"),
         ("/", "/kubepods", "/kubepods.slice"),
         ("/a", "/a/kubepods", "/a.slice/a-kubepods.slice"),
-        ("/a/b-c/", "/a/b-c/kubepods", "/a.slice/a-b_c.slice/a-b_c-kubepods.slice"),
+        ("/a/b-c", "/a/b-c/kubepods", "/a.slice/a-b_c.slice/a-b_c-kubepods.slice"),
     ],
 )
 def test_the_root_comes_first_CG_011(root: str, cgroupfs: str, systemd: str) -> None:
@@ -86,7 +87,10 @@ def test_every_level_of_a_slice_is_a_directory_CG_010(name: tuple[str, ...]) -> 
         assert part.endswith(".slice")
 
 
-@pytest.mark.parametrize(("path", "name"), [("/", ()), ("", ()), ("/system.slice", ("system",))])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/", ("/",)), ("", (".",)), ("/system.slice", ("system",)), ("/a/.slice", ("",))],
+)
 def test_other_slices_have_names_too_CG_010(path: str, name: tuple[str, ...]) -> None:
     assert parse_path(path, "systemd") == name
 
@@ -97,3 +101,29 @@ def test_other_slices_have_names_too_CG_010(path: str, name: tuple[str, ...]) ->
 )
 def test_whose_group_it_is_CG_043(word: str, uid: str | None) -> None:
     assert pod_uid(word) == uid
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ((), "/"),
+        (("a", "", "b"), "/a/b"),
+        (("a", "..", "b"), "/b"),
+        (("..", "b"), "/../b"),
+        (("a", "."), "/a"),
+        (("a", ".."), "/."),
+    ],
+)
+def test_paths_are_cleaned_with_cgroupfs_CG_010(words: tuple[str, ...], path: str) -> None:
+    assert cgroup_path(words, "cgroupfs") == path
+
+
+def test_every_slash_parts_two_words_CG_010() -> None:
+    assert words_of("/a//b/") == ("a", "", "b", "")
+
+
+@pytest.mark.parametrize("words", [("a", "", "b"), ("a", ""), ("/",)])
+def test_no_slice_has_an_empty_word_CG_010(words: tuple[str, ...]) -> None:
+    with pytest.raises(CgroupNameError, match="to systemd format: a slice has no empty word"):
+        cgroup_path(words, "systemd")
+    assert cgroup_path(("", ""), "systemd") == "/"

@@ -167,3 +167,22 @@ def test_memory_of_the_configuration_CG_033_CG_050() -> None:
     assert memory_options(config, node) == wanted
     node.cgroups_version = 1
     assert memory_options(config, node) == replace(wanted, memory_qos=False)
+
+
+def hugepages_of(limits: dict[str, str], own: dict[str, str]) -> list[tuple[str, int]]:
+    """`limits`: of the container; `own`: of the pod itself."""
+    containers = [{"name": "c", "resources": {"limits": limits}}]
+    built = decode_pod(
+        {"metadata": {"uid": "1"}, "spec": {"containers": containers, "resources": {"limits": own}}}
+    )
+    made = container_resources(first(built), built, options_of(1))
+    return [(h.page_size, h.limit) for h in made.hugepage_limits]
+
+
+def test_page_sizes_are_known_by_any_name_CG_030() -> None:
+    found = hugepages_of({"hugepages-2048Ki": "4Mi"}, {"hugepages-1024Mi": "2Gi"})
+    assert found == [("2MB", 4 * MI), ("1GB", 2048 * MI)]
+
+
+def test_the_containers_own_limit_hides_the_pods_even_if_it_is_0_CG_030() -> None:
+    assert hugepages_of({"hugepages-2048Ki": "0"}, {"hugepages-2Mi": "4Mi"})[0] == ("2MB", 0)

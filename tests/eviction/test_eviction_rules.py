@@ -84,16 +84,39 @@ def test_unknown_signals_are_refused_EVIC_001(where: int) -> None:
         ("lots", "evictionHard: nodefs.available: quantities must match the regular expression"),
         ("", "evictionHard: nodefs.available: quantities must match the regular expression '^("),
         ("1K", "evictionHard: nodefs.available: unable to parse quantity's suffix; wanted"),
-        ("Mi", "evictionHard: nodefs.available: unable to parse numeric part of quantity; w"),
+        ("Ei", "evictionHard: nodefs.available: unable to parse numeric part of quantity; w"),
+        ("Mi", "eviction threshold nodefs.available must be positive: 0"),
         ("x%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "x": invalid syn'),
-        ("nan%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "nan": invalid'),
-        ("1_0%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "1_0": invalid'),
+        ("+nan%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "+nan": inval'),
+        ("1__0%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "1__0": inval'),
+        ("1_%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "1_": invalid'),
+        ("0x1%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "0x1": invalid'),
+        ("1e400%", 'evictionHard: nodefs.available: strconv.ParseFloat: parsing "1e400": val'),
+        ("Inf%", "eviction percentage threshold nodefs.available must be <= 100%: Inf%"),
+        ("-inf%", "eviction percentage threshold nodefs.available must be >= 0%: -inf%"),
     ],
 )
 def test_wrong_values_EVIC_003(text: str, message: str) -> None:
     with pytest.raises(ThresholdError) as error:
         hard("nodefs.available", text)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("1_0%", 10),
+        ("0x1p-1%", 0),
+        ("100.000001%", 100),
+        ("1e-46%", 0),
+        ("-1e-45%", 0),
+        ("10%%", 10),
+        ("NaN%", -(2**63)),
+    ],
+)
+def test_percentages_are_floats_of_go_EVIC_003(text: str, amount: int) -> None:
+    (threshold,) = parse_thresholds({"nodefs.available": text}, {}, {}, {})
+    assert threshold.value.amount(100) == amount
 
 
 @pytest.mark.parametrize("text", ["0%", "100%"])

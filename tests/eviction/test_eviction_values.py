@@ -362,6 +362,29 @@ def test_configured_ones_are_overwritten_or_gone_EVIC_042_EVIC_043() -> None:
     assert disk_of("memory.available") is None
 
 
+def test_copies_come_by_what_they_watch_then_hard_before_soft_EVIC_042() -> None:
+    both = {"nodefs.inodesFree": "5%", "nodefs.available": "1Gi"}
+    thresholds = parse_thresholds(both, both, dict.fromkeys(both, "1m"), {})
+    _, copies = containerfs_thresholds(thresholds, Layout.ONE)
+    assert texts(copies) == [
+        "containerfs.available 1Gi 0",
+        "containerfs.available 1Gi 60",
+        "containerfs.inodesFree 5% 0",
+        "containerfs.inodesFree 5% 60",
+    ]
+
+
+def test_of_two_hard_ones_the_last_is_put_right_EVIC_042() -> None:
+    signals = {"containerfs.available": "9Gi", "nodefs.available": "1Gi"}
+    softer = {"containerfs.available": "8Gi", "nodefs.available": "2Gi"}
+    thresholds = parse_thresholds(signals, softer, dict.fromkeys(softer, "0s"), {})
+    kept, _ = containerfs_thresholds(thresholds, Layout.ONE)
+    assert [t for t in texts(kept) if t.startswith("containerfs")] == [
+        "containerfs.available 9Gi 0",
+        "containerfs.available 2Gi 0",
+    ]
+
+
 def test_layouts_by_devices_EVIC_040() -> None:
     assert layout_of("a", "a", "a") is Layout.ONE
     assert layout_of("a", "b", "b") is Layout.DEDICATED

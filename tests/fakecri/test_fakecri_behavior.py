@@ -203,6 +203,10 @@ loose: Any = fakecri  # what a type checker would refuse
         (lambda: uses(pids=[(float("nan"), 5)]), "uses: wanted seconds and numbers from 0"),
         (lambda: ramp(0, 5, 10, steps=0), "ramp: wanted times from 0 and steps from 1"),
         (
+            lambda: ramp(0, 5, 10, steps=10**9),
+            "steps from 1 to 100000",
+        ),
+        (
             lambda: loose.FakeCRI().behaves("exits"),
             "wanted behaviours such as exits(1)",
         ),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+import time  # noqa: TID251 (its zones)
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
 from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy, compress
 from refkubelet.runtime.records import ContainerRecord, ContainerState
-from simtime import VirtualLoop, run_virtual
+from simtime import RealClock, VirtualLoop, run_virtual
 
 
 class Runtime:
@@ -67,6 +69,16 @@ def virtual(
     run_virtual(main)
 
 
+@contextmanager
+def in_zone(zone: str) -> Iterator[None]:
+    """The process's time zone, which Python looks up at once unless it is told."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        yield
+    time.tzset()
+
+
 STAMPS = st.integers(1, 9).map(lambda day: f"0.log.2026010{day}-000000")
 FILES = st.sets(st.tuples(STAMPS, st.sampled_from(["", ".gz", ".tmp", ".gz.tmp"])))
 
@@ -96,7 +108,7 @@ def test_the_time_stands_in_the_name_GC_203() -> None:
 def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
     async def body(world: World) -> None:
         await world.loop.clock.sleep(1)
-        stamp = world.loop.clock.now().astimezone().strftime("%Y%m%d-")
+        stamp = world.loop.clock.now().strftime("%Y%m%d-")
         assert [name[: len("0.log.20260101-")] for name in world.names()] == [
             "0.log",
             f"0.log.{stamp}",
@@ -104,6 +116,31 @@ def test_a_big_log_is_renamed_and_opened_anew_GC_202(tmp_path: Path) -> None:
         assert (world.log.read_text(), world.runtime.reopened) == ("", ["c1"])
 
     virtual(tmp_path, body)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_virtual_names_do_not_depend_on_the_machines_zone_GC_203(zone: str, tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        stamp = world.loop.clock.now().strftime("%Y%m%d-%H%M%S")
+        await world.loop.clock.sleep(1)
+        assert world.names() == ["0.log", f"0.log.{stamp}"]
+
+    with in_zone(zone):
+        virtual(tmp_path, body)
+
+
+def test_real_names_are_in_local_time_GC_203() -> None:
+    with in_zone("Asia/Tokyo"):
+        assert RealClock().local().utcoffset() == timedelta(hours=9)
+
+
+def test_there_are_workers_for_the_work_there_is_GC_202(tmp_path: Path) -> None:
+    async def body(world: World) -> None:
+        await world.loop.clock.sleep(1)
+        tasks = {task.get_name() for task in asyncio.all_tasks()}
+        assert {name for name in tasks if name.startswith("log rotation")} == {"log rotation 0"}
+
+    virtual(tmp_path, body, workers=2**31 - 1)
 
 
 def test_a_small_log_stays_and_is_looked_at_again_GC_202(tmp_path: Path) -> None:

@@ -199,7 +199,8 @@ def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path
     able = PodRuntime(recursive_read_only=True)
     (made,) = volume_mounts(main, wants, MountFacts(tmp_path, runtime=able))
     assert made.recursive_read_only
-    with pytest.raises(MountError, match='"d" requested recursive read-only mode'):
+    problem = 'failed to resolve recursive read-only mode: volume "d" requested recursive'
+    with pytest.raises(MountError, match=problem):
         volume_mounts(main, wants, MountFacts(tmp_path))
 
 

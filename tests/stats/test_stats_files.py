@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.stats.files import PodFilesReader, has_measured_volumes, measure, plain_files
+from refkubelet.stats.files import PodFilesReader, measure, measured_volumes, plain_files
 from refkubelet.stats.usage import NOTHING, DiskUse
 from refkubelet.stats.volumes import VolumeStats
 from simtime import Clock, VirtualLoop, run_virtual
@@ -112,24 +112,31 @@ def test_which_volumes_are_measured_EVIC_029_EVIC_044(tmp_path: Path) -> None:
         {"name": "fast", **IN_MEMORY},
         {"name": "later", **EMPTY},
         {"name": "host", "hostPath": {"path": str(tmp_path)}},
+        {"name": "config", "configMap": {"name": "c"}},
+        {"name": "key", "secret": {"secretName": "s"}},
     )
     root = tmp_path / "root"
     for name in ("scratch", "fast"):
         fill(volume_dir(root, "p", name) / "file", 4 * KI)
+    for plugin, name in (("configmap", "config"), ("secret", "key")):
+        volumes = root / "pods/u-p/volumes"
+        fill(volumes / f"kubernetes.io~{plugin}" / name / "file", 4 * KI)
 
     async def main() -> None:
         found = await reader(tmp_path).volumes(pod, 7)
         assert {name: seen.local for name, seen in found.items()} == {
             "scratch": True,
             "fast": False,
+            "config": True,
+            "key": False,
         }
         directory = volume_dir(root, "p", "scratch")
         assert found["scratch"].used == DiskUse(taken(directory, directory / "file"), 2)
         assert found["scratch"].time_ns == 7
 
     run_virtual(main)
-    assert has_measured_volumes(pod)
-    assert not has_measured_volumes(make_pod("p", {"name": "h", "hostPath": {"path": "/"}}))
+    assert measured_volumes(pod)
+    assert not measured_volumes(make_pod("p", {"name": "h", "hostPath": {"path": "/"}}))
 
 
 class Measured:

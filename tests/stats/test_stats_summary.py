@@ -37,7 +37,10 @@ MI = 1 << 20
 POD: Pod = decode_pod(
     {
         "metadata": {"name": "p", "namespace": "n", "uid": "u"},
-        "spec": {"containers": [{"name": "main"}, {"name": "side"}]},
+        "spec": {
+            "containers": [{"name": "main"}, {"name": "side"}],
+            "volumes": [{"name": "v", "emptyDir": {}}],
+        },
     }
 )
 

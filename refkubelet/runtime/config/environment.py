@@ -15,6 +15,7 @@ from typing import Final
 from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
 
 from refkubelet.model.objects import Container, Pod, is_static
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime.config.downward_api import (
     NodeAndPodFacts,
     VariableError,
@@ -193,7 +194,7 @@ def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) ->
     file = files.get((wanted.volumeName, wanted.path))
     if file is None:
         raise VariableError(
-            f'cannot find the volume "{wanted.volumeName}" referenced by FileKeyRef'
+            f"cannot find the volume {quoted(wanted.volumeName)} referenced by FileKeyRef"
         )
     try:
         value = file.values.get(wanted.key) if file.values is not None else None
@@ -206,7 +207,7 @@ def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) ->
     if wanted.optional:
         return None
     raise VariableError(
-        f'environment variable key "{wanted.key}" not found in file "{file.host_path}"'
+        f"environment variable key {quoted(wanted.key)} not found in file {quoted(file.host_path)}"
     )
 
 
@@ -220,7 +221,7 @@ def _data(
         raise VariableError(f"couldn't get {kind} {_namespace(pod)}/{name}, no kubeClient defined")
     data = objects.data.get(key)
     if data is None and not optional:
-        raise VariableError(f'{kind} "{name}" not found')
+        raise VariableError(f"{kind} {quoted(name)} not found")
     return data
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.cgroups.convert import cpu_quota_us, cpu_shares, in_bytes, millicores
+from refkubelet.cgroups.limits import page_bytes, page_size_name
 from refkubelet.model.objects import Container, Pod, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import parse_nano
@@ -41,8 +42,9 @@ def container_resources(
         _without_quota(resources, options)
     resources.cpuset_cpus, resources.cpuset_mems = placement.cpus, placement.memory_nodes
     resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
+    pages = {**_hugepages(pod_level(pod, "limits")), **_hugepages(container_limits(container))}
     for size in options.hugepage_sizes:
-        resources.hugepage_limits.add(page_size=size, limit=_hugepages(limits, size))
+        resources.hugepage_limits.add(page_size=size, limit=pages.get(size, 0))
     _limit_swap(resources, container, pod, options)
     if options.cgroup_v2:
         resources.unified.update(protection(container, pod, options.memory))
@@ -144,6 +146,7 @@ def is_init_sidecar(container: Container, pod: Pod) -> bool:
     return any(c.name == container.name and is_sidecar(c) for c in inits)
 
 
-def _hugepages(limits: Mapping[str, int], size: str) -> int:
-    # The resource is hugepages-2Mi, the runtime's page size 2MB.
-    return in_bytes(limits.get(f"hugepages-{size.removesuffix('B')}i", 0))
+def _hugepages(limits: Mapping[str, int]) -> dict[str, int]:
+    """The runtime's name of a page size (2MB for hugepages-2Mi) -> bytes."""
+    sizes = {name: size for name in limits if (size := page_bytes(name)) is not None}
+    return {page_size_name(size): in_bytes(limits[name]) for name, size in sizes.items()}

@@ -139,7 +139,7 @@ def _mount(mount: VolumeMount, host_path: str, runtime: PodRuntime) -> Any:
     try:
         recursive = recursive_read_only(mount, runtime.recursive_read_only)
     except ValueError as error:
-        raise MountError(str(error)) from error
+        raise MountError(f"failed to resolve recursive read-only mode: {error}") from error
     return cri.Mount(
         container_path=_container_path(mount),
         host_path=host_path,

@@ -17,6 +17,7 @@ from lightkube.models.core_v1 import (
 from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod, pod_ref
 from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime.options import RuntimeOptions
 from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 
@@ -157,7 +158,7 @@ def verify_non_root(container: Container, pod: Pod, image: ImageRecord) -> None:
         root = "container has runAsNonRoot and image will run as root"
         problem = "" if image.uid else root
     if problem:
-        raise SecurityError(f'{problem} (pod: "{pod_ref(pod)}", container: {container.name})')
+        raise SecurityError(f"{problem} (pod: {quoted(pod_ref(pod))}, container: {container.name})")
 
 
 def _user(
@@ -231,7 +232,7 @@ def _apparmor(profile: AppArmorProfile | None) -> tuple[Any | None, str]:
         return None, ""
     if profile.type != "Localhost":
         if profile.type not in APPARMOR_OLD_NAMES:
-            raise SecurityError(f'unknown apparmor profile type: "{profile.type}"')
+            raise SecurityError(f"unknown apparmor profile type: {quoted(profile.type)}")
         kind = PROFILE_TYPES[profile.type]
         return cri.SecurityProfile(profile_type=kind), APPARMOR_OLD_NAMES[profile.type]
     if profile.localhostProfile is None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from lightkube.models.core_v1 import VolumeMount
 
+from refkubelet.resources.golang import quoted
+
 
 def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
     """Whether everything below the mount is read-only, too. Raises ValueError where it must be and
@@ -15,13 +17,13 @@ def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
     mode = mount.recursiveReadOnly
     if mode in (None, "Disabled"):
         return False
-    wish = f'volume "{mount.name}" requested recursive read-only mode, but it is not'
+    wish = f"volume {quoted(mount.name)} requested recursive read-only mode, but it is not"
     if not mount.readOnly:
         raise ValueError(f"{wish} read-only")
     if mount.mountPropagation not in (None, "None"):
-        raise ValueError(f'{wish} compatible with propagation "{mount.mountPropagation}"')
+        raise ValueError(f"{wish} compatible with propagation {quoted(mount.mountPropagation)}")
     if mode == "Enabled" and not supported:
         raise ValueError(f"{wish} supported by the runtime")
     if mode not in ("Enabled", "IfPossible"):
-        raise ValueError(f'unknown recursive read-only mode "{mode}"')
+        raise ValueError(f"unknown recursive read-only mode {quoted(mode)}")
     return supported

@@ -19,6 +19,7 @@ from lightkube.models.core_v1 import Secret
 from refkubelet.model.duration import format_duration
 from refkubelet.model.objects import Container, Pod, uid
 from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.container_events import field_path
@@ -122,7 +123,7 @@ class ImageManager:
         except CriCallError as error:
             text = error.text
             if error.code == INVALID_ANSWER:
-                text = f'Id or size of image "{image}" is not set'
+                text = f"Id or size of image {quoted(image)} is not set"
             message = reasons.failed_to_inspect(text)
             self._warn(request, reasons.EVENT_INSPECT_FAILED, message)
             raise ImageError(reasons.IMAGE_INSPECT_ERROR, message) from None

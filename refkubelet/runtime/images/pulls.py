@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.resources.golang import quoted
 from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.images.keyring import Credential
 from refkubelet.runtime.options import ImageOptions
@@ -142,7 +143,7 @@ def pull_error_text(error: CriCallError, image: str) -> str:
     if error.code == "UNKNOWN":
         return error.message
     if error.code == INVALID_ANSWER:
-        return f'imageRef of image "{image}" is not set'
+        return f"imageRef of image {quoted(image)} is not set"
     return error.text
 
 

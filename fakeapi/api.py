@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fakeapi.dispatch import Dispatcher, Response
-from fakeapi.errors import ApiUnreachable, StatusError
+from fakeapi.errors import ApiUnreachable, StatusError, bad_request
 from fakeapi.faults import Fault, Faults, pattern_of
-from fakeapi.jsontools import decode_body
+from fakeapi.reading import decode_body
 from fakeapi.store import DEFAULT_HISTORY, Store
 from simtime import Clock, Ids, Rng
 
@@ -87,6 +87,9 @@ class FakeApi:
                 response = await self._answer(method, path, asked, posted, content_type)
             except StatusError as error:
                 response = Response(error.code, error.body())
+            except RecursionError:
+                refusal = bad_request("the objects of this request are nested too deeply")
+                response = Response(refusal.code, refusal.body())
             status = response.status
         finally:
             ended = asyncio.get_running_loop().time()

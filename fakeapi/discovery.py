@@ -21,6 +21,8 @@ VERSION: Final = {
 _VERBS: Final = [
     "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
 ]  # fmt: skip
+_OF_ALL: Final = frozenset(("pods", "services"))
+"""What `kubectl get all` shows."""
 _SUBRESOURCE_KINDS: Final = {"binding": "Binding", "eviction": "Eviction"}
 
 
@@ -77,6 +79,8 @@ def _rows(resource: Resource) -> list[dict[str, Any]]:
         "kind": resource.kind,
         "verbs": _VERBS,
     }
+    if resource.qualified in _OF_ALL:
+        main["categories"] = ["all"]
     if resource.short_names:
         main["shortNames"] = list(resource.short_names)
     below = [

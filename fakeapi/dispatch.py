@@ -11,6 +11,13 @@ from fakeapi.discovery import discovery_document
 from fakeapi.errors import StatusError, bad_request
 from fakeapi.jsontools import copy_json
 from fakeapi.operations import Operations
+from fakeapi.parameters import (
+    check_list_options,
+    dry_run,
+    is_true,
+    resource_version,
+    whole_number,
+)
 from fakeapi.routes import Route, parse_route
 from fakeapi.selectors import Predicate, field_selector, label_selector
 from fakeapi.shapes import check_shape, require_known_fields
@@ -59,7 +66,7 @@ class Dispatcher:
         if known is not None:
             return Response(200, known)
         route = parse_route(method, path)
-        if method == "GET" and _is_true(params.get("watch")):
+        if method == "GET" and is_true(params.get("watch")):
             return self._open_watch(route, params, connected)
         status, found = self._dispatch(method, route, params, body, content_type)
         return Response(status, copy_json(found))
@@ -67,23 +74,23 @@ class Dispatcher:
     def _dispatch(
         self, method: str, route: Route, params: dict[str, str], body: Any, content_type: str
     ) -> tuple[int, dict[str, Any]]:
-        do, dry_run = self._verbs(), _dry_run(params)
+        do, unstored = self._verbs(), dry_run(method, params)
         if method == "GET" and route.name:
             return 200, do.get(route)
         if method == "GET":
             self._check_version(params)
-            limit, start = _whole_number(params, "limit"), params.get("continue", "")
+            limit, start = max(0, whole_number(params, "limit")), params.get("continue", "")
             return 200, do.list(route, _predicate(route, params), limit=limit, start=start)
         if params.get("fieldValidation") == "Strict" and isinstance(body, dict):
             _require_known_fields(route, body)
         if method == "POST":
-            return self._post(route, body, dry_run=dry_run)
+            return self._post(route, body, dry_run=unstored)
         if method == "PUT":
-            obj, created = do.update(route, body, dry_run=dry_run)
+            obj, created = do.update(route, body, dry_run=unstored)
             return (201 if created else 200), obj
         if method == "PATCH":
-            return 200, do.patch(route, body, content_type, dry_run=dry_run)
-        return self._delete(route, params, body, dry_run=dry_run)
+            return 200, do.patch(route, body, content_type, dry_run=unstored)
+        return self._delete(route, params, body, dry_run=unstored)
 
     def _post(self, route: Route, body: Any, *, dry_run: bool) -> tuple[int, dict[str, Any]]:
         do = self._verbs()
@@ -103,7 +110,7 @@ class Dispatcher:
         check_shape(body, "models.meta_v1", "DeleteOptions")
         options = dict(body or {})
         if "gracePeriodSeconds" in params:
-            grace = _whole_number(params, "gracePeriodSeconds", signed=True)
+            grace = whole_number(params, "gracePeriodSeconds")
             options.setdefault("gracePeriodSeconds", grace)
         if not route.name:
             listed = do.list(route, _predicate(route, params))
@@ -121,23 +128,24 @@ class Dispatcher:
         self, route: Route, params: dict[str, str], connected: Callable[[], bool]
     ) -> Response:
         self._verbs()
-        version = self._check_version(params)
+        version, timeout_s = self._check_version(params), whole_number(params, "timeoutSeconds")
         by_name = {"fieldSelector": f"metadata.name={route.name}"} if route.name else {}
         options = WatchOptions(
             resource=route.resource,
             namespace=route.namespace,
             matches=_predicate(route, {**params, **by_name}),
             resource_version=version,
-            timeout_s=_whole_number(params, "timeoutSeconds") or None,
-            bookmarks=_is_true(params.get("allowWatchBookmarks")),
-            initial_events=_is_true(params.get("sendInitialEvents")),
+            timeout_s=max(0, timeout_s) if timeout_s else None,
+            bookmarks=is_true(params.get("allowWatchBookmarks")),
+            initial_events=is_true(params.get("sendInitialEvents")),
         )
         return Response(200, {}, _copied(watch_events(self._store, options, connected)))
 
     def _check_version(self, params: Mapping[str, str]) -> int:
         """The resourceVersion that is asked for. Raises: 400 for none, 504 for one that is not yet;
         400 for an exact one that is not the newest, since old states are not kept."""
-        version, newest = _whole_number(params, "resourceVersion"), self._store.revision
+        check_list_options(params)
+        version, newest = resource_version(params), self._store.revision
         if version > newest:
             raise StatusError(
                 504,
@@ -181,28 +189,10 @@ def _predicate(route: Route, params: Mapping[str, str]) -> Predicate:
     return lambda obj: by_field(obj) and by_label(obj)
 
 
-def _is_true(text: str | None) -> bool:
-    return text is not None and text.lower() in ("true", "1")
-
-
-def _dry_run(params: Mapping[str, str]) -> bool:
-    asked = params.get("dryRun")
-    if asked not in (None, "", "All"):
-        raise bad_request(f'dryRun: unsupported value "{asked}": supported values: "All"')
-    return asked == "All"
-
-
 def _require_known_fields(route: Route, body: dict[str, Any]) -> None:
     resource = route.resource
     if route.subresource not in _OTHER_KINDS:
         require_known_fields(body, resource.module, resource.kind, resource.api_version)
-
-
-def _whole_number(params: Mapping[str, str], name: str, *, signed: bool = False) -> int:
-    text = params.get(name, "") or "0"
-    if not (text.removeprefix("-") if signed else text).isdecimal():
-        raise bad_request(f"{name}: wanted a whole number, got {text!r}")
-    return int(text)
 
 
 def _success(route: Route, uid: str | None) -> dict[str, Any]:

@@ -13,17 +13,19 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
+from fakeapi.accept import AS_IS, form_of
 from fakeapi.api import FakeApi
 from fakeapi.discovery import discovery_document
 from fakeapi.dispatch import Response
 from fakeapi.errors import ApiUnreachable, StatusError
 from fakeapi.jsontools import encode
+from fakeapi.parameters import include_object
 from fakeapi.routes import parse_route
-from fakeapi.tables import to_table, wants_table
+from fakeapi.tables import to_partial, to_table
 from simtime import RealClock
 
+_WITH_BODY: Final = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 _MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 _SHUTDOWN_S: Final = 0.5
@@ -64,10 +66,13 @@ async def serve(api: FakeApi, host: str = "127.0.0.1", port: int = 0) -> HttpSer
     app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.router.add_route("*", "/{path:.*}", handle)
     # Without handler_cancellation the watch of a client that went away would stay for ever.
+    # A false Content-Encoding counts as little as with the API server: bodies are read as they are.
     runner = web.AppRunner(
         app,
         access_log=None,
+        auto_decompress=False,
         handler_cancellation=True,
+        lingering_time=_SHUTDOWN_S,
         shutdown_timeout=_SHUTDOWN_S,
         logger=_log_of_requests(),
     )
@@ -97,15 +102,17 @@ def _is_ours(record: logging.LogRecord) -> bool:
 async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
     if request.path in _HEALTH_PATHS:
         return web.Response(text="ok")
+    reads = request.method in _WITH_BODY  # of a GET nobody waits for a body, whatever it says
     try:
+        shape = _shape(request)
         response = await api.request(
             request.method,
             request.path,
             params=dict(request.query),
-            body=await request.read() or None,
+            body=(await request.read() or None) if reads else None,
             content_type=request.headers.get("Content-Type", "application/json"),
         )
-        shown = _shape(request) if response.ok else _unchanged
+        shown = shape if response.ok else _unchanged
         if response.events is not None:
             return await _stream(request, response, shown)
         body = shown(response.body)
@@ -114,20 +121,30 @@ async def _handle(api: FakeApi, request: web.Request) -> web.StreamResponse:
         )
     except ApiUnreachable:
         return _cut(request)
+    except StatusError as error:
+        return _refused(error)
     except web.HTTPRequestEntityTooLarge:
-        refusal = StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}")
-        return web.Response(
-            status=413, body=encode(refusal.body()), content_type="application/json"
-        )
+        return _refused(StatusError(413, f"Request entity too large: limit is {_MAX_BODY_BYTES}"))
+
+
+def _refused(error: StatusError) -> web.Response:
+    body = encode(error.body())
+    return web.Response(status=error.code, body=body, content_type="application/json")
 
 
 def _shape(request: web.Request) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """How the client wants to see what a GET finds: as it is, or as a Table (kubectl get)."""
-    wanted = request.method == "GET" and wants_table(request.headers.get("Accept", ""))
-    if not wanted or discovery_document(request.path) is not None:
+    """How the client wants to see what a GET finds: as it is, without all but its metadata, or as
+    a Table (kubectl get). Raises: StatusError."""
+    if request.method != "GET" or discovery_document(request.path) is not None:
+        return _unchanged
+    form = form_of(request.headers.get("Accept", ""))
+    if form == AS_IS:
         return _unchanged
     resource = parse_route("GET", request.path).resource
-    return lambda found: to_table(resource, found, RealClock().now())
+    if form != "Table":
+        return lambda found: to_partial(resource, found)
+    include = include_object(request.query)
+    return lambda found: to_table(resource, found, RealClock().now(), include)
 
 
 def _unchanged(found: dict[str, Any]) -> dict[str, Any]:

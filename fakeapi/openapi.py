@@ -1,7 +1,7 @@
-"""The OpenAPI v3 documents, as much of them as kubectl asks before it creates or applies.
+"""The OpenAPI v3 documents, as much of them as kubectl asks.
 
-It looks whether the server checks fields itself (`fieldValidation`) and tries what it is told
-(`dryRun`); both are so, and then it needs no schemas. There are none here.
+Before it creates or applies it looks whether the server checks fields itself (`fieldValidation`)
+and tries what it is told (`dryRun`); both are so. `kubectl explain` reads the schemas.
 
 What must never happen here: a path is announced that the store does not serve.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fakeapi.resources import GROUP_VERSIONS, RESOURCES, Resource
+from fakeapi.schemas import schemas
 
 _PARAMETERS: Final = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
@@ -30,6 +31,7 @@ def openapi_document(parts: list[str]) -> dict[str, Any] | None:
                 "openapi": "3.0.0",
                 "info": {"title": "fakeapi", "version": "v1.36.0"},
                 "paths": dict(map(_path, here)),
+                "components": {"schemas": schemas(here)},
             }
     return None
 

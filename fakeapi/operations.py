@@ -80,7 +80,23 @@ class Operations:
         key = Key(resource.qualified, namespace, name)
         if self._store.get(key) is not None:
             raise already_exists(resource.qualified, name)
-        return obj if dry_run else self._store.put(key, obj)
+        if dry_run:
+            return obj
+        stored = self._store.put(key, obj)
+        if resource.qualified == "namespaces":
+            self._add_default_account(name)
+        return stored
+
+    def _add_default_account(self, namespace: str) -> None:
+        """What a controller does in each new namespace."""
+        metadata = {
+            "name": "default",
+            "namespace": namespace,
+            "uid": self._ids.uuid(),
+            "creationTimestamp": self._now_text(),
+        }
+        account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata}
+        self._store.put(Key("serviceaccounts", namespace, "default"), account)
 
     def get(self, route: Route) -> Object:
         found = self._store.get(route.key)
@@ -134,11 +150,18 @@ class Operations:
         patched = apply_patch(content_type, old, body, route.resource.kind)
         if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
             raise bad_request(f"the patch leaves no {route.resource.kind} with metadata")
-        new = self._checked(route, patched)
-        given = new["metadata"].get("name")
-        if given != route.name:
-            cause = invalid_value("metadata.name", given, "field is immutable")
-            raise invalid(route.resource.kind, route.resource.group, route.name, [cause])
+        given = patched["metadata"].get("name")
+        if isinstance(given, str) and given != route.name:
+            raise bad_request(
+                f"the name of the object ({given}) does not match the name on the URL "
+                f"({route.name})"
+            )
+        try:
+            new = self._checked(route, patched)
+        except StatusError as error:
+            if error.code != 400:
+                raise
+            raise StatusError(422, f'"" is invalid: patch: {error.message}') from None
         return self._replace(route, old, new, dry_run=dry_run)
 
     def bind(self, route: Route, body: Any) -> None:

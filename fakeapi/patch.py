@@ -9,8 +9,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fakeapi.errors import StatusError, bad_request, unsupported_media_type
-from fakeapi.jsontools import JSON_PATCH, MERGE_PATCH, PATCH_TYPES, copy_json
+from fakeapi.jsontools import JSON_PATCH, MERGE_PATCH, PATCH_TYPES, copy_json, encode
+from fakeapi.reading import require_shallow
 from fakeapi.strategic import strategic_merge
+
+MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
 
 
 def apply_patch(content_type: str, document: dict[str, Any], patch: Any, kind: str) -> Any:
@@ -53,21 +57,48 @@ def json_patch(document: Any, patch: Any) -> Any:
     """
     if not isinstance(patch, list):
         raise bad_request(f"a JSON patch is a list of operations, got {_name(patch)}")
-    result = copy_json(document)
+    if len(patch) > MAX_OPERATIONS:
+        raise StatusError(
+            413,
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(patch)}",
+        )
+    result, copied_bytes = copy_json(document), 0
     for number, operation in enumerate(patch):
+        if isinstance(operation, dict) and operation.get("op") == "copy":
+            copied_bytes += _size_of_copied(result, operation)
+            if copied_bytes > MAX_COPIED_BYTES:
+                raise StatusError(
+                    422,
+                    f"operation {number} of the JSON patch: its copies have more than "
+                    f"{MAX_COPIED_BYTES} bytes together",
+                )
         result = _one_operation(result, operation, number)
+    require_shallow(result)
     return result
 
 
+def _size_of_copied(document: Any, operation: dict[str, Any]) -> int:
+    """What a copy makes the document grow by; 0 if it does not apply."""
+    try:
+        return len(encode(_get(document, _pointer(operation.get("from")))))
+    except (KeyError, IndexError, ValueError):
+        return 0
+
+
 def _one_operation(document: Any, operation: Any, number: int) -> Any:
-    if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
+    if not isinstance(operation, dict):
+        raise bad_request(f"operation {number} of the JSON patch is {_name(operation)}")
+    if operation.get("op") not in _OPERATIONS:
         known = ", ".join(_OPERATIONS)
-        raise bad_request(f"operation {number} of the JSON patch: op must be one of {known}")
+        raise StatusError(422, f"operation {number} of the JSON patch: op must be one of {known}")
     name = operation["op"]
     wanted = {"path", *_NEEDS.get(name, ())}
     missing = sorted(wanted - operation.keys())
     if missing:
-        raise bad_request(f"operation {number} ({name}) of the JSON patch has no {missing[0]!r}")
+        raise StatusError(
+            422, f"operation {number} ({name}) of the JSON patch has no {missing[0]!r}"
+        )
     try:
         return _OPERATIONS[name](document, operation)
     except (KeyError, IndexError, ValueError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fakeapi.errors import StatusError
+from fakeapi.errors import StatusError, bad_request
 from fakeapi.resources import Resource, find_resource
 from fakeapi.store import Key
 
@@ -37,6 +37,8 @@ class Route:
 
 def parse_route(method: str, path: str) -> Route:
     """The route of a request; 404 for an unknown path, 405 for a method it does not take."""
+    if "//" in path:
+        raise _unknown_path(path)
     parts = [part for part in path.split("/") if part]
     group, version, rest = _split_group(parts, path)
     namespace: str | None = None
@@ -47,6 +49,9 @@ def parse_route(method: str, path: str) -> Route:
         raise _unknown_path(path)
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
+    if name in (".", "..") or "%" in name:
+        why = "may not contain '%'" if "%" in name else f"may not be '{name}'"
+        raise bad_request(f'Name parameter invalid: "{name}": {why}')
     if subresource and subresource not in resource.subresources:
         raise _unknown_path(path)
     if resource.namespaced and namespace is None and (name or method == "POST"):

@@ -59,8 +59,10 @@ def label_selector(text: str) -> Predicate:
 
 
 def _split_top_level(text: str) -> list[str]:
-    parts = re.split(r",(?![^(]*\))", text)
-    return [part.strip() for part in parts if part.strip()]
+    parts = [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+    if len(parts) > 1 and not all(parts):
+        raise bad_request("unable to parse requirement: found '', expected: identifier after ','")
+    return [part for part in parts if part]
 
 
 def _label_term(term: str) -> Callable[[dict[str, str]], bool]:

@@ -124,6 +124,8 @@ def _is_a(value: Any, wanted: Any) -> bool:
         return isinstance(value, str) and _is_time(value)
     if isinstance(value, bool):
         return wanted is bool
+    if wanted is int:
+        return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
     return isinstance(value, int | float if wanted is float else wanted)
 
 

@@ -14,20 +14,24 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))
 _WIDE: Final = 1
 
 
-def wants_table(accept: str) -> bool:
-    """Whether an Accept header prefers a meta.k8s.io/v1 Table."""
-    first = accept.replace(" ", "").split(",")[0]
-    return "as=Table" in first and "v=v1;" in f"{first};"
-
-
-def to_table(resource: Resource, found: Object, now: datetime) -> Object:
-    """A list, or one object, of that resource as a Table. `now`: for the AGE column."""
-    items = found["items"] if found.get("kind") == f"{resource.kind}List" else [found]
+def to_table(resource: Resource, found: Object, now: datetime, include: str = "Metadata") -> Object:
+    """A list, or one object, of that resource as a Table. `now`: for the AGE column. `include`:
+    what of the objects the rows have, None, Metadata or all of it (Object)."""
+    items = _items(resource, found)
     columns, cells_of = _LAYOUTS.get(resource.qualified, _PLAIN)
+    metadata = {"resourceVersion": found["metadata"].get("resourceVersion", "")}
+    for field in ("continue", "remainingItemCount"):
+        if field in found["metadata"] and found.get("kind") != resource.kind:
+            metadata[field] = found["metadata"][field]
+    rows: list[Object] = []
+    for item in items:
+        rows.append({"cells": cells_of(item, now)})
+        if include != "None":
+            rows[-1]["object"] = _whole(resource, item) if include == "Object" else _metadata(item)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": {"resourceVersion": found["metadata"].get("resourceVersion", "")},
+        "metadata": metadata,
         "columnDefinitions": [
             {
                 "name": name,
@@ -38,8 +42,24 @@ def to_table(resource: Resource, found: Object, now: datetime) -> Object:
             }
             for name, priority in columns
         ],
-        "rows": [{"cells": cells_of(item, now), "object": _metadata(item)} for item in items],
+        "rows": rows,
     }
+
+
+def to_partial(resource: Resource, found: Object) -> Object:
+    """The metadata alone of a list or of one object (PartialObjectMetadata)."""
+    if found.get("kind") != f"{resource.kind}List":
+        return _metadata(found)
+    kind = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+    return {**kind, "metadata": found["metadata"], "items": list(map(_metadata, found["items"]))}
+
+
+def _items(resource: Resource, found: Object) -> list[Object]:
+    return found["items"] if found.get("kind") == f"{resource.kind}List" else [found]
+
+
+def _whole(resource: Resource, item: Object) -> Object:
+    return {"kind": resource.kind, "apiVersion": resource.api_version, **item}
 
 
 def _metadata(item: Object) -> Object:

@@ -4,14 +4,28 @@ secrets, selections of watches, versions of lists; and mistakes of tests that pr
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, PODS, configmap, create, get, ok, patch, pod, refused
+from fakeapi_helpers import (
+    CONFIGMAPS,
+    PODS,
+    configmap,
+    create,
+    get,
+    names,
+    ok,
+    patch,
+    pod,
+    refused,
+)
 
 from fakeapi import FakeApi
+from fakeapi.openapi import openapi_document
+from fakeapi.resources import GROUP_VERSIONS, RESOURCES
 from simtime import run_virtual
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -156,12 +170,12 @@ def test_a_pod_is_replaced_by_its_own_manifest() -> None:
 @pytest.mark.parametrize(
     ("params", "code", "words"),
     [
-        ({"resourceVersion": "x"}, 400, "resourceVersion: wanted a whole number, got 'x'"),
-        ({"resourceVersion": "99"}, 504, "Too large resource version: 99, current: 4"),
+        ({"resourceVersion": "x"}, 400, 'resourceVersion: Invalid value: "x": strconv.P'),
+        ({"resourceVersion": "99"}, 504, "Too large resource version: 99, current: 8"),
         (
             {"resourceVersion": "1", "resourceVersionMatch": "Exact"},
             400,
-            "Exact is answered for the newest version only (4), got 1",
+            "Exact is answered for the newest version only (8), got 1",
         ),
         ({"labelSelector": "a=b=c"}, 400, "invalid selector: 'a=b=c'"),
         ({"labelSelector": "a=b c"}, 400, "invalid selector: 'a=b c'"),
@@ -231,3 +245,37 @@ def test_times_are_those_of_the_loop_that_runs() -> None:
 
     assert run_virtual(lambda: later("a", 1)) == "2026-01-01T00:00:01Z"
     assert run_virtual(lambda: later("b", 60)) == "2026-01-01T00:01:00Z"
+
+
+def test_each_namespace_has_its_default_account() -> None:
+    async def main() -> None:
+        api = FakeApi()
+        await create(api, "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        listed = await get(api, "/api/v1/serviceaccounts")
+        places = {item["metadata"]["namespace"] for item in listed["items"]}
+        assert places == {"default", "kube-node-lease", "kube-public", "kube-system", "team"}
+        assert set(names(listed)) == {"default"}
+        await api.request("DELETE", "/api/v1/namespaces/team")
+        account = await api.request("GET", "/api/v1/namespaces/team/serviceaccounts/default")
+        assert account.status == 404
+
+    run_virtual(main)
+
+
+def test_schemas_of_all_kinds_lead_to_schemas() -> None:
+    """What `kubectl explain` reads."""
+    for group, version in GROUP_VERSIONS:
+        prefix = f"apis/{group}/{version}" if group else f"api/{version}"
+        document = openapi_document(["v3", *prefix.split("/")])
+        assert document is not None
+        found = document["components"]["schemas"]
+        marks = (schema.get("x-kubernetes-group-version-kind", ()) for schema in found.values())
+        kinds = {kind["kind"] for those in marks for kind in those}
+        here = {r.kind for r in RESOURCES if (r.group, r.version) == (group, version)}
+        assert kinds == here
+        for target in re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(found)):
+            assert target in found
+    core = openapi_document(["v3", "api", "v1"]) or {}
+    about = core["components"]["schemas"]["io.k8s.api.core.v1.Pod"]
+    assert about["properties"]["kind"]["type"] == "string"
+    assert "container" in about["description"]

@@ -109,8 +109,8 @@ def test_json_patch(document: Any, patch: Any, result: Any) -> None:
         ([{"op": "move", "from": "/o", "path": "/o/x"}], 422, "cannot move into itself"),
         ([{"op": "remove", "path": ""}], 422, "whole document"),
         ([{"op": "remove", "path": "x"}], 422, "not a JSON pointer"),
-        ([{"op": "shout", "path": "/s"}], 400, "op must be one of"),
-        ([{"op": "add", "path": "/x"}], 400, "has no 'value'"),
+        ([{"op": "shout", "path": "/s"}], 422, "op must be one of"),
+        ([{"op": "add", "path": "/x"}], 422, "has no 'value'"),
         ({"op": "add"}, 400, "a list of operations"),
     ],
 )

@@ -8,9 +8,11 @@ import pytest
 from fakeapi_helpers import PODS, pod
 
 from fakeapi import FakeApi
+from fakeapi.accept import form_of
 from fakeapi.http import serve
 from fakeapi.resources import find_resource
-from fakeapi.tables import to_table, wants_table
+from fakeapi.tables import to_table
+from simtime import format_rfc3339
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 MADE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -85,11 +87,12 @@ def test_node_and_event_rows() -> None:
         ("application/json", False),
         ("", False),
         ("application/json,application/json;as=Table;v=v1;g=meta.k8s.io", False),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", False),
+        (f"application/json;as=Table;v=v9;g=meta.k8s.io,{TABLE}", True),
+        ("application/vnd.kubernetes.protobuf, */*", False),
     ],
 )
 def test_who_wants_a_table(accept: str, wanted: bool) -> None:
-    assert wants_table(accept) is wanted
+    assert (form_of(accept) == "Table") is wanted
 
 
 async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
@@ -109,3 +112,19 @@ async def test_kubectl_gets_tables_in_lists_objects_and_watches() -> None:
                 assert (await answer.json())["reason"] == "NotFound"
             async with http.get("/api/v1") as answer:
                 assert (await answer.json())["kind"] == "APIResourceList"
+
+
+@pytest.mark.parametrize("include", ["None", "Metadata", "Object"])
+def test_rows_have_what_was_asked_for_of_their_objects(include: str) -> None:
+    resource = find_resource("", "v1", "events")
+    assert resource is not None
+    event = {"metadata": {"name": "e", "creationTimestamp": format_rfc3339(0)}, "reason": "Pulled"}
+    listed = {"kind": "EventList", "metadata": {"resourceVersion": "7"}, "items": [event]}
+    (row,) = to_table(resource, listed, MADE, include)["rows"]
+    wanted = {
+        "None": None,
+        "Metadata": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+        | {"metadata": event["metadata"]},
+        "Object": {"kind": "Event", "apiVersion": "v1", **event},
+    }
+    assert row.get("object") == wanted[include]

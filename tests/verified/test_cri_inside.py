@@ -40,7 +40,6 @@ def as_of_1_6(text: str) -> str:
         ("/no/such", "stat /no/such: no such file or directory"),
         ("./such", "stat ./such: no such file or directory"),
         ("/etc/passwd", "permission denied"),
-        ("/etc", "permission denied"),
     ],
 )
 async def test_a_program_that_is_not_there_fails_the_exec_CRI_111(
@@ -241,7 +240,6 @@ async def test_stats_of_a_running_container_are_told_CRI_123(runtime: Runtime) -
     assert stats.memory.working_set_bytes.value > 0
     assert stats.memory.usage_bytes.value >= stats.memory.rss_bytes.value > 0
     assert stats.cpu.usage_core_nano_seconds.value > 0
-    assert stats.cpu.HasField("usage_nano_cores")
 
 
 # -- what containerd has since 2.0 ---------------------------------------------------------------

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from fakeapi.accept import AS_IS, form_of
 from fakeapi.api import FakeApi

@@ -4,7 +4,8 @@ It is asked when a token is needed: at the first request, and again when the ser
 run at a time serves all requests that wait; a run that takes too long ends with the request that
 waits for it. What must never happen: a plug-in that hangs is started again and again beside itself;
 one that fails is taken for one that gave a token.
-Upstream: client-go plugin/pkg/client/auth/exec. Not there: client certificates of plug-ins.
+Client certificates of plug-ins are not there.
+Rules: NODE-007. Upstream: client-go plugin/pkg/client/auth/exec.
 """
 
 from __future__ import annotations

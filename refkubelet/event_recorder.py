@@ -17,6 +17,7 @@ from typing import Final
 from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.event_correlator import EventCorrelator, InvolvedObject, RecordedEvent, TokenBucket
 from refkubelet.events import EventType
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, uid
 from simtime import Clock, Ids
 
@@ -25,13 +26,15 @@ log = logging.getLogger(__name__)
 KEPT_EVENTS: Final = 1000
 SEND_TRIES: Final = 12
 SEND_RETRY_S: Final = 10.0
+NO_ROOM: Final = "events are dropped, 1000 wait to be sent"
 
 
 class QueuedEventRecorder:
     """The `EventRecorder` of a running kubelet.
 
     `qps` and `burst` limit the sending (eventRecordQPS 50, eventBurst 100; qps 0 = no limit).
-    `events` lists what was recorded lately, oldest first, each repetition as an entry of its own.
+    `events` lists what was recorded lately, oldest first, each repetition as an entry of its own;
+    `dropped` counts those that were never sent because a thousand others waited.
     `random` draws from [0, 1): the first retry of a sending comes at a random time, so that the
     nodes of a cluster do not all come at once.
     """
@@ -55,6 +58,8 @@ class QueuedEventRecorder:
         self._queue: asyncio.Queue[RecordedEvent] = asyncio.Queue(maxsize=KEPT_EVENTS)
         self._limit = TokenBucket(burst, 1 / qps) if qps else None
         self._random = random
+        self._complaints = Complaints(log, clock)
+        self.dropped = 0
 
     def pod_event(
         self,
@@ -101,8 +106,19 @@ class QueuedEventRecorder:
         if written is None:
             return
         self.events.append(written)
-        if self._api is not None and not self._queue.full():
+        if self._api is None:
+            return
+        try:
             self._queue.put_nowait(written)
+        except asyncio.QueueFull:
+            self._drop(written)
+
+    def _drop(self, event: RecordedEvent) -> None:
+        """BACK-012: who makes events never waits for the server."""
+        self.dropped += 1
+        times = self._complaints.again(NO_ROOM)
+        if times is not None:
+            log.warning("%s%s: %s of %s", NO_ROOM, times, event.reason, event.involved.name)
 
     async def run(self) -> None:
         """Send what is queued until cancelled; wait for ever when there is no API client."""
@@ -111,6 +127,7 @@ class QueuedEventRecorder:
             return
         while True:
             event = await self._queue.get()
+            self._complaints.over(NO_ROOM)
             if self._limit is not None:
                 await asyncio.sleep(self._limit.wait_s(self._clock.monotonic_s()))
                 self._limit.take(self._clock.monotonic_s())

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from refkubelet.events import EventRecorder
-from refkubelet.failures import log_failure
+from refkubelet.failures import Complaints, log_failure
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.decisions.gc_choice import (
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 CONTAINER_GC_PERIOD_S: Final = 60.0
 DELETOR_SLOTS: Final = 50
+NO_ROOM: Final = "the deletor's queue is full; containers are left to the next collection"
 
 
 class PodQuestions(Protocol):
@@ -181,12 +182,15 @@ class GarbageCollection:
 
 
 class ContainerDeletor:
-    """Removes old instances as soon as a newer one has died (GC-020, LIFE-003)."""
+    """Removes old instances as soon as a newer one has died (GC-020, LIFE-003). `dropped`: how
+    many found no room and were left to the collector."""
 
-    def __init__(self, client: CriClient, options: RuntimeOptions) -> None:
+    def __init__(self, client: CriClient, options: RuntimeOptions, clock: Clock) -> None:
         self._client = client
         self._options = options
         self._queue: asyncio.Queue[str] = asyncio.Queue(DELETOR_SLOTS)
+        self._complaints = Complaints(log, clock)
+        self.dropped = 0
 
     def delete_containers_in_pod(
         self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
@@ -198,12 +202,16 @@ class ContainerDeletor:
             try:
                 self._queue.put_nowait(record.id)
             except asyncio.QueueFull:
-                log.warning("the deletor's queue is full; %s is left to the next GC", record.name)
+                self.dropped += 1
+                times = self._complaints.again(NO_ROOM)
+                if times is not None:
+                    log.warning("%s%s: %s", NO_ROOM, times, record.name)
 
     async def run(self) -> None:
         """Remove what is queued, one by one, for ever; failures are left to the collector."""
         while True:
             container_id = await self._queue.get()
+            self._complaints.over(NO_ROOM)
             try:
                 links = self._options.container_logs_dir
                 await remove_container(self._client, container_id, links)

@@ -79,7 +79,7 @@ def build_runtime(base: Base, resources: Resources) -> Runtime:
         runtime_deps,
         options,
         manager,
-        ContainerDeletor(base.client, options),
+        ContainerDeletor(base.client, options, deps.clock),
         pod_runtimes,
         objects,
         pleg,

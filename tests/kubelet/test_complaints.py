@@ -88,3 +88,32 @@ def test_a_restart_with_a_static_pod_complains_of_nothing_MIRR_026(
 
     on_node(body, tmp_path, api=True)
     assert [r.getMessage() for r in caplog.records if r.name.endswith("mirror")] == []
+
+
+def test_pods_that_end_while_the_runtime_goes_away_leave_no_traceback_LIFE_071(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the runtime answers last is that the containers have stopped."""
+    caplog.set_level(logging.INFO)
+    names = [f"p{number}" for number in range(5)]
+
+    async def body(node: Node) -> None:
+        for name in names:
+            node.apply(manifest(name), f"{name}.yaml")
+        await node.until(lambda: all(node.phase(f"{n}-golden") == "Running" for n in names), 10)
+        node.cri.on("StopContainer").delays(3)
+        for name in names:
+            node.remove(f"{name}.yaml")
+        await node.until(lambda: len(node.cri.calls("StopContainer")) == len(names), 10)
+        lists = [
+            node.cri.on(method).fails("UNAVAILABLE", "the runtime is away")
+            for method in ("ListPodSandbox", "PodSandboxStatus", "ListContainers")
+        ]
+        await node.clock.sleep(60)
+        for rule in lists:
+            rule.remove()
+        await node.until(lambda: node.phase("p0-golden") is None, 60)
+
+    on_node(body, tmp_path)
+    assert "step terminating failed: rpc error" in caplog.text
+    assert "Traceback" not in caplog.text

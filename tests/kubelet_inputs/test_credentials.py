@@ -1,4 +1,4 @@
-"""Logins at the API server that fail: a plug-in, a file (NODE-002, SRC-051)."""
+"""Logins at the API server that fail: a plug-in, a file (NODE-007)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def an_empty_list(request: httpx2.Request) -> httpx2.Response:
 
 
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
-async def test_whatever_a_plugin_does_is_an_api_error(body: str, tmp_path: Path) -> None:
+async def test_whatever_a_plugin_does_is_an_api_error_NODE_007(body: str, tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, with_plugin(plugin(tmp_path, body)))
     async with client(file, an_empty_list) as api:
         with pytest.raises(ApiError) as caught:
@@ -99,14 +99,16 @@ async def test_whatever_a_plugin_does_is_an_api_error(body: str, tmp_path: Path)
         assert (await api.list_pods("n1")).items == ()
 
 
-async def test_a_plugin_that_is_missing_is_an_api_error(tmp_path: Path) -> None:
+async def test_a_plugin_that_is_missing_is_an_api_error_NODE_007(tmp_path: Path) -> None:
     async with client(kubeconfig(tmp_path, with_plugin(tmp_path / "none")), an_empty_list) as api:
         with pytest.raises(ApiError, match="No such file"):
             await api.list_pods("n1")
 
 
 @pytest.mark.parametrize("version", [V1, "client.authentication.k8s.io/v1beta1"])
-async def test_a_plugin_is_asked_once_and_again_after_a_401(version: str, tmp_path: Path) -> None:
+async def test_a_plugin_is_asked_once_and_again_after_a_401_NODE_007(
+    version: str, tmp_path: Path
+) -> None:
     file = kubeconfig(tmp_path, with_plugin(plugin(tmp_path, f"echo '{GOOD}'"), version))
     seen: list[str] = []
 
@@ -124,7 +126,7 @@ async def test_a_plugin_is_asked_once_and_again_after_a_401(version: str, tmp_pa
     assert seen == 4 * ["Bearer t1"] + ["Bearer t2"]
 
 
-async def test_a_plugin_of_an_unknown_version_is_one_clear_error(tmp_path: Path) -> None:
+async def test_a_plugin_of_an_unknown_version_is_one_clear_error_NODE_007(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, with_plugin(tmp_path / "p", "client.authentication.k8s.io/v7"))
     with pytest.raises(ConfigError, match=r"exec: apiVersion .*/v7 of a credential plug-in: want"):
         read_kubeconfig(file)
@@ -139,7 +141,7 @@ async def test_a_plugin_of_an_unknown_version_is_one_clear_error(tmp_path: Path)
         ({"auth-provider": {"name": "x"}}, "cannot be used: auth-provider not supported"),
     ],
 )
-def test_a_login_that_cannot_work_is_one_clear_error(
+def test_a_login_that_cannot_work_is_one_clear_error_NODE_007(
     user: dict[str, Any], wanted: str, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").write_text("\n")
@@ -157,7 +159,7 @@ def fake_api() -> FakeApi:
     return FakeApi(RealClock(), Ids(Rng(1)))
 
 
-async def test_a_kubelet_outlives_a_plugin_that_fails_NODE_002(tmp_path: Path) -> None:
+async def test_a_kubelet_outlives_a_plugin_that_fails_NODE_007(tmp_path: Path) -> None:
     config, api = write_config(tmp_path, healthz_port=0), fake_api()
     (tmp_path / "manifests" / "pod.yaml").write_text(POD.format(name="web"))
     ways = "".join(f"{n}) {body};;\n" for n, body in enumerate(BROKEN.values()))
@@ -176,7 +178,7 @@ async def test_a_kubelet_outlives_a_plugin_that_fails_NODE_002(tmp_path: Path) -
     assert (code, text.count("Traceback")) == (0, 0)
 
 
-async def test_a_kubelet_outlives_a_token_file_that_is_away(tmp_path: Path) -> None:
+async def test_a_kubelet_outlives_a_token_file_that_is_away_NODE_007(tmp_path: Path) -> None:
     config, api = write_config(tmp_path, healthz_port=0), fake_api()
     token = tmp_path / "token"
     token.write_text("t1")

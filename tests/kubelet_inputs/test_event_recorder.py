@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.event_correlator import SPAM_BURST, RecordedEvent
-from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.event_recorder import KEPT_EVENTS, QueuedEventRecorder
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
@@ -208,5 +210,18 @@ def test_a_refused_event_is_given_up_and_blocks_no_other() -> None:
         recorder.pod_event(pod("b"), "Normal", "Killing", "x")
         await asyncio.sleep(1)
         assert [r.status for r in api.requests("POST")] == [403, 201]
+
+    with_api(body)
+
+
+def test_events_that_find_no_room_are_counted_and_told_once_BACK_012(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(recorder: QueuedEventRecorder, api: FakeApi) -> None:
+        for number in range(KEPT_EVENTS + 10):
+            recorder.pod_event(pod(f"p{number}"), "Normal", "Started", "Container started")
+        assert recorder.dropped == 10
+        told = [r for r in caplog.records if "events are dropped" in r.getMessage()]
+        assert len(told) == 1
 
     with_api(body)

@@ -23,7 +23,7 @@ from refkubelet.runtime.decisions.gc_choice import (
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.runtime.gc import ContainerDeletor, ContainerGC
+from refkubelet.runtime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
 from refkubelet.runtime.options import GcOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.records import (
     ContainerState,
@@ -32,7 +32,7 @@ from refkubelet.runtime.records import (
     SandboxState,
 )
 from refkubelet.runtime.removal import LogRemovalError, remove_container
-from simtime import Ids, RealClock, Rng, run_virtual
+from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 
 S = 1_000_000_000
 
@@ -310,6 +310,26 @@ def test_sandbox_is_stopped_then_removed_GC_010(tmp_path: Path) -> None:
     assert calls == ["StopPodSandbox", "RemovePodSandbox"]
 
 
+def deletor_of(target: ScriptedTarget) -> ContainerDeletor:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None), loop.clock)
+
+
+def test_what_finds_no_room_is_counted_and_told_once_GC_020(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        deletor, pod = deletor_of(ScriptedTarget()), make_pod()
+        records = [record(pod, "main", "exited", attempt=n) for n in range(DELETOR_SLOTS + 10)]
+        deletor.delete_containers_in_pod("main-0", status(*records), remove_all=True)
+        assert deletor.dropped == 10
+
+    run_virtual(main)
+    assert [r.getMessage() for r in caplog.records if "queue is full" in r.getMessage()] != []
+    assert len(caplog.records) == 1
+
+
 def test_an_unexpected_error_does_not_end_the_deletor(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         removed = asyncio.Event()
@@ -321,7 +341,7 @@ def test_an_unexpected_error_does_not_end_the_deletor(caplog: pytest.LogCaptureF
             return cri.RemoveContainerResponse()
 
         target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
-        deletor = ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None))
+        deletor = deletor_of(target)
         pod = make_pod()
         both = [record(pod, "main", "exited", attempt=n) for n in (1, 0)]
         deletor.delete_containers_in_pod("main-1", status(*both[1:]), remove_all=True)
@@ -346,7 +366,7 @@ def test_deletor_removes_what_is_queued_GC_020() -> None:
             return cri.RemoveContainerResponse()
 
         target = ScriptedTarget(ContainerStatus=described(), RemoveContainer=remove)
-        deletor = ContainerDeletor(CriClient(target), RuntimeOptions(container_logs_dir=None))
+        deletor = deletor_of(target)
         pod = make_pod()
         old, new = (record(pod, "main", "exited", attempt=n) for n in (0, 1))
         deletor.delete_containers_in_pod("main-1", status(old, new))

@@ -47,7 +47,7 @@ class OneWorker:
         self.runtime = RuntimeManager(client, deps, options)
         self.cache = PodCache(loop.clock)
         self.pleg = GenericPLEG(self.runtime, self.cache, loop.clock)
-        self.deletor = ContainerDeletor(client, options)
+        self.deletor = ContainerDeletor(client, options, loop.clock)
         self.probes = Probes()
         self.wake = asyncio.Event()
         self.results: list[PodSyncResult] = []

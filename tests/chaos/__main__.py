@@ -1,0 +1,57 @@
+"""`python tests/chaos --seeds 0:2000 --jobs 2`: runs of chaos, what was wrong in which, and the
+line that repeats it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "kubelet"), str(Path(__file__).parents[2])]
+
+from chaos_run import run_seed  # noqa: E402 (it lies beside tests/kubelet)
+
+from simtime import RealClock  # noqa: E402
+
+
+def _seeds(text: str) -> range:
+    """`7` is one seed, `0:2000` are 2,000."""
+    first, colon, end = text.partition(":")
+    return range(int(first), int(end) if colon else int(first) + 1)
+
+
+def _run(seed: int) -> tuple[int, list[str]]:
+    try:
+        return seed, run_seed(seed)
+    except Exception:
+        return seed, [traceback.format_exc()]
+
+
+def _quiet() -> None:
+    logging.getLogger().addHandler(logging.NullHandler())
+
+
+def main() -> int:
+    """0 when nothing was wrong."""
+    parser = argparse.ArgumentParser(prog="python tests/chaos", description=__doc__)
+    parser.add_argument("--seeds", type=_seeds, default=_seeds("0:100"), help="7, or 0:2000")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    wanted = parser.parse_args()
+    clock, failed = RealClock(), 0
+    began_s = clock.monotonic_s()
+    with ProcessPoolExecutor(wanted.jobs, initializer=_quiet) as pool:
+        for seed, wrong in pool.map(_run, wanted.seeds):
+            if wrong:
+                failed += 1
+                print(f"seed {seed}:", *wrong, sep="\n  ")
+                print(f"  repeat: python tests/chaos --seeds {seed}", flush=True)
+    took_s = clock.monotonic_s() - began_s
+    print(f"{len(wanted.seeds)} seeds, {failed} with violations, {took_s:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,254 @@
+"""One run of chaos on a node in virtual time: the steps of a plan, then quiet, then the laws."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from chaos_laws import TERMINAL, Tracebacks, Watcher, full_name, problems
+from chaos_plan import Plan, PodPlan, Step, plan_of
+from node_world import NODE, PODS, Node, on_node
+
+QUIET_S: Final = 600.0  # so long after the last fault everything must be as it should be
+LOOK_S: Final = 2.0
+CHANGING: Final = ("RunPodSandbox", "CreateContainer", "StartContainer", "StopPodSandbox")
+
+
+def run_seed(seed: int) -> list[str]:
+    """What was wrong in the run of that seed."""
+    plan = plan_of(seed)
+    wrong: list[str] = []
+
+    async def body(node: Node) -> None:
+        course = Course(node, plan)
+        wrong.extend(await course.go())
+
+    gates = {"EventedPLEG": True} if plan.evented else {}
+    with TemporaryDirectory(dir=_fast_directory()) as directory:
+        on_node(
+            body,
+            Path(directory),
+            api=plan.api,
+            seed=seed,
+            started=False,
+            feature_gates=gates,
+        )
+    return wrong
+
+
+def _fast_directory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+class Course:
+    """`go` once."""
+
+    def __init__(self, node: Node, plan: Plan) -> None:
+        self.node = node
+        self.plan = plan
+        self.watcher = Watcher(node, plan.pods)
+        self.wanted = {pod.name: pod for pod in plan.pods}
+        self._rules: list[Any] = []
+        self._later: set[asyncio.Task[object]] = set()
+        self._phases: dict[str, list[str]] = {}
+
+    async def go(self) -> list[str]:
+        node = self.node
+        node.tap = self.watcher
+        if self.plan.takes_s:
+            for method in CHANGING:
+                node.cri.on(method).delays(self.plan.takes_s)
+        handler = Tracebacks(self.watcher)
+        logging.getLogger("refkubelet").addHandler(handler)
+        watch = asyncio.create_task(self._note_phases()) if node.api else None
+        try:
+            await node.start()
+            for pod in self.plan.pods:
+                for pattern, behavior in pod.behaviors():
+                    node.cri.behaves(behavior, pod=full_name(pod), container=pattern)
+                await self._make(pod)
+            for step in self.plan.steps:
+                await asyncio.sleep(step.wait_s)
+                await self._do(step)
+            await self._calm_down()
+            return await self._judge()
+        finally:
+            logging.getLogger("refkubelet").removeHandler(handler)
+            for task in (*self._later, *([watch] if watch else [])):
+                task.cancel()
+
+    # -- steps
+
+    async def _do(self, step: Step) -> None:
+        name = step.kind.replace(" ", "_")
+        pod = self.plan.pods[step.pod]
+        try:
+            done = getattr(self, f"_{name}")(step, pod)
+            if isinstance(done, Awaitable):
+                await done
+        except LookupError:
+            return  # nothing there to do it to
+
+    def _fault(self, step: Step, pod: PodPlan) -> None:
+        on = self.node.cri.on("GetContainerEvents" if step.fault == "cut" else step.call)
+        match step.fault:
+            case "fails":
+                rule = on.fails("UNKNOWN", "no", times=step.times)
+            case "loses":
+                rule = on.loses_answer(times=step.times)
+            case "delays":
+                rule = on.delays(step.for_s, times=step.times)
+            case "late":
+                rule = on.answers_late(step.for_s, times=step.times)
+            case "half":
+                rule = on.fails_halfway(times=step.times)
+            case "cut":
+                rule = on.cuts_stream(0, times=1)
+            case _:
+                rule = on.hangs(times=1)
+                asyncio.get_running_loop().call_later(step.for_s, rule.release)
+        self._rules.append(rule)
+
+    def _crash(self, step: Step, pod: PodPlan) -> None:
+        if not self.node.cri.is_down:
+            self.node.cri.crash()
+            self._after(step.for_s, self.node.cri.restart)
+
+    async def _kill_kubelet(self, step: Step, pod: PodPlan) -> None:
+        await self.node.kill()
+        await asyncio.sleep(step.for_s)
+        await self.node.start()
+
+    async def _restart_kubelet(self, step: Step, pod: PodPlan) -> None:
+        await self.node.restart(down_s=step.for_s)
+
+    def _stop_sandbox(self, step: Step, pod: PodPlan) -> None:
+        self.node.cri.stop_sandbox(pod=full_name(pod))
+
+    def _kill_sandbox(self, step: Step, pod: PodPlan) -> None:
+        self.node.cri.kill_sandbox(pod=full_name(pod))
+
+    def _kill_container(self, step: Step, pod: PodPlan) -> None:
+        self.node.cri.kill(pod=full_name(pod))
+
+    async def _again(self, step: Step, pod: PodPlan) -> None:
+        """The pod goes and comes back: a manifest with the same bytes, a pod of the same name."""
+        if pod.name in self.wanted:
+            await self._end(step, pod)
+            await asyncio.sleep(min(step.for_s, 4.0))
+        await self._make(pod)
+
+    async def _end(self, step: Step, pod: PodPlan) -> None:
+        if self.wanted.pop(pod.name, None) is None:
+            return
+        if pod.static:
+            self.node.remove(f"{pod.name}.yaml")
+            self._excuse(pod)
+        elif self.node.api is not None:
+            await self._ask("DELETE", f"{PODS}/{pod.name}")
+
+    def _api_down(self, step: Step, pod: PodPlan) -> None:
+        assert self.node.api is not None
+        self._after(step.for_s, self.node.api.down().remove)
+
+    def _api_loses(self, step: Step, pod: PodPlan) -> None:
+        """Its data is away, as after a new etcd; what the manifests say is still wanted. Somebody
+        makes the Node again: a kubelet does not (NODE-006)."""
+        assert self.node.api is not None
+        outage = self.node.api.down()
+        objects = self.node.api.store._objects
+        for key in [key for key in objects if key.resource != "namespaces"]:
+            del objects[key]
+        self.node.api.store.compact()
+        self._after(step.for_s, outage.remove)
+        self._soon(self._make_node(step.for_s))
+        self.wanted = {name: plan for name, plan in self.wanted.items() if plan.static}
+
+    # -- help
+
+    def _after(self, seconds: float, what: Callable[[], object]) -> None:
+        async def later() -> None:
+            await asyncio.sleep(seconds)
+            what()
+
+        self._soon(later())
+
+    def _soon(self, doing: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.create_task(doing)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _make_node(self, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+        await self._ask("POST", "/api/v1/nodes", body)
+
+    def _excuse(self, pod: PodPlan) -> None:
+        """A static pod that comes back has its old UID, and works again."""
+        for container in self.node.cri.containers(pod=full_name(pod)):
+            self.watcher.excused.add(container.pod.uid)
+
+    async def _make(self, pod: PodPlan) -> None:
+        if pod.static:
+            self.node.apply(pod.manifest(), f"{pod.name}.yaml")
+            self.wanted[pod.name] = pod
+            return
+        body = pod.manifest()
+        body["spec"]["nodeName"] = NODE
+        end_s = self.node.clock.monotonic_s() + 60.0
+        while (await self._ask("POST", PODS, body)) == 409:  # its predecessor is still ending
+            if self.node.clock.monotonic_s() > end_s:
+                return
+            await asyncio.sleep(0.5)
+        self.wanted[pod.name] = pod
+
+    async def _ask(self, method: str, path: str, body: Any = None) -> int:
+        """The status; while the server is away it is asked again."""
+        assert self.node.api is not None
+        while True:
+            try:
+                return (await self.node.api.request(method, path, body=body)).status
+            except ConnectionError:
+                await asyncio.sleep(0.5)
+
+    async def _note_phases(self) -> None:
+        """A phase never leaves Succeeded or Failed, but that of a static pod that comes back."""
+        assert self.node.api is not None
+        while True:
+            try:
+                async for event in self.node.api.watch(PODS):
+                    self._note(event["object"])
+            except ConnectionError:
+                await asyncio.sleep(0.1)
+
+    def _note(self, pod: dict[str, Any]) -> None:
+        phase = (pod.get("status") or {}).get("phase", "Pending")
+        seen = self._phases.setdefault(pod["metadata"]["uid"], [])
+        name = pod["metadata"]["name"]
+        if seen and seen[-1] in TERMINAL and phase != seen[-1] and not name.endswith(NODE):
+            self.watcher.tell(f"{name} was {seen[-1]} and is {phase}")
+        seen.append(phase)
+
+    # -- the end
+
+    async def _calm_down(self) -> None:
+        for rule in self._rules:
+            rule.remove()
+        while self._later:
+            await asyncio.gather(*self._later)
+
+    async def _judge(self) -> list[str]:
+        node = self.node
+        end_s = node.clock.monotonic_s() + QUIET_S
+        while True:
+            await asyncio.sleep(LOOK_S)
+            at_api = []
+            if node.api is not None:
+                at_api = (await node.api.request("GET", PODS)).body["items"]
+            found = problems(node, self.wanted.values(), at_api)
+            if not found or node.clock.monotonic_s() > end_s:
+                return [*self.watcher.wrong, *found]

@@ -162,7 +162,8 @@ class EventedPLEG:
         if verdict is Verdict.GONE:
             self._cache.delete(pod_uid)
         elif event.kind is not PodEventKind.DELETED:
-            self._cache.heard(pod_uid, self._cache.with_kept_ips(event.status), at_s)
+            # A step that ended just then may have done more than the event knows of.
+            self._cache.heard(pod_uid, self._cache.with_kept_ips(event.status), at_s - SAME_S)
         self._generic.send(
             PodLifecycleEvent(pod_uid, kind, event.container_id) for kind in EVENTS[event.kind]
         )

@@ -7,7 +7,7 @@ at once, an API server that goes away.
 
 from __future__ import annotations
 
-import random
+import random  # noqa: TID251 (for its type)
 from dataclasses import dataclass
 from typing import Any, Final
 

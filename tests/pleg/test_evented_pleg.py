@@ -391,3 +391,19 @@ def test_the_events_of_a_runtime_as_values_CRI_141() -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     run_virtual(main)
+
+
+def test_an_event_as_old_as_the_end_of_a_step_is_no_news_for_the_next_PLEG_302() -> None:
+    """It may have been made in the middle of the step: the next would do the rest once more."""
+
+    async def body(world: World) -> None:
+        waiting = asyncio.ensure_future(
+            world.cache.get_newer_than("u", world.loop.clock.monotonic_s())
+        )
+        world.event(PodEventKind.STARTED)
+        await world.loop.clock.sleep(0.1)
+        assert not waiting.done()
+        world.event(PodEventKind.STOPPED)
+        await waiting
+
+    virtual(body)

@@ -23,6 +23,7 @@ MAX_SUBDOMAIN: Final = 253
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _NAME_PART: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z")
+_ZEROS: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}\Z")
 _PORT_NAME: Final = re.compile(r"[-a-z0-9]+\Z")
 _LABEL_RULE: Final = "a lowercase RFC 1123 label: a-z, 0-9 and '-', at most 63 characters"
 _SUBDOMAIN_RULE: Final = "a lowercase RFC 1123 subdomain: a-z, 0-9, '-' and '.'"
@@ -44,6 +45,10 @@ def invalid(field: str, value: object, why: str) -> str:
 
 def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def required(field: str, why: str = "") -> str:
+    return f"{field}: Required value{f': {why}' if why else ''}"
 
 
 def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
@@ -102,10 +107,14 @@ def qualified_name(field: str, value: str) -> Iterator[str]:
 def labels(field: str, values: dict[str, str] | None) -> Iterator[str]:
     for key, value in (values or {}).items():
         yield from qualified_name(field, key)
-        if value and len(value) > MAX_NAME:
-            yield invalid(field, value, f"must be no more than {MAX_NAME} bytes")
-        elif value and not _NAME_PART.match(value):
-            yield invalid(field, value, _VALUE_RULE)
+        yield from label_value(field, value)
+
+
+def label_value(field: str, value: str | None) -> Iterator[str]:
+    if value and len(value) > MAX_NAME:
+        yield invalid(field, value, f"must be no more than {MAX_NAME} bytes")
+    elif value and not _NAME_PART.match(value):
+        yield invalid(field, value, _VALUE_RULE)
 
 
 def port_name(field: str, name: str) -> Iterator[str]:
@@ -123,12 +132,15 @@ def port_name(field: str, name: str) -> Iterator[str]:
 
 
 def address(field: str, value: str) -> Iterator[str]:
-    """An IP address; leading zeros are let pass, as they always were."""
-    parts = value.split(".")
-    if len(parts) == 4 and all(part.isdecimal() and part.isascii() for part in parts):
-        value = ".".join(str(int(part[:10])) for part in parts)
+    """An IP address, without leading zeros and without an IPv4 address in IPv6's clothes."""
     try:
-        ip_address(value)
+        found = ip_address(value)
     except ValueError:
+        zeros = value.isascii() and _ZEROS.match(value)
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        yield invalid(field, value, why)
+        yield invalid(field, value, "must not have leading 0s" if zeros else why)
+        return
+    if getattr(found, "scope_id", None):
+        yield invalid(field, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    elif getattr(found, "ipv4_mapped", None) is not None:
+        yield invalid(field, value, "must not be an IPv4-mapped IPv6 address")

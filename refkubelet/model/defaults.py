@@ -58,9 +58,23 @@ def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name
     )
     tolerations = list(spec.tolerations or [])
     if source is PodSource.FILE:
-        tolerations.append(Toleration(operator="Exists", effect="NoExecute"))
+        tolerations = _with_no_execute(tolerations)
     spec = replace(spec, nodeName=node_name, tolerations=tolerations or None)
-    return replace(pod, metadata=metadata, spec=spec, status=PodStatus(phase="Pending"))
+    status = replace(pod.status or PodStatus(), phase="Pending")
+    return replace(pod, metadata=metadata, spec=spec, status=status)
+
+
+def _with_no_execute(tolerations: list[Toleration]) -> list[Toleration]:
+    """The one that file pods get, in the place of such as say the same (SRC-035)."""
+    wanted = Toleration(operator="Exists", effect="NoExecute")
+
+    def same(t: Toleration) -> bool:
+        plain = not t.key and not t.value
+        return plain and t.effect == wanted.effect and t.operator == wanted.operator
+
+    if not any(map(same, tolerations)):
+        return [*tolerations, wanted]
+    return [wanted if same(t) else t for t in tolerations]
 
 
 def static_pod_name(name: str, node_name: str) -> str:
@@ -77,7 +91,7 @@ def apply_api_defaults(pod: Pod) -> Pod:
     spec = replace(
         spec,
         restartPolicy=spec.restartPolicy or "Always",
-        terminationGracePeriodSeconds=_or(spec.terminationGracePeriodSeconds, 30),
+        terminationGracePeriodSeconds=_grace(spec.terminationGracePeriodSeconds),
         dnsPolicy=spec.dnsPolicy or "ClusterFirst",
         enableServiceLinks=_or(spec.enableServiceLinks, True),
         schedulerName=spec.schedulerName or "default-scheduler",
@@ -107,6 +121,11 @@ def _pod_level(pod: Pod) -> Any:
         of_containers = {n: str(asked[n]) for n in ("cpu", "memory") if n in asked}
         requests = {**limits, **of_containers, **requests}
     return replace(resources, limits=limits or None, requests=requests or None)
+
+
+def _grace(grace_s: int | None) -> int:
+    """Old objects may have a negative one, which means 1."""
+    return 30 if grace_s is None else 1 if grace_s < 0 else grace_s
 
 
 def _or(value: Any, default: Any) -> Any:
@@ -191,10 +210,17 @@ def _port(port: Any, host_network: bool) -> Any:
 
 
 def _env(env: Any) -> Any:
-    ref = env.valueFrom.fieldRef if env.valueFrom else None
-    if ref is None or ref.apiVersion:
-        return env
-    return replace(env, valueFrom=replace(env.valueFrom, fieldRef=replace(ref, apiVersion="v1")))
+    return replace(env, valueFrom=_references(env.valueFrom)) if env.valueFrom else env
+
+
+def _references(owner: Any) -> Any:
+    """The defaults of fieldRef and resourceFieldRef, of a variable or of a file in a volume."""
+    field, resource = owner.fieldRef, owner.resourceFieldRef
+    if field is not None:
+        field = replace(field, apiVersion=field.apiVersion or "v1")
+    if resource is not None:
+        resource = replace(resource, divisor=_amount(resource.divisor))
+    return replace(owner, fieldRef=field, resourceFieldRef=resource)
 
 
 def _resources(resources: Any) -> Any:
@@ -209,11 +235,14 @@ def _resources(resources: Any) -> Any:
 def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
     """In the form in which an API server shows them, rounded up to thousandths; what is no amount
     stays, and is refused later."""
-    found = {name: "0" if a is None else str(a).strip() for name, a in (amounts or {}).items()}
-    for name, text in found.items():
-        with suppress(QuantityError):
-            found[name] = str(parse(text).in_thousandths())
-    return found
+    return {name: _amount(amount) for name, amount in (amounts or {}).items()}
+
+
+def _amount(amount: Any) -> str:
+    text = "0" if amount is None else str(amount).strip()
+    with suppress(QuantityError):
+        return str(parse(text).in_thousandths())
+    return text
 
 
 def _texts(resources: Any) -> Any:
@@ -221,17 +250,58 @@ def _texts(resources: Any) -> Any:
     return replace(resources, limits=limits or None, requests=requests or None)
 
 
+_VOLUMES: Final[dict[str, dict[str, Any]]] = {
+    "azureDisk": {
+        "cachingMode": "ReadWrite",
+        "kind": "Shared",
+        "fsType": "ext4",
+        "readOnly": False,
+    },
+    "configMap": {"defaultMode": 0o644},
+    "downwardAPI": {"defaultMode": 0o644},
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "projected": {"defaultMode": 0o644},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+    "secret": {"defaultMode": 0o644},
+}
+_TEXTS: Final = frozenset(("iscsiInterface", "pool", "user", "keyring", "storageMode"))
+
+
 def _volume(volume: Any) -> Any:
-    """Default modes of file volumes (NODE-205); a volume without source is an emptyDir."""
+    """Defaults of what volumes are made of (NODE-205); a volume without source is an emptyDir."""
     changes: dict[str, Any] = {}
-    for name in ("secret", "configMap", "downwardAPI", "projected"):
-        part = getattr(volume, name)
-        if part is not None and part.defaultMode is None:
-            changes[name] = replace(part, defaultMode=0o644)
-    if volume.hostPath is not None and volume.hostPath.type is None:
-        changes["hostPath"] = replace(volume.hostPath, type="")
+    for kind, defaults in _VOLUMES.items():
+        source = getattr(volume, kind)
+        if source is not None:
+            missing = {
+                name: value
+                for name, value in defaults.items()
+                if getattr(source, name) is None
+                or (getattr(source, name) == "" and (name in _TEXTS or kind == "scaleIO"))
+            }
+            changes[kind] = replace(source, **missing) if missing else source
+    if volume.emptyDir is not None and volume.emptyDir.sizeLimit is not None:
+        size = _amount(volume.emptyDir.sizeLimit)
+        changes["emptyDir"] = replace(volume.emptyDir, sizeLimit=size)
+    if volume.downwardAPI is not None:
+        changes["downwardAPI"] = _files(changes["downwardAPI"])
+    if volume.projected is not None:
+        parts = [
+            replace(part, downwardAPI=_files(part.downwardAPI)) if part.downwardAPI else part
+            for part in volume.projected.sources or ()
+        ]
+        changes["projected"] = replace(changes["projected"], sources=parts or None)
+    if volume.image is not None and not volume.image.pullPolicy:
+        policy = default_pull_policy(volume.image.reference or "")
+        changes["image"] = replace(volume.image, pullPolicy=policy)
     if all(getattr(volume, f) is None for f in volume.__struct_fields__ if f != "name"):
         from lightkube.models.core_v1 import EmptyDirVolumeSource
 
         changes["emptyDir"] = EmptyDirVolumeSource()
     return replace(volume, **changes) if changes else volume
+
+
+def _files(source: Any) -> Any:
+    return replace(source, items=[_references(item) for item in source.items or ()] or None)

@@ -7,7 +7,6 @@ already, so types are right here. Upstream: pkg/apis/core/validation, pkg/api/po
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -26,18 +25,16 @@ from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.model.validation_container import (
     container_problems,
     device_problems,
+    hook_problems,
     host_port_problems,
-    volume_problems,
+    restart_rules,
 )
 from refkubelet.model.validation_pod import metadata_problems, pod_level_problems
 from refkubelet.model.validation_resources import resource_name_problems
+from refkubelet.model.validation_values import env_problems, file_volume_problems
+from refkubelet.model.validation_volumes import volume_problems
 from refkubelet.resources.golang import quoted
 
-_ENV_NAME: Final = re.compile(r"[ -<>-~]+\Z")
-_ENV_RULE: Final = (
-    "a valid environment variable name must consist only of printable ASCII characters other "
-    "than '='"
-)
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
 
@@ -78,20 +75,25 @@ def _spec(spec: PodSpec) -> Iterator[str]:
         place = f"spec.containers[{i}]"
         yield from _container(place, container, names, volumes)
         yield from _more_of_container(place, container, spec)
+        yield from _probes_and_hooks(place, container, spec)
+        yield from restart_rules(place, container)
     yield from host_port_problems(spec)
     for i, container in enumerate(spec.initContainers or ()):
         place = f"spec.initContainers[{i}]"
         yield from _container(place, container, names, volumes)
         yield from _more_of_container(place, container, spec)
-        yield from _init_container(place, container)
+        yield from _init_container(place, container, spec)
+        yield from restart_rules(place, container, of_init=True)
     yield from _resources("spec.resources", spec.resources)
     yield from resource_name_problems("spec.resources", spec.resources, of_pod=True)
     yield from pod_level_problems(spec)
+    yield from file_volume_problems(spec)
 
 
 def _more_of_container(place: str, container: Container, spec: PodSpec) -> Iterator[str]:
     yield from container_problems(place, container, spec)
-    yield from resource_name_problems(f"{place}.resources", container.resources)
+    claims = frozenset(claim.name for claim in spec.resourceClaims or ())
+    yield from resource_name_problems(f"{place}.resources", container.resources, claims=claims)
     yield from device_problems(place, container, spec)
 
 
@@ -106,17 +108,7 @@ def _unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
 
 def _volume(place: str, volume: Any, seen: set[str]) -> Iterator[str]:
     yield from _unique_label(f"{place}.name", volume.name, seen)
-    sources = [
-        f for f in volume.__struct_fields__ if f != "name" and getattr(volume, f) is not None
-    ]
-    if len(sources) > 1:
-        yield f"{place}.{sources[1]}: Forbidden: may not specify more than 1 volume type"
     yield from volume_problems(place, volume)
-    if volume.hostPath is not None:
-        if not volume.hostPath.path:
-            yield f"{place}.hostPath.path: Required value"
-        elif ".." in volume.hostPath.path.split("/"):  # NODE-204
-            yield invalid(f"{place}.hostPath.path", volume.hostPath.path, "must not contain '..'")
 
 
 def _container(place: str, c: Container, names: set[str], volumes: set[str]) -> Iterator[str]:
@@ -130,16 +122,13 @@ def _container(place: str, c: Container, names: set[str], volumes: set[str]) -> 
     policy = f"{place}.terminationMessagePolicy"
     yield from one_of(policy, c.terminationMessagePolicy, ("File", "FallbackToLogsOnError"))
     yield from one_of(f"{place}.restartPolicy", c.restartPolicy, ("Always", "OnFailure", "Never"))
-    for i, env in enumerate(c.env or ()):
-        if not env.name:
-            yield f"{place}.env[{i}].name: Required value"
-        elif not _ENV_NAME.match(env.name):
-            yield invalid(f"{place}.env[{i}].name", env.name, _ENV_RULE)
-        if env.value and env.valueFrom is not None:
-            yield f"{place}.env[{i}].valueFrom: Invalid value: not allowed when value is set"
+    yield from env_problems(place, c)
     yield from _ports(place, c)
     yield from _mounts(place, c, volumes)
     yield from _resources(f"{place}.resources", c.resources)
+
+
+def _probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         yield from _probe(f"{place}.{name}", getattr(c, name), name)
     if c.lifecycle is not None:
@@ -147,10 +136,12 @@ def _container(place: str, c: Container, names: set[str], volumes: set[str]) -> 
             hook = getattr(c.lifecycle, name)
             if hook is not None:
                 yield from _handler(f"{place}.lifecycle.{name}", hook, _HOOKS)
+    yield from hook_problems(place, c, spec)
 
 
-def _init_container(place: str, c: Container) -> Iterator[str]:
+def _init_container(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
     if is_sidecar(c):
+        yield from _probes_and_hooks(place, c, spec)
         return
     for name in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
         if getattr(c, name) is not None:
@@ -250,9 +241,9 @@ def api_object_reference(pod: Pod) -> str | None:
     spec = pod.spec
     if spec is None:
         return None
-    if spec.serviceAccountName:
+    if spec.serviceAccountName or spec.serviceAccount:  # the second is the first one's old name
         return "serviceaccounts"
-    if spec.imagePullSecrets or _names(spec, "secret"):
+    if any(ref.name for ref in spec.imagePullSecrets or ()) or _names(spec, "secret"):
         return "secrets"
     if _names(spec, "configMap"):
         return "configmaps"
@@ -264,22 +255,30 @@ def api_object_reference(pod: Pod) -> str | None:
 def _names(spec: PodSpec, kind: str) -> bool:
     """Whether any env, envFrom or volume takes its content from a Secret or ConfigMap."""
     for c in [*(spec.containers or ()), *(spec.initContainers or ())]:
-        if any(getattr(source, f"{kind}Ref") for source in c.envFrom or ()):
+        if any(_named(getattr(source, f"{kind}Ref")) for source in c.envFrom or ()):
             return True
-        if any(e.valueFrom and getattr(e.valueFrom, f"{kind}KeyRef") for e in c.env or ()):
+        if any(e.valueFrom and _named(getattr(e.valueFrom, f"{kind}KeyRef")) for e in c.env or ()):
             return True
     for volume in spec.volumes or ():
         if getattr(volume, kind) is not None or (kind == "secret" and _has_secret_ref(volume)):
             return True
         parts = (volume.projected.sources or ()) if volume.projected else ()
-        if any(getattr(part, kind) is not None for part in parts):
+        if any(_named(getattr(part, kind)) for part in parts):
             return True
     return False
 
 
+def _named(ref: Any) -> bool:
+    return ref is not None and bool(ref.name)
+
+
 def _has_secret_ref(volume: Any) -> bool:
     sources = (getattr(volume, f) for f in volume.__struct_fields__ if f not in ("name", "csi"))
-    return volume.azureFile is not None or any(getattr(s, "secretRef", None) for s in sources)
+    if volume.csi is not None and _named(volume.csi.nodePublishSecretRef):
+        return True
+    return volume.azureFile is not None or any(
+        _named(getattr(source, "secretRef", None)) for source in sources
+    )
 
 
 def _volume_reference(volume: Any) -> str | None:
@@ -293,6 +292,8 @@ def _volume_reference(volume: Any) -> str | None:
             return what
     for part in (volume.projected.sources or ()) if volume.projected else ():
         for field, what in (
+            ("configMap", "configmaps (via projected volumes)"),
+            ("secret", "secrets (via projected volumes)"),
             ("serviceAccountToken", "serviceaccounts (via projected volumes)"),
             ("clusterTrustBundle", "clustertrustbundles"),
             ("podCertificate", "podcertificates"),

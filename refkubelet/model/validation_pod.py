@@ -14,32 +14,47 @@ from typing import Any, Final
 
 from refkubelet.model.complaints import (
     MAX_INT32,
+    MAX_SUBDOMAIN,
     address,
     at_least,
     between,
     invalid,
     label,
+    label_value,
     labels,
     one_of,
     qualified_name,
-    quantity,
+    required,
     subdomain,
 )
 from refkubelet.model.objects import ObjectMeta, PodSpec
+from refkubelet.model.validation_resources import overhead_problems
 from refkubelet.resources.golang import quoted
 
 ANNOTATION_BYTES: Final = 256 * 1024
 MAX_NAMESERVERS: Final = 3
 MAX_SEARCHES: Final = 32
+MAX_SEARCH_CHARACTERS: Final = 2048
+MAX_HOSTNAME: Final = 64
+EMPTY: Final = "must not be empty"
 _SYSCTL: Final = re.compile(
     r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?\Z"
 )
+_SEARCH: Final = re.compile(
+    r"[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9_])?)*\Z"
+)
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_POLICIES: Final = {
+    "fsGroupChangePolicy": ("Always", "OnRootMismatch"),
+    "seLinuxChangePolicy": ("Recursive",),  # the other one is behind a gate
+    "supplementalGroupsPolicy": ("Merge", "Strict"),
+}
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 
 
 def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
     yield from labels("metadata.labels", meta.labels)
+    yield from subdomain("metadata.generateName", (meta.generateName or "").removesuffix("-"))
     size = 0
     for key, value in (meta.annotations or {}).items():
         yield from qualified_name("metadata.annotations", key.lower())
@@ -49,7 +64,7 @@ def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
     yield from at_least("metadata.generation", meta.generation, 0)
     for i, name in enumerate(meta.finalizers or ()):
         field = f"metadata.finalizers[{i}]"
-        yield from qualified_name(field, name)
+        yield from qualified_name("metadata.finalizers", name)
         if "/" not in name and name not in ("orphan", "foregroundDeletion", "kubernetes"):
             why = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(field, name, why)
@@ -68,6 +83,9 @@ def pod_level_problems(spec: PodSpec) -> Iterator[str]:
     yield from label("spec.hostname", spec.hostname)
     yield from label("spec.subdomain", spec.subdomain)
     yield from labels("spec.nodeSelector", spec.nodeSelector)
+    yield from subdomain("spec.nodeName", spec.nodeName)
+    yield from subdomain("spec.serviceAccountName", spec.serviceAccountName or spec.serviceAccount)
+    yield from _hostname_override(spec)
     yield from subdomain("spec.priorityClassName", spec.priorityClassName)
     yield from subdomain("spec.runtimeClassName", spec.runtimeClassName)
     yield from one_of(
@@ -82,12 +100,27 @@ def pod_level_problems(spec: PodSpec) -> Iterator[str]:
     yield from _dns(spec)
     for i, alias in enumerate(spec.hostAliases or ()):
         yield from address(f"spec.hostAliases[{i}].ip", alias.ip or "")
-    for name, amount in (spec.overhead or {}).items():
-        yield from quantity(f"spec.overhead[{name}]", amount)
+        for j, name in enumerate(alias.hostnames or ()):
+            field = f"spec.hostAliases[{i}].hostnames[{j}]"
+            yield from subdomain(field, name) if name else [invalid(field, "", EMPTY)]
+    yield from overhead_problems("spec.overhead", spec.overhead or {})
     yield from _namespaces(spec)
     if spec.securityContext is not None:
         yield from _security("spec.securityContext", spec.securityContext)
     yield from _placement(spec)
+
+
+def _hostname_override(spec: PodSpec) -> Iterator[str]:
+    name, field = spec.hostnameOverride, "spec.hostnameOverride"
+    if name is None:
+        return
+    if spec.setHostnameAsFQDN:
+        yield f"{field}: Forbidden: may not be specified when setHostnameAsFQDN is true"
+    if spec.hostNetwork:
+        yield f"{field}: Forbidden: may not be specified when hostNetwork is true"
+    if len(name) > MAX_HOSTNAME:
+        yield f"{field}: Too long: may not be more than {MAX_HOSTNAME} bytes"
+    yield from subdomain(field, name) if name else [invalid(field, "", EMPTY)]
 
 
 def _toleration(place: str, t: Any) -> Iterator[str]:
@@ -96,6 +129,11 @@ def _toleration(place: str, t: Any) -> Iterator[str]:
     elif (t.operator or "Equal") != "Exists":
         why = "operator must be Exists when `key` is empty"
         yield invalid(f"{place}.operator", t.operator or "", why)
+    if t.tolerationSeconds is not None and t.effect != "NoExecute":
+        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid(f"{place}.effect", t.effect or "", why)
+    if (t.operator or "Equal") == "Equal":
+        yield from label_value(f"{place}.operator", t.value)
     if t.operator == "Exists" and t.value:
         yield invalid(
             f"{place}.operator", t.value, "value must be empty when `operator` is 'Exists'"
@@ -123,6 +161,16 @@ def _dns(spec: PodSpec) -> Iterator[str]:
     if len(searches) > MAX_SEARCHES:
         why = f"must not have more than {MAX_SEARCHES} search paths"
         yield invalid("spec.dnsConfig.searches", searches, why)
+    if len(" ".join(searches)) > MAX_SEARCH_CHARACTERS:
+        why = f"must not have more than {MAX_SEARCH_CHARACTERS} characters (including spaces)"
+        yield invalid("spec.dnsConfig.searches", searches, f"{why} in the search list")
+    for i, search in enumerate(searches):
+        name, field = search.removesuffix("."), f"spec.dnsConfig.searches[{i}]"
+        if search != "." and not (len(name) <= MAX_SUBDOMAIN and _SEARCH.match(name)):
+            yield invalid(field, search, "must be a domain, of a-z, 0-9, '_', '-' and '.'")
+    for i, option in enumerate((config.options if config else None) or ()):
+        if not option.name:
+            yield required(f"spec.dnsConfig.options[{i}]", EMPTY)
 
 
 def _namespaces(spec: PodSpec) -> Iterator[str]:
@@ -143,6 +191,8 @@ def _security(place: str, context: Any) -> Iterator[str]:
     yield from ids(place, context, ("runAsUser", "runAsGroup", "fsGroup"))
     for i, group in enumerate(context.supplementalGroups or ()):
         yield from between(f"{place}.supplementalGroups[{i}]", group, 0, MAX_INT32)
+    for name, words in _POLICIES.items():
+        yield from one_of(f"{place}.{name}", getattr(context, name), words)
     names: set[str] = set()
     for i, sysctl in enumerate(context.sysctls or ()):
         field = f"{place}.sysctls[{i}].name"
@@ -169,9 +219,12 @@ def profiles(place: str, context: Any) -> Iterator[str]:
         if profile is None:
             continue
         yield from one_of(f"{place}.{name}.type", profile.type, _PROFILES)
+        field = f"{place}.{name}.localhostProfile"
         if profile.type == "Localhost" and not profile.localhostProfile:
-            field = f"{place}.{name}.localhostProfile"
-            yield f"{field}: Required value: must be set when {what} type is Localhost"
+            yield required(field, f"must be set when {what} type is Localhost")
+        elif profile.type != "Localhost" and profile.localhostProfile is not None:
+            why = f"can only be set when {what} type is Localhost"
+            yield invalid(field, profile.localhostProfile, why)
 
 
 def _placement(spec: PodSpec) -> Iterator[str]:
@@ -191,3 +244,10 @@ def _placement(spec: PodSpec) -> Iterator[str]:
             yield f"{place}.topologyKey: Required value: can not be empty"
         words = ("DoNotSchedule", "ScheduleAnyway")
         yield from one_of(f"{place}.whenUnsatisfiable", spread.whenUnsatisfiable, words)
+    group = getattr(spec, "schedulingGroup", None)
+    if group is not None:
+        field, name = "spec.schedulingGroup.podGroupName", group.podGroupName
+        if name is None:
+            yield f"{field}: Invalid value: null: must specify one of: `podGroupName`"
+        else:
+            yield from subdomain(field, name) if name else [invalid(field, "", EMPTY)]

@@ -8,27 +8,36 @@ What must never happen here: a pod is refused that a kubelet runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from refkubelet.model.complaints import invalid, one_of
+from refkubelet.model.complaints import invalid, label, one_of, quantity, required
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
+from refkubelet.resources.golang import quoted
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
 _HUGE: Final = "hugepages-"
 
 
-def resource_name_problems(place: str, resources: Any, *, of_pod: bool = False) -> Iterator[str]:
-    """Which resources a container, or the pod itself, may ask for, and how."""
+def resource_name_problems(
+    place: str, resources: Any, *, of_pod: bool = False, claims: Collection[str] = ()
+) -> Iterator[str]:
+    """Which resources a container, or the pod itself, may ask for, and how. `claims`: the names of
+    the pod's resource claims."""
     if resources is None:
         return
+    if of_pod and resources.claims is not None:
+        yield f"{place}.claims: Forbidden: claims may not be set for Resources at pod-level"
+    yield from _claims(f"{place}.claims", resources.claims or (), claims)
     limits, requests = resources.limits or {}, resources.requests or {}
     if of_pod:
         yield from _names_of_pod(place, limits, requests)
     else:
         yield from _names_of_container(f"{place}.limits", limits)
         yield from _names_of_container(f"{place}.requests", requests)
+    yield from _huge_pages(f"{place}.limits", limits)
+    yield from _huge_pages(f"{place}.requests", requests)
     for name in {**requests, **limits}:
         if _is_extended(name) or name.startswith(_HUGE):
             yield from _not_overcommitted(place, name, limits.get(name), requests.get(name))
@@ -36,6 +45,46 @@ def resource_name_problems(place: str, resources: Any, *, of_pod: bool = False) 
     has_main = bool(everything & {"cpu", "memory"})
     if not of_pod and not has_main and any(name.startswith(_HUGE) for name in everything):
         yield f"{place}: Forbidden: HugePages require cpu or memory"
+
+
+def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
+    """What a pod takes beside its containers, as limits of a container would be."""
+    for name, amount in overhead.items():
+        yield from quantity(f"{place}[{name}]", amount)
+    yield from _names_of_container(f"{place}.limits", overhead)
+    yield from _huge_pages(f"{place}.limits", overhead)
+    if any(name.startswith(_HUGE) for name in overhead) and not {"cpu", "memory"} & {*overhead}:
+        yield f"{place}: Forbidden: HugePages require cpu or memory"
+
+
+def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for i, claim in enumerate(wanted):
+        field, name = f"{place}[{i}]", claim.name
+        if not name:
+            yield required(field)
+            continue
+        whole = f"{name}/{claim.request}" if claim.request else name
+        yield from label(f"{field}.request", claim.request)
+        if whole in seen or name in seen:
+            yield f"{field}: Duplicate value: {quoted(whole)}"
+        seen.add(whole)
+        if name not in known:
+            listed = f": {', '.join(sorted(known))}" if known else " which is empty"
+            why = f"must be one of the names in pod.spec.resourceClaims{listed}"
+            yield f"{field}: Not found: {quoted(name)}: {why}"
+
+
+def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
+    """Whole pages of a size that is one."""
+    for name, text in amounts.items():
+        if not name.startswith(_HUGE):
+            continue
+        size, amount = amount_of(name.removeprefix(_HUGE)), amount_of(text)
+        pages = size // NANO if size is not None and size > 0 and size % NANO == 0 else 0
+        if amount is not None and not (pages and -(-amount // NANO) % pages == 0):
+            why = f"{text} is not positive integer multiple of {name}"
+            yield invalid(f"{place}[{name}]", text, why)
 
 
 def _names_of_pod(
@@ -52,6 +101,9 @@ def _names_of_container(place: str, amounts: Mapping[str, str]) -> Iterator[str]
     for name, text in amounts.items():
         if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE):
             yield invalid(f"{place}[{name}]", name, "must be a standard resource for containers")
+        elif name.startswith("requests.") and "/" in name:
+            why = "doesn't follow extended resource name standard"
+            yield invalid(f"{place}[{name}]", name, why)
         elif _is_extended(name) and _is_fraction(text):
             yield invalid(f"{place}[{name}]", text, "must be an integer")
 

@@ -12,10 +12,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from refkubelet.model.complaints import invalid, subdomain
+from refkubelet.model.complaints import invalid
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
 from refkubelet.model.validation import api_object_reference, pod_problems
 from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_json_or_yaml
 from refkubelet.pods.updates import PodSource
@@ -43,20 +44,23 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     pod = apply_api_defaults(_decode(document))
     if pod.metadata is None or not pod.metadata.name:
         raise ManifestError("invalid pod: name is needed for the pod")
-    problems = pod_problems(pod)
+    own_uid = pod.metadata.uid or ""
+    pod = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
+    problems = pod_problems(pod)  # of its name with the node's behind it, of this very node
     if problems:
         raise ManifestError(f"invalid pod: [{', '.join(problems)}]")
     reference = api_object_reference(pod)
     if reference is not None:
         raise ManifestError(f"static pods may not reference {reference}")
-    why = name_problem(pod.metadata.uid) if pod.metadata.uid else None
-    if why is not None:  # SRC-025; the kubelet joins it to paths as it is
-        raise ManifestError(f"invalid pod: [{invalid('metadata.uid', pod.metadata.uid, why)}]")
-    static = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
-    too_long = [*subdomain("metadata.name", static.metadata.name if static.metadata else None)]
-    if too_long:  # with the node's name behind it
-        raise ManifestError(f"invalid pod: [{', '.join(too_long)}]")
-    return static
+    _check_uid(own_uid)
+    return pod
+
+
+def _check_uid(uid: str) -> None:
+    """SRC-025; the kubelet joins it to paths as it is."""
+    why = name_problem(uid) if uid else None
+    if why is not None:
+        raise ManifestError(f"invalid pod: [{invalid('metadata.uid', uid, why)}]")
 
 
 def _decode(document: Document) -> Pod:
@@ -70,16 +74,13 @@ def _decode(document: Document) -> Pod:
             found = value.get(field, "nothing")
             place = _place(document, (field,))
             raise ManifestError(f"{place}{field}: wanted {wanted}, found {found}")
-    large = _large_number(value)
-    if large is not None:
-        path, number = large
-        shown = str(number)
-        what = f"{shown if len(shown) < 40 else shown[:40] + '...'} does not fit into 64 bits"
-        raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
+    _refuse_large(_large_number(value, 64), document, 64)
+    fit_to_version(value)
     try:
         pod = decode_pod(value)
     except msgspec.ValidationError as e:
         raise ManifestError(_explain(str(e), document)) from None
+    _refuse_large(_large_number(msgspec.to_builtins(pod), 32), document, 32)
     _check_times(pod, document)
     return _with_texts(pod, document)
 
@@ -119,9 +120,18 @@ def _check_times(pod: Pod, document: Document) -> None:
             raise ManifestError(f"{place}metadata.{field}: {what}")
 
 
-def _large_number(value: Any) -> tuple[Path, int] | None:
-    """An integer that no API field can hold, and where it is."""
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+def _refuse_large(found: tuple[Path, int] | None, document: Document, bits: int) -> None:
+    if found is not None:
+        path, number = found
+        shown = str(number)
+        what = f"{shown if len(shown) < 40 else shown[:40] + '...'} does not fit into {bits} bits"
+        raise ManifestError(f"{_place(document, path)}{dotted(path)}: {what}")
+
+
+def _large_number(value: Any, bits: int) -> tuple[Path, int] | None:
+    """An integer that its API field cannot hold, and where it is. No field holds more than 64 bits,
+    and but for some none more than 32."""
+    if isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         return (), value
     parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
@@ -129,7 +139,9 @@ def _large_number(value: Any) -> tuple[Path, int] | None:
     elif isinstance(value, list):
         parts = enumerate(value)
     for name, item in parts:
-        found = _large_number(item)
+        if bits == 32 and name in WIDE_FIELDS:
+            continue
+        found = _large_number(item, bits)
         if found is not None:
             path, number = found
             return (name, *path), number

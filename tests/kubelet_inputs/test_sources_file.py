@@ -31,7 +31,7 @@ class Seen:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self.clock = loop.clock
-        self.source = FileSource(str(path), node_name="N1", period_s=20.0, clock=loop.clock)
+        self.source = FileSource(str(path), node_name="n1", period_s=20.0, clock=loop.clock)
         self.sets: list[tuple[float, list[str]]] = []
         self.pods: tuple[Pod, ...] = ()
         self._more = asyncio.Event()

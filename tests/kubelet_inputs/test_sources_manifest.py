@@ -20,7 +20,7 @@ from refkubelet.pods.updates import PodSource
 FILE = "/etc/kubernetes/manifests/web.yaml"
 
 
-def read(text: str, *, origin: str = FILE, node: str = "N1") -> Pod:
+def read(text: str, *, origin: str = FILE, node: str = "n1") -> Pod:
     return read_manifest(text.encode(), source=PodSource.FILE, origin=origin, node_name=node)
 
 
@@ -51,7 +51,7 @@ def test_the_pod_is_what_a_real_kubelet_shows_SRC_033_SRC_036() -> None:
         read(
             "apiVersion: v1\nkind: Pod\nmetadata:\n  name: one\nspec:\n  containers:\n"
             "  - name: main\n    image: localhost/busybox:1\n    command: [/bin/sh, -c, x]\n",
-            node="Golden",
+            node="golden",
         )
     )
     uid = pod["metadata"].pop("uid")
@@ -76,7 +76,7 @@ def test_the_pod_is_what_a_real_kubelet_shows_SRC_033_SRC_036() -> None:
         "restartPolicy": "Always",
         "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst",
-        "nodeName": "Golden",
+        "nodeName": "golden",
         "securityContext": {},
         "schedulerName": "default-scheduler",
         "tolerations": [{"operator": "Exists", "effect": "NoExecute"}],
@@ -104,7 +104,7 @@ def test_the_uid_changes_with_content_file_and_node_only_SRC_031() -> None:
 def test_the_uid_is_the_same_on_every_day_SRC_030_SRC_031() -> None:
     """A release that changes it would restart every static pod of a node. The hash runs over the
     whole defaulted object, the node and the file."""
-    assert uid_of(read(manifest())) == "3f90771537eb5026776415347c2771fb"
+    assert uid_of(read(manifest())) == "ea96516dd16aa611740b25c578eef1db"
 
 
 def test_an_explicit_uid_and_namespace_are_kept_SRC_032() -> None:
@@ -295,7 +295,10 @@ def volume(**source: Any) -> str:
             "endpoints (via glusterFS volumes)",
         ),
         (volume(persistentVolumeClaim={"claimName": "c"}), "persistentvolumeclaims"),
-        (volume(ephemeral={}), "persistentvolumeclaims (via ephemeral volumes)"),
+        (
+            volume(ephemeral={"volumeClaimTemplate": {"spec": {}}}),
+            "persistentvolumeclaims (via ephemeral volumes)",
+        ),
         (
             volume(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}),
             "serviceaccounts (via projected volumes)",
@@ -535,3 +538,212 @@ def test_a_manifest_as_large_as_may_be_is_read_in_no_time_SRC_005(fields: str) -
     with suppress(ManifestError):
         read(text)
     assert getrusage(RUSAGE_SELF).ru_utime - began < 4
+
+
+def accepted(spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    """The pod as JSON shows it."""
+    return to_dict(read(manifest(spec, **metadata)))
+
+
+def volumes(*sources: dict[str, Any]) -> dict[str, Any]:
+    return {"volumes": [{"name": f"v{i}", **source} for i, source in enumerate(sources)]}
+
+
+def test_a_negative_grace_means_one_second_SRC_036() -> None:
+    assert (
+        accepted({"terminationGracePeriodSeconds": -5})["spec"]["terminationGracePeriodSeconds"]
+        == 1
+    )
+
+
+def test_references_in_volumes_have_their_defaults_SRC_036() -> None:
+    field = {"path": "a", "fieldRef": {"fieldPath": "metadata.name"}}
+    amount = {
+        "path": "b",
+        "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu"},
+    }
+    spec = volumes(
+        {"downwardAPI": {"items": [field, amount]}},
+        {"projected": {"sources": [{"downwardAPI": {"items": [field, amount]}}]}},
+        {"image": {"reference": "a"}},
+        {"image": {"reference": "a:1"}},
+        {"emptyDir": {"sizeLimit": 1.5}},
+    )
+    plain, projected, latest, tagged, directory = accepted(spec)["spec"]["volumes"]
+    for items in (
+        plain["downwardAPI"]["items"],
+        projected["projected"]["sources"][0]["downwardAPI"]["items"],
+    ):
+        assert items[0]["fieldRef"]["apiVersion"] == "v1"
+        assert items[1]["resourceFieldRef"]["divisor"] == "0"
+    policies = [volume["image"]["pullPolicy"] for volume in (latest, tagged)]
+    assert policies == ["Always", "IfNotPresent"]
+    assert directory["emptyDir"]["sizeLimit"] == "1500m"
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, ["mine", "exists"]),
+        ({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}, ["exists", "mine"]),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, ["given", "mine", "exists"]),
+    ],
+)
+def test_the_toleration_of_file_pods_is_there_once_SRC_035(
+    given: dict[str, Any], shown: list[str]
+) -> None:
+    mine = {"key": "a", "operator": "Exists"}
+    exists = {"operator": "Exists", "effect": "NoExecute"}
+    names = {"given": given, "mine": mine, "exists": exists}
+    tolerations = [given, mine] if given else [mine]
+    assert accepted({"tolerations": tolerations})["spec"]["tolerations"] == [
+        names[name] for name in shown
+    ]
+
+
+def test_a_status_in_a_manifest_stays_but_for_its_phase_SRC_033() -> None:
+    text = manifest() + "status: {phase: Failed, reason: why, startTime: 2026-01-01T00:00:00Z}\n"
+    status = to_dict(read(text))["status"]
+    assert (status["phase"], status["reason"]) == ("Pending", "why")
+
+
+def test_the_node_s_name_is_validated_as_the_pod_s_SRC_033_SRC_037() -> None:
+    assert "nodeName" not in str(accepted({"nodeName": "Other"})["metadata"])
+    with pytest.raises(ManifestError, match=r'spec\.nodeName: Invalid value: "Node1"'):
+        read(manifest(), node="Node1")
+
+
+def test_the_old_name_of_a_service_account_is_a_reference_SRC_038() -> None:
+    assert refusal(manifest({"serviceAccount": "a"})) == (
+        "static pods may not reference serviceaccounts"
+    )
+
+
+def test_a_reference_without_a_name_is_none_SRC_038() -> None:
+    assert accepted({"imagePullSecrets": [{}]})["spec"]["imagePullSecrets"] == [{}]
+
+
+def test_fields_newer_than_kubernetes_1_36_are_unknown_SRC_004() -> None:
+    main = {"name": "main", "image": "i", "volumeMounts": [{"name": "v0", "mountPath": "/v"}]}
+    main["volumeMounts"][0]["bindMountOptions"] = 5
+    spec = {"evictionResponders": "x", "containers": [main], **volumes({"emptyDir": {"mode": "x"}})}
+    shown = accepted(spec)["spec"]
+    assert "evictionResponders" not in shown
+    assert "bindMountOptions" not in shown["containers"][0]["volumeMounts"][0]
+    assert shown["volumes"][0]["emptyDir"] == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"priority": 1 << 31}, "spec.priority: 2147483648 does not fit into 32 bits"),
+        (
+            {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 1 << 40}]}]},
+            "containerPort: 1099511627776 does not fit into 32 bits",
+        ),
+    ],
+)
+def test_a_number_wider_than_its_field_is_refused_SRC_004(
+    spec: dict[str, Any], reason: str
+) -> None:
+    assert reason in refusal(manifest(spec))
+
+
+RULE = {"restartPolicy": "Never", "restartPolicyRules": [{"action": "Die"}]}
+FILE_REF = {"volumeName": "w", "path": "../x", "key": ""}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        (RULE, {"restartPolicyRules[0].action", "restartPolicyRules[0].exitCodes"}),
+        (
+            {"env": [{"name": "A", "valueFrom": {"fileKeyRef": FILE_REF}}]},
+            {f"env[0].valueFrom.fileKeyRef.{name}" for name in ("key", "path", "volumeName")},
+        ),
+        (
+            {"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.foo"}}}]},
+            {"env[0].valueFrom.fieldRef.fieldPath"},
+        ),
+        (
+            {
+                "env": [
+                    {
+                        "name": "A",
+                        "valueFrom": {
+                            "fieldRef": {"apiVersion": "v2", "fieldPath": "metadata.name"}
+                        },
+                    }
+                ]
+            },
+            {"env[0].valueFrom.fieldRef.fieldPath"},
+        ),
+        ({"volumeDevices": [{"name": "v", "devicePath": ""}]}, {"volumeDevices[0].devicePath"}),
+        ({"securityContext": {"procMount": "Unmasked"}}, {"securityContext.procMount"}),
+        ({"resources": {"limits": {"cpu": 1, "hugepages-2Mi": "3Mi"}}}, {"limits[hugepages-2Mi]"}),
+        ({"resources": {"claims": [{"name": "c"}]}}, {"resources.claims[0]"}),
+    ],
+)
+def test_what_an_api_server_refuses_of_containers_SRC_037(
+    fields: dict[str, Any], wanted: set[str]
+) -> None:
+    why = refusal(with_container(**fields))
+    assert why.startswith("invalid pod: [")
+    assert {name for name in wanted if name in why} == wanted
+
+
+@pytest.mark.parametrize(
+    ("source", "field"),
+    [
+        ({"nfs": {"server": "a", "path": "b"}}, "nfs.path"),
+        ({"gitRepo": {"repository": ""}}, "gitRepo.repository"),
+        ({"flocker": {}}, "flocker"),
+        ({"fc": {"targetWWNs": ["a"]}}, "fc.lun"),
+        ({"iscsi": {"targetPortal": "a", "iqn": "x", "lun": 256}}, "iscsi.iqn"),
+        ({"quobyte": {"registry": "a", "volume": "v"}}, "quobyte.registry"),
+        ({"projected": {"defaultMode": 512}}, "projected.defaultMode"),
+        ({"downwardAPI": {"items": [{"path": "..a"}]}}, "downwardAPI.path"),
+        ({"csi": {"driver": "A"}}, "csi.driver"),
+        ({"emptyDir": {}, "hostPath": {"path": "/"}}, "hostPath: Forbidden"),
+    ],
+)
+def test_what_an_api_server_refuses_of_volumes_SRC_037(source: dict[str, Any], field: str) -> None:
+    assert f"spec.volumes[0].{field}" in refusal(manifest(volumes(source)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"hostnameOverride": "A"}, "spec.hostnameOverride"),
+        ({"serviceAccountName": "A b"}, "spec.serviceAccountName"),
+        ({"hostAliases": [{"ip": "01.2.3.4"}]}, "spec.hostAliases[0].ip"),
+        ({"hostAliases": [{"ip": "1.2.3.4", "hostnames": [""]}]}, "hostAliases[0].hostnames[0]"),
+        ({"dnsConfig": {"options": [{}]}}, "spec.dnsConfig.options[0]"),
+        ({"dnsConfig": {"searches": ["a b"]}}, "spec.dnsConfig.searches[0]"),
+        ({"securityContext": {"supplementalGroupsPolicy": "x"}}, "supplementalGroupsPolicy"),
+        (
+            {
+                "securityContext": {
+                    "seccompProfile": {"type": "Unconfined", "localhostProfile": "a"}
+                }
+            },
+            "seccompProfile.localhostProfile",
+        ),
+        ({"tolerations": [{"key": "a", "tolerationSeconds": 5}]}, "spec.tolerations[0].effect"),
+        ({"overhead": {"pods": "1"}}, "spec.overhead.limits[pods]"),
+        ({"resources": {"claims": []}}, "spec.resources.claims"),
+    ],
+)
+def test_what_an_api_server_refuses_of_pods_SRC_037(spec: dict[str, Any], field: str) -> None:
+    why = refusal(manifest(spec))
+    assert why.startswith("invalid pod: [")
+    assert field in why
+
+
+def test_what_may_be_missing_is_nothing_SRC_004() -> None:
+    get = {"httpGet": {"port": 80, "httpHeaders": [{"name": "a"}]}}
+    hooks = {"preStop": {"sleep": {}}, "postStart": get}
+    main = {"name": "main", "image": "i", "lifecycle": hooks}
+    shown = accepted({"containers": [main]})["spec"]["containers"][0]["lifecycle"]
+    assert shown["preStop"]["sleep"] == {"seconds": 0}
+    assert shown["postStart"]["httpGet"]["httpHeaders"] == [{"name": "a", "value": ""}]

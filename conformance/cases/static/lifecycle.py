@@ -109,6 +109,26 @@ async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None
     expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")
 
 
+@conformance(id="static-rewritten-at-once", rules=["MIRR-006", "SRC-008"], needs=[STATUS])
+async def a_manifest_written_again_at_once_runs_again(node: Node) -> None:
+    """Removed and written with the same bytes within an instant: stopped, then run again."""
+    plan = pod("web", container("main", runs(stop_takes_s=1)), grace_s=6)
+    await node.apply_static(plan)
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.apply_static(plan)
+    await node.run_until(
+        lambda: node.count("StartContainer", pod="web") == 2,
+        within_s=limits.NOTICE_S + 1 + limits.STOP_S + limits.START_S,
+        what="the pod runs again",
+    )
+    first, second = (node.calls("CreateContainer", pod="web")[i] for i in (0, 1))
+    expect_equal(node, second.uid, first.uid, "UID")
+    expect_equal(node, second.attempt, 1, "attempt")
+    stops = node.calls("StopContainer", pod="web")
+    expect(node, second.started_s >= stops[0].ended_s, "the new start after the stop")
+
+
 @conformance(
     id="static-removed-while-down", rules=["MIRR-009", "LIFE-072"], needs=[STATUS, RESTART]
 )
@@ -155,10 +175,12 @@ async def a_removed_static_pod_leaves_the_list_of_pods(node: Node) -> None:
     )
 
 
+JOB = pod("job", container("main", exits(0)), restartPolicy="Never")
+
+
 async def finished_job(node: Node) -> None:
     """A static pod that is over: its container ran once and exited with 0."""
-    job = pod("job", container("main", exits(0)), restartPolicy="Never")
-    await node.apply_static(job)
+    await node.apply_static(JOB)
     await node.run_until(
         lambda: node.phase("job") == "Succeeded" and node.count("StopPodSandbox", pod="job"),
         within_s=limits.START_S + limits.STOP_S,
@@ -200,3 +222,67 @@ async def a_finished_static_pod_without_traces_runs_again(node: Node) -> None:
     )
     second = node.calls("RunPodSandbox", pod="job")[1]
     expect_equal(node, second.attempt, 0, "attempt of the new sandbox")
+
+
+@conformance(id="static-finished-rewritten", rules=["MIRR-007"], needs=[STATUS])
+async def a_finished_static_pod_written_again_at_once_stays_finished(node: Node) -> None:
+    """Its last status is still known when it comes back, so it is over, with all its containers
+    removed too."""
+    await finished_job(node)
+    await node.run_for(limits.STOP_S)
+    await node.remove_static("job")
+    await node.apply_static(JOB)
+    await node.run_for(limits.NOTICE_S + limits.GC_PERIOD_S + limits.HOUSEKEEPING_S)
+    expect_equal(node, node.count("CreateContainer"), 1, "containers made")
+    expect_equal(node, node.phase("job"), "Succeeded", "phase")
+
+
+@conformance(id="static-overdue-rewritten", rules=["MIRR-007"], needs=[STATUS])
+async def a_static_pod_past_its_deadline_written_again(node: Node) -> None:
+    """Written again at once it stays failed; some seconds later its time begins anew."""
+    plan = pod("web", container("main", runs()), grace_s=2, activeDeadlineSeconds=3)
+
+    async def failed_after(starts: int) -> None:
+        await node.run_until(
+            lambda: (
+                node.count("StartContainer", pod="web") == starts and node.phase("web") == "Failed"
+            ),
+            within_s=2 * limits.START_S + 3 + limits.STOP_S,
+            what=f"the pod has run {starts} times and failed",
+        )
+        await node.run_for(limits.STOP_S)
+
+    await node.apply_static(plan)
+    await failed_after(1)
+    await node.remove_static("web")
+    await node.apply_static(plan)
+    await node.run_for(2 * limits.NOTICE_S)
+    await failed_after(1)
+    await node.remove_static("web")
+    await node.run_for(limits.NOTICE_S + limits.HOUSEKEEPING_S)
+    await node.apply_static(plan)
+    await failed_after(2)
+
+
+@conformance(
+    id="static-half-started-rewritten",
+    rules=["MIRR-007", "STAT-008", "STAT-010"],
+    needs=[STATUS, Feature.FAULTS],
+    node_config={"runtimeRequestTimeout": "5s"},
+)
+async def a_static_pod_that_ended_half_started_stays_as_it_ended(node: Node) -> None:
+    """One container is over, the other was never made when the manifest is removed and written
+    again: with policy Never nothing more runs, and no other status is believed."""
+    plan = pod("web", container("a", exits(0)), container("b"), grace_s=2, restartPolicy="Never")
+    with node.on("CreateContainer", container="b").hangs():
+        await node.apply_static(plan)
+        await node.run_until(lambda: node.count("CreateContainer", container="b"), within_s=10)
+        await node.remove_static("web")
+        await node.apply_static(plan)
+        await node.run_for(5 + limits.STOP_S + limits.NOTICE_S)
+    await node.run_for(limits.SYNC_ERROR_S + limits.GC_PERIOD_S)
+    expect_equal(node, node.count("CreateContainer", container="b"), 1, "tries to make b")
+    expect_equal(node, node.phase("web"), "Pending", "phase")
+    statuses = (node.pod("web") or {})["status"]["containerStatuses"]
+    codes = {c["name"]: (c["state"].get("terminated") or {}).get("exitCode") for c in statuses}
+    expect_equal(node, codes, {"a": 0, "b": 137}, "exit codes")

@@ -1,0 +1,95 @@
+"""What the types of the API library do not say about pods: the width of numbers, amounts that are
+written as numbers, what may be missing, and fields that are newer than the Kubernetes these rules
+are of.
+
+Pure but for `fit_to_version`, which changes what was just read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+WIDE_FIELDS: Final = frozenset(  # of 64 bits, or amounts; all others have 32
+    (
+        *("activeDeadlineSeconds", "deletionGracePeriodSeconds", "terminationGracePeriodSeconds"),
+        *("generation", "observedGeneration", "managedFields"),
+        *("runAsUser", "runAsGroup", "fsGroup", "supplementalGroups", "uid", "gid"),
+        *("tolerationSeconds", "expirationSeconds", "seconds"),
+        *("limits", "requests", "overhead", "capacity", "allocatedResources"),
+    )
+)
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HOOKS: Final = ("postStart", "preStop")
+_PROJECTED_ALONE: Final = ("clusterTrustBundle", "podCertificate", "serviceAccountToken")
+_GROUPS: Final = ("containers", "initContainers", "ephemeralContainers")
+
+
+def fit_to_version(pod: dict[str, Any]) -> None:
+    """Of a pod in JSON's form: numbers in the place of amounts become texts, what may be missing
+    is there, and fields that Kubernetes 1.36 does not know go, as all unknown fields do
+    (SRC-004)."""
+    spec = _mapping(pod.get("spec"))
+    spec.pop("evictionResponders", None)
+    for sysctl in _mappings(_mapping(spec.get("securityContext")).get("sysctls")):
+        _zero(sysctl, "value", "")
+    for group in _GROUPS:
+        for container in _mappings(spec.get(group)):
+            _fit_container(container)
+    for volume in _mappings(spec.get("volumes")):
+        _fit_volume(volume)
+
+
+def _fit_container(container: dict[str, Any]) -> None:
+    for mount in _mappings(container.get("volumeMounts")):
+        mount.pop("bindMountOptions", None)
+    for env in _mappings(container.get("env")):
+        _divisor(_mapping(env.get("valueFrom")))
+    hooks = _mapping(container.get("lifecycle"))
+    actions = [container.get(name) for name in _PROBES] + [hooks.get(name) for name in _HOOKS]
+    for action in map(_mapping, actions):
+        _zero(_mapping(action.get("sleep")), "seconds", 0)
+        _mapping(action.get("httpGet")).pop("protocol", None)
+        for header in _mappings(_mapping(action.get("httpGet")).get("httpHeaders")):
+            _zero(header, "value", "")
+        _mapping(action.get("grpc")).pop("mode", None)
+
+
+def _fit_volume(volume: dict[str, Any]) -> None:
+    directory = _mapping(volume.get("emptyDir"))
+    directory.pop("mode", None)
+    _to_text(directory, "sizeLimit")
+    if "iscsi" in volume:
+        _zero(_mapping(volume["iscsi"]), "lun", 0)
+    for source in (volume, *_mappings(_mapping(volume.get("projected")).get("sources"))):
+        for kind in map(_mapping, source.values()):
+            kind.pop("defaultUser", None)
+            for item in _mappings(kind.get("items")):
+                item.pop("user", None)
+                _divisor(item)
+        for name in _PROJECTED_ALONE:
+            _mapping(source.get(name)).pop("user", None)
+
+
+def _divisor(owner: dict[str, Any]) -> None:
+    _to_text(_mapping(owner.get("resourceFieldRef")), "divisor")
+
+
+def _zero(owner: dict[str, Any], name: str, zero: Any) -> None:
+    """The library wants the field; the API takes it for this when it is missing."""
+    if owner.get(name) is None:
+        owner[name] = zero
+
+
+def _to_text(owner: dict[str, Any], name: str) -> None:
+    value = owner.get(name)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        owner[name] = str(value)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    return (item for item in (value if isinstance(value, list) else ()) if isinstance(item, dict))

@@ -106,14 +106,14 @@ class ResourceState:
         self._saving = None
         try:
             self.save()
-        except OSError as error:
+        except Exception as error:  # whatever it is, nobody waits for ever
             waiting.set_exception(error)
         else:
             waiting.set_result(None)
 
     def _log_failure(self, saving: asyncio.Future[None]) -> None:
         error = saving.exception()
-        if isinstance(error, OSError):
+        if isinstance(error, Exception):
             log_failure(log, f"{self._path.name} is not on disk", error, OSError)
 
     def save(self) -> None:

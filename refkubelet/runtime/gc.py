@@ -62,6 +62,7 @@ class ContainerGC:
         self._clock = deps.clock
         self._options = options
         self._pods = pods
+        self._complaints = Complaints(log, deps.clock)
 
     async def garbage_collect(
         self, all_sources_ready: bool, evict_terminated: bool = False
@@ -80,8 +81,10 @@ class ContainerGC:
         for part, question in parts:
             try:
                 await part(question)
-            except CriCallError as error:
-                errors.append(error.text)
+            except Exception as error:
+                if not isinstance(error, CriCallError):
+                    self._complaints.failed("a part of garbage collection", error)
+                errors.append(str(error) or repr(error))
         return errors
 
     async def _containers(self, may_go: MayGo) -> None:
@@ -90,8 +93,9 @@ class ContainerGC:
         for container in removable_containers(listed, now_ns, self._options.gc, may_go):
             try:
                 await self._remove(container)
-            except (CriCallError, LogRemovalError) as error:
-                log.warning("cannot remove container %s: %s", container.name, error)
+            except Exception as error:  # the others go all the same
+                what = f"cannot remove container {container.name} ({container.id})"
+                self._complaints.failed(what, error, CriCallError, LogRemovalError)
 
     async def _remove(self, container: ListedContainer) -> None:
         if container.state is ContainerState.UNKNOWN:  # its process may still run
@@ -106,8 +110,8 @@ class ContainerGC:
             try:
                 await self._client.stop_pod_sandbox(sandbox_id)
                 await self._client.remove_pod_sandbox(sandbox_id)
-            except CriCallError as error:
-                log.warning("cannot remove sandbox %s: %s", sandbox_id, error)
+            except Exception as error:
+                self._complaints.failed(f"cannot remove sandbox {sandbox_id}", error, CriCallError)
 
     async def _log_dirs(self, may_go: MayGo) -> None:
         """Log directories of pods that may go, and links that point nowhere (GC-011)."""

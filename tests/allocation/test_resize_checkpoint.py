@@ -184,3 +184,23 @@ def test_a_write_that_fails_is_tried_again_CG_060(
         assert ResourceState(file).pod_uids() == ("u-1",)
 
     run_virtual(main)
+
+
+def test_who_waits_for_a_write_hears_of_any_error_CG_060(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprise(*_: object) -> None:
+        raise KeyError("surprise")
+
+    async def main() -> None:
+        state = ResourceState(tmp_path / ALLOCATED_FILE)
+        state.set_pod("u", resources_of(pod_of(asking("a", "1"))))
+        monkeypatch.setattr("refkubelet.allocation.state.write_whole", surprise)
+        async with asyncio.timeout(5):
+            with pytest.raises(KeyError):
+                await state.saved()
+        monkeypatch.undo()
+        await state.saved()
+
+    run_virtual(main)
+    assert (tmp_path / ALLOCATED_FILE).exists()

@@ -376,3 +376,26 @@ def test_deletor_removes_what_is_queued_GC_020() -> None:
         assert [r.container_id for r in target.requests("RemoveContainer")] == ["main-0"]
 
     run_virtual(main)
+
+
+def test_one_that_cannot_be_removed_in_a_new_way_keeps_no_other_GC_001(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def remove(request: Any) -> Any:
+        if request.pod_sandbox_id == "s0":
+            raise ValueError("surprise")
+        return cri.RemovePodSandboxResponse()
+
+    boxes = [
+        cri.PodSandbox(
+            id=f"s{n}", state=cri.SANDBOX_NOTREADY, created_at=n, labels={POD_UID: "gone"}
+        )
+        for n in range(3)
+    ]
+    target = ScriptedTarget(
+        ListPodSandbox=cri.ListPodSandboxResponse(items=boxes), RemovePodSandbox=remove
+    )
+    assert run_gc(tmp_path, target, ready=True) == []
+    removed = [r.pod_sandbox_id for r in target.requests("RemovePodSandbox")]
+    assert sorted(removed) == ["s0", "s1", "s2"]
+    assert caplog.text.count("Traceback") == 1

@@ -16,6 +16,7 @@ from typing import Protocol
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
+from refkubelet.failures import Complaints
 from refkubelet.model.objects import ContainerStatus, PodStatus, uid
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.containers import in_order
@@ -53,6 +54,7 @@ class CpuReconciler:
         self._manager = manager
         self._deps = deps
         self._last: dict[tuple[str, str], CpuSet] = {}
+        self._complaints = Complaints(log, deps.clock)
 
     def starting(self, pod_uid: str, container_name: str) -> None:
         """The container was made with CPUs of its own, which it needs not be told again. (One that
@@ -77,8 +79,9 @@ class CpuReconciler:
             resources = cri.LinuxContainerResources(cpuset_cpus=format_cpuset(cpus))
             try:
                 await self._deps.runtime.update_container_resources(container_id, resources)
-            except CriCallError as error:
-                log.warning("cannot set CPUs of container %s: %s", container_id, error.text)
+            except Exception as error:  # the others get theirs
+                what = f"cannot set CPUs of container {container_id}"
+                self._complaints.failed(what, error, CriCallError)
             else:
                 self._last[pod_uid, name] = cpus
 

@@ -195,8 +195,10 @@ class ImageGC:
         """Remove and forget it; the error if it stays."""
         try:
             await self._client.remove_image(image.id)
-        except CriCallError as error:
-            return [error.text]
+        except Exception as error:  # the others go all the same
+            if not isinstance(error, CriCallError):
+                log_failure(log, f"image {image.id} is not removed", error)
+            return [str(error) or repr(error)]
         log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
         self._known.pop(image.id, None)
         self.removed[reason] += 1

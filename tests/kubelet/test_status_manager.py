@@ -372,7 +372,9 @@ def test_probe_results_change_one_container_and_the_conditions_STAT_009() -> Non
 def test_a_startup_result_leaves_the_conditions_to_the_next_sync_STAT_009_PROBE_032() -> None:
     async def body(w: World) -> None:
         pod = await w.post()
-        w.manager.set_pod_status(pod, running())
+        known = running(ready="False")  # which is not what its containers say
+        known.containerStatuses = running().containerStatuses
+        w.manager.set_pod_status(pod, known)
         before = w.manager.get(uid(pod))
         w.manager.set_container_startup(uid(pod), "c1", False)
         after = w.manager.get(uid(pod))

@@ -47,6 +47,36 @@ def test_a_plain_init_container_in_an_unknown_state_LIFE_120(policy: str, killed
         assert [c.name for c in actions.init_to_start] == ["i"]
 
 
+def test_an_init_container_that_ends_the_pod_is_killed_with_it_alone_LIFE_120() -> None:
+    pod = make_pod(init=({"name": "i"},), policy="Never")
+    actions = compute_pod_actions(pod, status(record(pod, "i", "unknown")), Probes())
+    assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)
+
+
+def test_a_failed_init_container_ends_a_deleted_pod_LIFE_114_LIFE_120() -> None:
+    pod = make_pod(init=({"name": "i"},), meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    actions = compute_pod_actions(pod, status(record(pod, "i", "exited", 1)), Probes())
+    assert actions == PodActions(sandbox_id="s0", attempt=0, kill_pod=True)
+
+
+def test_a_liveness_result_without_a_probe_kills_no_sidecar_LIFE_120() -> None:
+    pod = make_pod("a", init=(SIDE,))
+    probes = Probes(liveness={"s-0": ProbeResult.FAILURE})
+    state = status(record(pod, "s"), record(pod, "a"))
+    assert compute_pod_actions(pod, state, probes) == PodActions(sandbox_id="s0", attempt=0)
+
+
+def test_a_pod_killed_whole_keeps_its_lists_but_starts_no_init_container_LIFE_117() -> None:
+    """What is done with them is another matter: nothing (docs/gaps.md)."""
+    debug = [{"name": "debug", "image": "i"}]
+    pod = make_pod("a", policy="Never", init=(SIDE,), ephemeralContainers=debug)
+    state = status(record(pod, "s", hash="other"), record(pod, "a", "exited"))
+    actions = compute_pod_actions(pod, state, Probes())
+    assert (actions.kill_pod, actions.init_to_start) == (True, ())
+    assert [c.name for c in actions.ephemeral_to_start] == ["debug"]
+    assert [k.container_id for k in actions.kills] == ["s-0"]
+
+
 @pytest.mark.parametrize(("code", "again"), [(0, False), (3, True), (4, False)])
 def test_a_failed_init_container_follows_its_own_rules_LIFE_124(code: int, again: bool) -> None:
     rules = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}]

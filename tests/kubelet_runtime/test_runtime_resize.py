@@ -137,6 +137,17 @@ def test_a_running_init_container_is_resized_and_a_sidecar_restarted_CG_064() ->
     assert [c.name for c in actions.init_to_start] == ["side"]
 
 
+@pytest.mark.parametrize(("result", "resized"), [(None, []), (ProbeResult.SUCCESS, ["memory"])])
+def test_a_sidecar_is_resized_when_it_has_been_probed_LIFE_120(
+    result: ProbeResult | None, resized: list[str]
+) -> None:
+    probe = {"livenessProbe": {"exec": {"command": ["true"]}}}
+    side = asking("side", (100, 200), (64, 192), restartPolicy="Always", **probe)
+    probes = Probes(liveness={} if result is None else {"side-0": result})
+    actions = decide(make_pod("main", init=(side,)), {"side": BEFORE}, probes)
+    assert [resource for _, resource in steps(actions)] == resized
+
+
 def test_a_missing_limit_is_the_pods_own_CG_064() -> None:
     pod = make_pod("main", resources={"limits": {"cpu": "2", "memory": "1Gi"}})
     assert pod.spec is not None

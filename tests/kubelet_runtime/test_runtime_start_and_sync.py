@@ -329,6 +329,33 @@ def test_a_reset_that_fails_is_no_reset_LIFE_125(tmp_path: Path, method: str, re
     run_virtual(main)
 
 
+def test_nothing_starts_in_a_pod_that_was_just_killed_LIFE_117(virtual: Run) -> None:
+    async def main(bench: Bench) -> None:
+        debug = [{"name": "debug", "image": IMAGE}]
+        side = {"name": "side", "restartPolicy": "Always"}
+        pod = make_pod("a", init=(side,), policy="Never", ephemeralContainers=debug)
+        state = status(record(pod, "side"), record(pod, "a", "exited"))
+        assert (await bench.sync(pod, state)).ok
+        assert bench.target.methods() == ["StopContainer", "StopPodSandbox"]
+
+    virtual(main)
+
+
+def test_a_reset_waits_for_a_new_sandbox_LIFE_110(virtual: Run) -> None:
+    async def main(bench: Bench) -> None:
+        pod = make_pod("a")
+        state = status(record(pod, "a", "exited"), sandboxes=(sandbox(0, ready=False),))
+        result = await bench.sync(pod, state, restarting_all=True)
+        assert not result.containers_reset
+        methods = bench.target.methods()
+        assert [m for m in methods if m in ("RemoveContainer", "RunPodSandbox")] == [
+            "RunPodSandbox"
+        ]
+        assert "CreateContainer" not in methods
+
+    virtual(main)
+
+
 def test_a_failed_sandbox_is_no_news_of_a_pod_that_is_to_end_LIFE_130(tmp_path: Path) -> None:
     async def main() -> None:
         failure = Failure(UNKNOWN, "no network")

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from msgspec.structs import replace as with_fields
-
 from refkubelet.admission.handlers import AdmitHandler, Refusal, Rejection
 from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
@@ -35,7 +33,7 @@ from refkubelet.pod_workers.updates import has_terminal_phase
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.runtime.records import RuntimePodStatus
-from refkubelet.status.conditions import find, ready_condition
+from refkubelet.status.conditions import readiness_is_outdated
 from refkubelet.status.deadline import past_active_deadline
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.merge import is_terminal
@@ -151,7 +149,7 @@ class PodHandlers:
                     continue
                 if deps.resizes is not None and not room:
                     room = deps.resizes.makes_room(old, target, has_terminal_phase)
-                if _readiness_is_outdated(target):
+                if readiness_is_outdated(target):
                     self.tell_worker(SyncPodType.SYNC, target)
                 if _was_evicted(target.status):
                     self._delete_containers(uid(target), "", remove_all=True)
@@ -312,18 +310,6 @@ def _has_deadline(pod: Pod) -> bool:
 def _created_at(pod: Pod) -> datetime:
     created = pod.metadata.creationTimestamp if pod.metadata is not None else None
     return created or _BEFORE_ALL
-
-
-def _readiness_is_outdated(pod: Pod) -> bool:
-    if pod.spec is None or not pod.spec.readinessGates or pod.status is None:
-        return False
-    # The kubelet looks at regular containers only, so a pod with sidecars always differs.
-    seen = with_fields(pod.status, initContainerStatuses=None)
-    fresh = ready_condition(pod, seen, pod.status.conditions or [])
-    known = find(pod.status, "Ready")
-    if known is None:
-        return False
-    return (known.status, known.message or "") != (fresh.status, fresh.message or "")
 
 
 def _was_evicted(status: PodStatus | None) -> bool:

@@ -194,6 +194,19 @@ def ready_condition(
     return _flag(READY, True)
 
 
+def readiness_is_outdated(pod: Pod) -> bool:
+    """LIFE-014: the object's Ready differs from what its own status stands for. The kubelet looks
+    at regular containers only, so with sidecars it always does."""
+    if pod.spec is None or not pod.spec.readinessGates or pod.status is None:
+        return False
+    known = find(pod.status, READY)
+    regular = msgspec.structs.replace(pod.status, initContainerStatuses=None)
+    fresh = ready_condition(pod, regular, pod.status.conditions or ())
+    return known is not None and (
+        (known.status, known.message or "") != (fresh.status, fresh.message or "")
+    )
+
+
 def _gate_problem(gate: str, condition: PodCondition | None) -> str:
     if condition is None:
         return f'corresponding condition of pod readiness gate "{gate}" does not exist.'

@@ -24,6 +24,7 @@ from refkubelet.status.conditions import (
     generate_conditions,
     initialized_condition,
     is_true,
+    readiness_is_outdated,
     ready_condition,
     with_readiness,
 )
@@ -135,6 +136,33 @@ def test_the_restart_of_all_tells_no_generation_LIFE_185() -> None:
     found = generated(target)
     assert found["AllContainersRestarting"] == ("False", None, None)
     assert found["PodScheduled"] == ("True", None, 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "gates", "ready", "message", "outdated"),
+    [
+        ("a", ("my/gate",), "True", None, False),
+        ("a", ("my/gate",), "False", None, True),
+        ("a", ("my/gate",), "True", "old", True),
+        ("a", (), "False", None, False),  # without gates nobody else decides
+        ("a", ("my/gate",), None, None, False),
+        ("sa", ("my/gate",), "True", None, True),
+    ],
+)
+def test_whether_ready_is_outdated_LIFE_014(
+    names: str, gates: tuple[str, ...], ready: str | None, message: str | None, outdated: bool
+) -> None:
+    told = [condition("my/gate", "True")]
+    if ready is not None:
+        told.append(PodCondition(type="Ready", status=ready, message=message))
+    target = pod(*names, gates=gates)
+    target.status = PodStatus(
+        phase="Running",
+        conditions=told,
+        initContainerStatuses=[one("s")],
+        containerStatuses=[one("a")],
+    )
+    assert readiness_is_outdated(target) is outdated
 
 
 def test_a_disruption_keeps_its_place_in_the_api_LIFE_187() -> None:

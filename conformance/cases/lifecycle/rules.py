@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from criapi.v1 import api_pb2 as cri
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
 from conformance.harness.manifests import container, pod
@@ -9,7 +11,7 @@ from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
-API = Feature.API
+API, FAULTS = Feature.API, Feature.FAULTS
 # Only the API server knows of the fields' gates, so these pods come from there.
 
 
@@ -169,6 +171,37 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
     (stop,) = node.calls("StopContainer", container="main")
     expect_equal(node, stop.request.timeout, limits.MIN_STOP_TIMEOUT_S, "timeout of StopContainer")
+    await all_restarted(node)
+
+
+@conformance(
+    id="restart-all-goes-on", rules=["LIFE-110", "LIFE-125", "LIFE-185"], needs=[API, FAULTS]
+)
+async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node) -> None:
+    """A reset that failed halfway is finished, and the pod starts over from its init container,
+    although the container that asked for it has been removed behind the kubelet's back."""
+    stays = node.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
+    trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
+    web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
+    await node.create_pod(web)
+    await node.run_until(
+        lambda: node.count("RemoveContainer", container="main"),
+        within_s=limits.START_S + 2 + 2 * limits.NOTICE_S + limits.STOP_S,
+        what="a first try to remove main",
+    )
+    ended_id = node.calls("StartContainer", container="trigger")[0].request.container_id
+    await node.cri.call("RemoveContainer", cri.RemoveContainerRequest(container_id=ended_id))
+    await node.run_for(2 * limits.NOTICE_S)
+    stays.remove()
+    await node.run_until(
+        lambda: node.count("StartContainer", container="trigger") == 2,
+        within_s=limits.SYNC_ERROR_S + 2 * limits.NOTICE_S,
+        what="a second start of trigger",
+    )
+    started = [w for w in node.writes("web") if w.startswith("StartContainer")]
+    names = [w.removeprefix("StartContainer ").partition("/")[0] for w in started]
+    expect_equal(node, names, ["setup", "main", "trigger"] * 2, "starts")
+    expect_equal(node, node.count("RunPodSandbox", pod="web"), 1, "sandboxes")
     await all_restarted(node)
 
 

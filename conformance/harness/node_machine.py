@@ -35,6 +35,21 @@ class NodeMachine(ObservedNode):
         """Whether there is such a file in an emptyDir volume of the pod."""
         return self._volume_file(pod, volume, file).exists()
 
+    def replace_volume_file(self, pod: str, volume: str, file: str, target: str) -> None:
+        """Put a link to `target` in the place of a file or an empty directory of the pod's emptyDir
+        volume, as a container may at any time."""
+        place = self._volume_file(pod, volume, file)
+        place.rename(place.with_name(f"{file}.old"))
+        place.symlink_to(target)
+
+    def volume_path(self, pod: str, volume: str, file: str = "") -> Path:
+        """Where that is on the node."""
+        return self._volume_file(pod, volume, file)
+
+    def host_path(self, name: str) -> Path:
+        """A place of the node for hostPath volumes; nothing is there yet."""
+        return self._parts.paths.base / name
+
     def _volume_file(self, pod: str, volume: str, file: str) -> Path:
         uid = str((self.pod(pod) or {})["metadata"]["uid"])
         volumes = self._parts.paths.root / "pods" / uid / "volumes" / "kubernetes.io~empty-dir"

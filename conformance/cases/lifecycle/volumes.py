@@ -1,16 +1,23 @@
-"""What becomes of a pod's own volumes."""
+"""What becomes of a pod's own volumes, of parts of them, and of pods that cannot have theirs."""
+
+import os
+import stat
+from typing import Any
 
 from conformance.harness import limits
-from conformance.harness.expect import expect_equal
+from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import PodPlan, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import Workload, exits, in_turn, runs
 from conformance.registry import Feature, conformance
 
+MOUNT_RETRY_S = 10.0
+"""NODE-202: 0.5 s after a failed set-up, then twice as long each time; and a look at the result."""
 
-def with_volume(name: str, work: Workload, *, restart: str) -> PodPlan:
-    """A pod with an emptyDir named scratch."""
-    mounts = [{"name": "scratch", "mountPath": "/scratch"}]
+
+def with_volume(name: str, work: Workload, *, restart: str, **fields: Any) -> PodPlan:
+    """A pod with an emptyDir named scratch; `fields`: more of its mount (subPath)."""
+    mounts = [{"name": "scratch", "mountPath": "/scratch", **fields}]
     main = container("main", work, volumeMounts=mounts)
     return pod(name, main, restartPolicy=restart, volumes=[{"name": "scratch", "emptyDir": {}}])
 
@@ -44,3 +51,112 @@ async def an_empty_dir_outlives_its_containers(node: Node) -> None:
         what="the second run",
     )
     expect_equal(node, node.has_volume_file("web", "scratch", "file"), True, "the file is there")
+
+
+@conformance(id="sub-path-made", rules=["NODE-211"], needs=[Feature.STATUS])
+async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
+    """A subPath that is missing becomes a directory of the volume's mode, and what the container
+    gets is that very directory."""
+    await node.apply_static(with_volume("web", runs(), restart="Always", subPath="new/part"))
+    await node.wait_running("web")
+    (call,) = node.calls("CreateContainer", container="main")[-1:]
+    given = next(m for m in call.request.config.mounts if m.container_path == "/scratch")
+    place = node.volume_path("web", "scratch", "new/part")
+    expect(node, os.path.samefile(given.host_path, place), f"{place} is mounted", given.host_path)
+    expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "its mode")
+
+
+@conformance(id="sub-path-link-out", rules=["NODE-211", "LIFE-131"], needs=[Feature.STATUS])
+async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
+    """A container puts a link to the node's files in the place of the part of the volume that it
+    is given: at its next start it gets nothing, and no word about those files."""
+    work = in_turn(exits(1, after_s=5), runs())
+    await node.apply_static(with_volume("web", work, restart="Always", subPath="part"))
+    await node.wait_running("web")
+    node.replace_volume_file("web", "scratch", "part", "/")
+    await node.run_until(
+        lambda: (
+            node.container("web", "main").get("state", {}).get("waiting", {}).get("reason")
+            == "CreateContainerConfigError"
+        ),
+        within_s=5 + limits.NOTICE_S + 2 * limits.SYNC_ERROR_S,
+        what="waiting: CreateContainerConfigError",
+    )
+    waiting = node.container("web", "main")["state"]["waiting"]
+    wanted = 'failed to prepare subPath for volumeMount "scratch" of container "main"'
+    expect_equal(node, waiting.get("message"), wanted, "message")
+    expect_equal(node, node.count("CreateContainer", container="main"), 1, "creations of main")
+
+
+@conformance(
+    id="host-path-type", rules=["NODE-204", "NODE-202"], needs=[Feature.API, Feature.STATUS]
+)
+async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
+    """A hostPath that must be a directory and is not there: no sandbox, an event; with the
+    directory the pod starts."""
+    path = node.host_path("data")
+    volume = {"name": "data", "hostPath": {"path": str(path), "type": "Directory"}}
+    main = container("main", volumeMounts=[{"name": "data", "mountPath": "/data"}])
+    await node.create_pod(pod("web", main, volumes=[volume]))
+    await node.run_until(
+        lambda: node.events("FailedMount", pod="web"),
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+        what="an event FailedMount",
+    )
+    message = node.events("FailedMount", pod="web")[0]["message"]
+    why = f"hostPath type check failed: {path} is not a directory"
+    wanted = f'MountVolume.SetUp failed for volume "data" : {why}'
+    expect_equal(node, message, wanted, "message of the event")
+    expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+    path.mkdir()
+    await node.run_until(
+        lambda: node.running("web"),
+        within_s=MOUNT_RETRY_S + limits.START_S,
+        what="the pod runs",
+    )
+
+
+@conformance(id="volume-unused", rules=["NODE-201"], needs=[Feature.API, Feature.STATUS])
+async def a_volume_that_no_container_mounts_is_not_set_up(node: Node) -> None:
+    """A pod with a volume of a ConfigMap that does not exist and that no container mounts runs."""
+    volume = {"name": "settings", "configMap": {"name": "none"}}
+    await node.create_pod(pod("web", container("main"), volumes=[volume]))
+    await node.wait_running("web")
+
+
+@conformance(id="volume-missing-object", rules=["NODE-201", "NODE-202"], needs=[Feature.API])
+async def a_volume_that_cannot_be_mounted_keeps_its_pod_waiting(node: Node) -> None:
+    """A pod that mounts a ConfigMap that does not exist gets no sandbox, and an event; it can be
+    deleted."""
+    volume = {"name": "settings", "configMap": {"name": "none"}}
+    main = container("main", volumeMounts=[{"name": "settings", "mountPath": "/settings"}])
+    await node.create_pod(pod("web", main, volumes=[volume]))
+    await node.run_until(
+        lambda: node.events("FailedMount", pod="web"),
+        within_s=limits.START_S + limits.STATUS_PASS_S,
+        what="an event FailedMount",
+    )
+    await node.run_for(limits.SYNC_ERROR_S)
+    expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
+    expect_equal(node, node.api_phase("web"), "Pending", "phase")
+    await node.delete_pod("web")
+    await node.run_until(
+        lambda: node.api_pod("web") is None,
+        within_s=limits.STOP_S + limits.STATUS_PASS_S + limits.HOUSEKEEPING_S,
+        what="the pod is gone",
+    )
+
+
+@conformance(id="empty-dir-group", rules=["NODE-203"], needs=[Feature.STATUS])
+async def an_empty_dir_is_for_the_group_of_its_pod(node: Node) -> None:
+    """fsGroup: the group may write into an emptyDir, and what is made there will be the group's."""
+    group = os.getgid() or (2000 if os.geteuid() == 0 else 0)
+    main = container("main", volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}])
+    volumes = [{"name": "scratch", "emptyDir": {}}]
+    context = {"fsGroup": group}
+    await node.apply_static(pod("web", main, volumes=volumes, securityContext=context))
+    await node.wait_running("web")
+    found = node.volume_path("web", "scratch").stat()
+    expect_equal(
+        node, (found.st_gid, oct(found.st_mode & 0o7777)), (group, "0o2777"), "owner, mode"
+    )

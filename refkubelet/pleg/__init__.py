@@ -2,7 +2,8 @@
 
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events
-from refkubelet.pleg.generic import GenericPLEG, PlegOptions
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pleg.options import PlegOptions
 
 __all__ = [
     "GenericPLEG",

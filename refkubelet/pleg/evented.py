@@ -27,7 +27,8 @@ from typing import Final
 from refkubelet.failures import log_failure
 from refkubelet.pleg.cache import Known, PodCache
 from refkubelet.pleg.compute import DIED, REMOVED, STARTED, PodLifecycleEvent, PodLifecycleEventType
-from refkubelet.pleg.generic import SAME_S, GenericPLEG, PlegOptions
+from refkubelet.pleg.generic import SAME_S, GenericPLEG
+from refkubelet.pleg.options import PlegOptions
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.pod_events import PodEvent, PodEventKind
 from simtime import Clock

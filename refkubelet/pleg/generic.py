@@ -16,8 +16,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from refkubelet.failures import Complaints
 from refkubelet.metrics import PlegMetrics
@@ -30,6 +29,7 @@ from refkubelet.pleg.compute import (
     compute_events,
     differs,
 )
+from refkubelet.pleg.options import PlegOptions, PlegRuntime
 from refkubelet.pleg.owed import Owed
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
@@ -41,28 +41,6 @@ log = logging.getLogger(__name__)
 ON_DEMAND_SLOTS: Final = 200
 AGAIN_S: Final = 1.0  # what must be read and cannot is tried again then; a failed step, too
 SAME_S: Final = 0.001  # nearer to each other, nobody knows what was first
-
-
-@dataclass(frozen=True, slots=True)
-class PlegOptions:
-    """Period between the end of a relist and the next, the age from which the PLEG counts as
-    unhealthy (PLEG-001, PLEG-201), and the room for events (PLEG-008). `evented`: the runtime's
-    events write the cache, too, so a status counts from when it is read (PLEG-302)."""
-
-    relist_period_s: float = 1.0
-    relist_threshold_s: float = 180.0
-    events_capacity: int = 1000
-    evented: bool = False
-
-
-class PlegRuntime(Protocol):
-    """What the PLEG asks of the runtime manager."""
-
-    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
-
-    async def get_pod(self, uid: str) -> RuntimePod | None: ...
-
-    async def status_of(self, pod: RuntimePod) -> RuntimePodStatus: ...
 
 
 class GenericPLEG:

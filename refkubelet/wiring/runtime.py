@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from refkubelet.cgroups.build import CGROUP_V1_WARNING
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
-from refkubelet.pleg.generic import GenericPLEG, PlegOptions
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.pleg.options import PlegOptions
 from refkubelet.pod_objects import PodObjects
 from refkubelet.runtime.gc import ContainerDeletor
 from refkubelet.runtime.manager import RuntimeManager

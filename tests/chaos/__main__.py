@@ -43,7 +43,9 @@ def main() -> int:
     clock, failed = RealClock(), 0
     began_s = clock.monotonic_s()
     with Pool(wanted.jobs, initializer=_quiet) as pool:
-        for seed, wrong in pool.imap(_run, wanted.seeds):
+        for done, (seed, wrong) in enumerate(pool.imap(_run, wanted.seeds), start=1):
+            if done % 100 == 0:
+                print(f"{done} done, {failed} with violations", file=sys.stderr, flush=True)
             if wrong:
                 failed += 1
                 print(f"seed {seed}:", *wrong, sep="\n  ")

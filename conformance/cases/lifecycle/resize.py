@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from criapi.v1 import api_pb2 as cri
@@ -352,12 +353,23 @@ async def the_pods_own_resources_can_be_resized(node: Node) -> None:
 
 @conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS)
 async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
-    """Up and down again: four updates, and the pod has what it had."""
+    """Up and down again: two updates, and the pod has what it had."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.resize_pod("web", "main", asking("200m", "64Mi"))
-    await resized(node, "web")
-    await node.resize_pod("web", "main", asking("100m", "64Mi"))
-    await resized(node, "web", 2)
+    for number, cpu in enumerate(("200m", "100m"), start=1):
+        await node.resize_pod("web", "main", asking(cpu, "64Mi"))
+        # Not the event alone: a kubelet may tell of a resize that has not begun (CG-063).
+        await until(node, partial(updated, node, number), f"update {number} of main")
+        await until(node, partial(told_of, node, number + 1), f"resize {number} told as completed")
+        await node.run_for(limits.NOTICE_S)
     expect_equal(node, [r.cpu_quota for r in updates(node)], [20_000, 10_000], "CPU quotas")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
-    expect_equal(node, message(node, "ResizeCompleted", "web")[1]["generation"], 3, "generation")
+
+
+def updated(node: Node, times: int) -> bool:
+    return len(updates(node)) >= times
+
+
+def told_of(node: Node, generation: int) -> bool:
+    """The newest event ResizeCompleted is about that generation of the pod."""
+    found = node.events("ResizeCompleted", pod="web")
+    return bool(found) and message(node, "ResizeCompleted", "web")[1]["generation"] == generation

@@ -12,7 +12,12 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from conformance.harness.machine import NODE, leave_disk, leave_inodes
+
+if TYPE_CHECKING:
+    from fakecri.node import FakeNode
 
 SIZE_BYTES: Final = 512 << 20
 INODES: Final = 4096
@@ -53,6 +58,50 @@ class OwnDisk:
         place.mkdir()
         for number in range(os.statvfs(self._root).f_favail - free):
             (place / str(number)).touch()
+
+    def follow(self) -> None:
+        """A real file system follows by itself."""
+
+
+class FollowedDisk:
+    """The disk of a fake machine, on which the files below `root` count: what pods write and lose
+    there changes what is left, as on a real one."""
+
+    def __init__(self, machine: FakeNode, root: Path) -> None:
+        self._machine = machine
+        self._root = root
+        self._left: dict[str, tuple[int, int]] = {}  # what is left -> wanted, and used then
+
+    def leave(self, free_bytes: int) -> None:
+        """Have so many bytes left now."""
+        self._left["bytes"] = free_bytes, self._used()[0]
+        self.follow()
+
+    def leave_inodes(self, free: int) -> None:
+        """The same for inodes."""
+        self._left["inodes"] = free, self._used()[1]
+        self.follow()
+
+    def follow(self) -> None:
+        """Take in what was written and removed since."""
+        if not self._left:
+            return
+        used_bytes, used_inodes = self._used()
+        if "bytes" in self._left:
+            free, before = self._left["bytes"]
+            leave_disk(self._machine, NODE, free + before - used_bytes)
+        if "inodes" in self._left:
+            free, before = self._left["inodes"]
+            leave_inodes(self._machine, NODE, free + before - used_inodes)
+
+    def _used(self) -> tuple[int, int]:
+        """Bytes and number of the files below the root directory."""
+        sizes = [
+            os.lstat(os.path.join(directory, name)).st_size
+            for directory, _, names in os.walk(self._root)
+            for name in names
+        ]
+        return sum(sizes), len(sizes)
 
 
 @asynccontextmanager

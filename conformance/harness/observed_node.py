@@ -96,6 +96,8 @@ class ObservedNode:
 
     async def _tick(self, duration_s: float) -> None:
         await self._parts.clock.sleep(duration_s)
+        if self._parts.disk is not None:
+            self._parts.disk.follow()
         await self._observed.refresh()
 
     # --- calls of the runtime -------------------------------------------------------------

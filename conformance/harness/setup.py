@@ -12,7 +12,7 @@ from conformance.harness.limits import Pace
 
 if TYPE_CHECKING:
     from conformance.harness.cgroups import NodeCgroups
-    from conformance.harness.disks import OwnDisk
+    from conformance.harness.disks import FollowedDisk, OwnDisk
     from conformance.harness.kubelets.base import Kubelet, NodePaths
     from conformance.harness.runtimes.base import Runtime
     from fakecri.logind import FakeLogind
@@ -36,7 +36,7 @@ class Parts:
     node_name: str = NODE_NAME
     logind: FakeLogind | None = None  # who tells of shutdowns of the machine
     cgroups: NodeCgroups | None = None
-    disk: OwnDisk | None = None  # under the kubelet's root directory, on a real machine
+    disk: OwnDisk | FollowedDisk | None = None  # under the kubelet's root directory
     plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
 
     def write_manifest(self, file: str, manifest: Mapping[str, Any]) -> None:

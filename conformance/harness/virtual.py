@@ -11,6 +11,7 @@ from typing import Any
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.cgroups import view_of
+from conformance.harness.disks import FollowedDisk
 from conformance.harness.kubelets.base import NodePaths
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
 from conformance.harness.network import FakeNetwork
@@ -54,6 +55,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     kubelet = InProcessKubelet(paths, world)
     config = kubelet_config(paths, {"enableServer": False, "healthzPort": 0, **case.node_config})
     cgroups = view_of(runtime.machine, config) if Feature.CGROUPS in case.needs else None
+    disk = FollowedDisk(runtime.machine, paths.root) if Feature.OWN_DISK in case.needs else None
     try:
         yield Parts(
             kubelet=kubelet,
@@ -66,6 +68,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
             cgroups=cgroups,
             logind=runtime.machine.logind if Feature.SHUTDOWN in case.needs else None,
             plugins=plugins,
+            disk=disk,
         )
     finally:
         await kubelet.close()

@@ -82,6 +82,61 @@ async def classes_are_set_right_every_minute(node: Node) -> None:
     expect_cpu(node, BURSTABLE, 512, 20)
 
 
+def spoil(node: Node) -> None:
+    """Somebody writes another share for the Burstable class."""
+    file = "cpu.shares" if node.cgroups.version == 1 else "cpu.weight"
+    node.cgroups.write("cpu", file, "77", *BURSTABLE)
+
+
+async def set_right(node: Node) -> None:
+    """Run until the Burstable class has its share again, long before the minute is over."""
+    await node.run_until(
+        lambda: node.cgroups.cpu(*BURSTABLE) != 77,
+        within_s=limits.NOTICE_S,
+        what="burstable has its CPU again",
+    )
+
+
+@conformance(
+    id="class-update-after-kills", rules=["CG-036"],
+    needs=[CGROUPS, Feature.RESTART, Feature.FAULTS],
+    node_config={"syncFrequency": "5s"},
+)  # fmt: skip
+async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
+    """Also after the kill of a pod that nobody knows any more, and of one that lost its cgroup and
+    never restarts."""
+    await node.apply_static(pod("unknown"))
+    await node.apply_static(pod("lost", restartPolicy="Never"))
+    node.on("StopContainer").delays(2)
+    await node.wait_running("unknown")
+    await node.wait_running("lost")
+    lost = node.pod_cgroup("lost")
+    await node.stop_kubelet()
+    await node.remove_static("unknown")
+    await node.start_kubelet()
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="unknown"),
+        within_s=limits.START_S + limits.HOUSEKEEPING_S,
+        what="the stop of the unknown pod",
+    )
+    spoil(node)
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="unknown"), within_s=2 + limits.STOP_S
+    )
+    await set_right(node)
+    node.cgroups.remove(*lost)
+    await node.run_until(
+        lambda: node.count("StopContainer", pod="lost"),
+        within_s=5 * 1.5 + limits.NOTICE_S,
+        what="the stop of the pod without its cgroup",
+    )
+    spoil(node)
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="lost"), within_s=2 + limits.STOP_S
+    )
+    await set_right(node)
+
+
 @conformance(
     id="class-hugepages", rules=["CG-024", "CG-025", "CG-026", "CG-030"],
     needs=[CGROUPS, Feature.NODE_RESOURCES],

@@ -303,6 +303,24 @@ async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
 
 
+@conformance(
+    id="resize-sandbox-not-implemented", rules=["CRI-122", "CG-065"], needs=[*NEEDS, Feature.FAULTS]
+)
+async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Node) -> None:
+    """The same for UNKNOWN with the words `not implemented`, as containerd 2.2 answers; any other
+    UNKNOWN ends the resize."""
+    await run_pod(node, pod("web", main_of("100m", "64Mi")))
+    call = "UpdatePodSandboxResources"
+    with node.on(call, pod="web").fails("UNKNOWN", "method not implemented yet"):
+        await node.resize_pod("web", "main", asking("100m", "96Mi"))
+        await resized(node, "web")
+    expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
+    with node.on(call, pod="web").fails("UNKNOWN", "no space left"):
+        await node.resize_pod("web", "main", asking("100m", "128Mi"))
+        await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
+        expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
+
+
 @conformance(id="resize-below-usage", rules=["CG-066"], needs=NEEDS)
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     """A new memory limit below what the container uses is refused before anything changes, and

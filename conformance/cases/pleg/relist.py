@@ -1,5 +1,7 @@
 """What the kubelet learns by listing, when, and what it makes of failures."""
 
+from criapi.v1 import api_pb2 as cri
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.limits import Span
@@ -170,3 +172,46 @@ async def an_unknown_status_fails_the_sync(node: Node) -> None:
         text = node.events("FailedSync", pod="web")[0]["message"]
         expect(node, text.startswith("error determining status: "), "its text", text)
     await restarted(node, limits.SYNC_ERROR_S + limits.NOTICE_S)
+
+
+def asked_for(node: Node, method: str) -> set[str]:
+    """What lists of that kind were limited to: `all`, `alive`, or the labels and ids in words."""
+    found = set()
+    for call in node.calls(method):
+        given = call.request.filter
+        words = [f"label {key}" for key in sorted(given.label_selector)]
+        words += ["alive"] * given.HasField("state") + ["id"] * bool(given.id)
+        found.add(" and ".join(words) or "all")
+    return found
+
+
+@conformance(id="list-filters", rules=["CRI-082", "PLEG-001"], needs=[STATUS])
+async def lists_are_limited_by_uid_or_state(node: Node) -> None:
+    """Everything is listed without a filter; what is alive by its state alone; one pod by the label
+    with its UID."""
+    await node.apply_static(pod("web"))
+    await node.wait_running("web")
+    await node.remove_static("web")
+    await node.run_until(lambda: node.count("StopPodSandbox"), within_s=limits.STOP_S)
+    await node.run_for(2 * limits.HOUSEKEEPING_S)
+    one = "label io.kubernetes.pod.uid"
+    for method in ("ListPodSandbox", "ListContainers"):
+        seen = asked_for(node, method)
+        expect(
+            node,
+            {"all", "alive", one} <= seen,
+            f"{method} of all, of what is alive, of one pod",
+            seen,
+        )
+    states = {
+        c.request.filter.state.state
+        for c in node.calls("ListPodSandbox")
+        if c.request.filter.HasField("state")
+    }
+    expect_equal(node, states, {cri.SANDBOX_READY}, "states that sandboxes are asked for")
+    states = {
+        c.request.filter.state.state
+        for c in node.calls("ListContainers")
+        if c.request.filter.HasField("state")
+    }
+    expect_equal(node, states, {cri.CONTAINER_RUNNING}, "states that containers are asked for")

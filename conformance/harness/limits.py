@@ -6,6 +6,7 @@ slow still passes, one that waits for the wrong thing does not. Seconds everywhe
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -73,6 +74,12 @@ class Span:
 
     low_s: float
     high_s: float
+    top_s: float = math.inf
+    """No slack goes beyond: from here on it is something else that was waited for."""
+
+    def after(self, run_s: float) -> Span:
+        """The same, counted from the start of a container that runs so long."""
+        return Span(self.low_s + run_s, self.high_s + run_s, self.top_s + run_s)
 
     def __contains__(self, value_s: object) -> bool:
         return isinstance(value_s, int | float) and self.low_s <= value_s <= self.high_s
@@ -85,9 +92,10 @@ def restart_after(delay_s: float) -> Span:
     """From the end of a container to its next start, for a back-off of `delay_s` (BACK-011).
 
     Never earlier than the delay. Later by the factor [1, 1.5) on waits of at most 60 s at a time,
-    one read of the work queue and one relist on each side.
+    one read of the work queue and one relist on each side. Slack ends before twice the delay, which
+    is the next one of the series.
     """
     if delay_s == 0:
         return Span(0.0, 2 * RELIST_S + 0.5)
-    late = 0.5 * min(delay_s, 60.0)
-    return Span(delay_s, delay_s + late + 3 * RELIST_S)
+    high_s = delay_s + 0.5 * min(delay_s, 60.0) + 3 * RELIST_S
+    return Span(delay_s, high_s, max(high_s, 2 * delay_s - 0.5))

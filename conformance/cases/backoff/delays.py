@@ -61,7 +61,7 @@ async def the_delay_counts_from_the_end_of_the_container(node: Node) -> None:
     """The delay runs from the end of the dead container, not from its start."""
     await node.apply_static(pod("web", container("main", exits(1, after_s=3))))
     times = await starts(node, 4, within_s=40)
-    spans = [limits.Span(3 + s.low_s, 3 + s.high_s) for s in map(restart_after, (0, 2, 2))]
+    spans = [restart_after(delay_s).after(3) for delay_s in (0, 2, 2)]
     expect_spans(node, times, spans, "starts of a container that lives 3 s")
 
 
@@ -92,8 +92,7 @@ async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
     work = in_turn(crash, crash, crash, exits(1, after_s=200), crash)
     await node.apply_static(pod("web", container("main", work)))
     times = await starts(node, 5, within_s=600)
-    forty = restart_after(40)
-    spans = [*map(restart_after, (0, 10, 20)), limits.Span(200 + forty.low_s, 200 + forty.high_s)]
+    spans = [*map(restart_after, (0, 10, 20)), restart_after(40).after(200)]
     expect_spans(node, times, spans, "starts around a run of 200 s")
 
 
@@ -109,8 +108,7 @@ async def a_short_maximum_does_not_shorten_the_ten_minutes(node: Node) -> None:
     work = in_turn(crash, crash, crash, exits(1, after_s=100), crash)
     await node.apply_static(pod("web", container("main", work)))
     times = await starts(node, 5, within_s=300)
-    twenty = restart_after(20)
-    spans = [*map(restart_after, (0, 10, 20)), limits.Span(100 + twenty.low_s, 100 + twenty.high_s)]
+    spans = [*map(restart_after, (0, 10, 20)), restart_after(20).after(100)]
     expect_spans(node, times, spans, "starts around a run of 100 s")
 
 
@@ -161,7 +159,7 @@ async def a_crashing_sidecar_waits_without_blocking(node: Node) -> None:
     init = [sidecar("side", exits(1, after_s=1))]
     await node.apply_static(pod("web", container("main"), init=init))
     times = await starts(node, 4, within_s=30, name="side")
-    spans = [limits.Span(1 + s.low_s, 1 + s.high_s) for s in map(restart_after, (0, 2, 2))]
+    spans = [restart_after(delay_s).after(1) for delay_s in (0, 2, 2)]
     expect_spans(node, times, spans, "starts of side")
     expect_equal(node, node.count("StartContainer", container="main"), 1, "starts of main")
 

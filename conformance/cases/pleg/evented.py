@@ -1,7 +1,7 @@
 """The kubelet that listens instead of listing (gate EventedPLEG, alpha)."""
 
 from conformance.harness import limits
-from conformance.harness.expect import expect, expect_equal
+from conformance.harness.expect import expect, expect_equal, expect_spans
 from conformance.harness.manifests import container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, in_turn, runs
@@ -64,6 +64,8 @@ async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
         within_s=limits.restart_after(10).high_s + 2 * CACHE_TIME_S + limits.START_S,
         what="three starts of main",
     )
+    times = node.times_s("StartContainer", container="main")
+    expect_spans(node, times[1:], [limits.restart_after(10).after(1)], "the second restart")
     await node.wait_running("web")
     status = node.container("web", "main")
     expect_equal(node, status["restartCount"], 2, "restart count")

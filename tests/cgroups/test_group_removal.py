@@ -1,0 +1,71 @@
+"""Removing a pod's group: who is asked again, and for how long (CG-102)."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from refkubelet.cgroups.removal import RMDIR_DELAYS_S, remove_all
+from simtime import VirtualLoop, run_virtual
+
+
+class Directory:
+    """A group without children whose rmdir fails so many times with that error."""
+
+    def __init__(self, failures: int, code: int) -> None:
+        self.failures = failures
+        self.code = code
+        self.tries = 0
+
+    def __truediv__(self, name: str) -> Directory:
+        return self
+
+    def read_text(self) -> str:
+        return ""
+
+    def iterdir(self) -> Iterator[Directory]:
+        return iter(())
+
+    def exists(self) -> bool:
+        return True
+
+    def rmdir(self) -> None:
+        self.tries += 1
+        if self.tries <= self.failures:
+            raise OSError(self.code, "planted")
+
+
+def left_of(directory: Directory) -> list[Any]:
+    async def main() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        return list(await remove_all([directory], lambda pid: None, loop.clock))  # type: ignore[list-item]
+
+    return run_virtual(main)
+
+
+@pytest.mark.parametrize("times", [1, 3, len(RMDIR_DELAYS_S)])
+def test_a_group_that_is_busy_is_tried_again_until_it_goes_CG_102(times: int) -> None:
+    directory = Directory(times, errno.EBUSY)
+    assert left_of(directory) == []
+    assert directory.tries == times + 1
+
+
+def test_a_group_that_stays_busy_is_told_CG_102() -> None:
+    directory = Directory(10_000, errno.EBUSY)
+    assert left_of(directory) == [directory]
+    assert directory.tries == 1 + len(RMDIR_DELAYS_S) + 1
+
+
+def test_what_is_refused_for_another_reason_is_not_tried_again_CG_102() -> None:
+    directory = Directory(10_000, errno.EPERM)
+    assert left_of(directory) == [directory]
+    assert directory.tries == 2  # before its processes are killed, and after
+
+
+def test_what_is_not_there_is_removed_CG_102() -> None:
+    assert left_of(Directory(1, errno.ENOENT)) == []

@@ -1,0 +1,227 @@
+"""Bugs that measurement planted in refkubelet and no case noticed: each has its case now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.harness.environment import Choice
+from conformance.harness.results import Outcome
+from conformance.harness.run import run_virtual_case
+from conformance.registry import load_cases
+from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
+from refkubelet.eviction import ranking
+from refkubelet.model import hashes
+from refkubelet.model.objects import OwnerReference, full_name
+from refkubelet.pleg import compute
+from refkubelet.probes.results import ProbeResult
+from refkubelet.runtime.decisions.init_actions import InitPlan
+from refkubelet.runtime.images.choice import detect
+from refkubelet.runtime.listings import container_list_request, sandbox_list_request
+from refkubelet.runtime.records import ContainerState
+from refkubelet.status import readiness
+from refkubelet.status.manager import StatusManager
+from simtime.clock import NANOSECONDS
+
+CASES = {case.id: case for case in load_cases()}
+RUNTIME = "refkubelet.runtime"
+
+
+def thresholds(success: int | None = None, more_failures: int = 0) -> Any:
+    def of(target: Any) -> dict[ProbeResult, int]:
+        probe = target.probe
+        return {
+            ProbeResult.SUCCESS: success or probe.successThreshold or 1,
+            ProbeResult.FAILURE: (probe.failureThreshold or 3) + more_failures,
+        }
+
+    return property(of)
+
+
+EXCEEDING = ranking._exceeding
+STATIC_UID = hashes.static_pod_uid
+WITH_PROBES = readiness._Scope._with_probes
+EVENTS = compute.compute_events
+SEND = StatusManager._send
+PLAIN = InitPlan._plain
+
+
+def by_usage(pod: Any, used: int, request: int, subtracted: int) -> Any:
+    return EXCEEDING(pod, used, request, 0)
+
+
+def uid_without_spec(pod: dict[str, Any], **place: str) -> str:
+    return STATIC_UID({**pod, "spec": None}, **place)
+
+
+def stays_ready(scope: Any, status: Any, container: Any, *, init: bool) -> Any:
+    found = WITH_PROBES(scope, status, container, init=init)
+    before = scope._previous.get(status.name)
+    if before is not None and before.ready and status.state and status.state.running is None:
+        found.ready = True
+    return found
+
+
+def since_last_start(pod: Any, status: Any, now: Any) -> bool:
+    seconds = pod.spec.activeDeadlineSeconds
+    if seconds is None or status is None or status.startTime is None:
+        return False
+    states = [c.state for c in status.containerStatuses or ()]
+    starts = [s.running.startedAt for s in states if s and s.running and s.running.startedAt]
+    return bool((now - max([status.startTime, *starts])).total_seconds() >= seconds)
+
+
+def one_death(old: Any, new: Any) -> list[Any]:
+    events = EVENTS(old, new)
+    deaths = [event for event in events if event.type is compute.DIED]
+    return [event for event in events if event not in deaths[1:]]
+
+
+def counts_in_memory() -> Callable[..., int]:
+    counts: dict[tuple[int, str], int] = {}
+
+    def next_attempt(starter: Any, pod: Any, container: Any, status: Any) -> int:
+        key = id(starter), container.name
+        counts[key] = counts.get(key, -1) + 1
+        return counts[key]
+
+    return next_attempt
+
+
+async def confirms_what_is_newest(manager: Any, api: Any, pod_uid: str) -> None:
+    await SEND(manager, api, pod_uid)
+    entry = manager._statuses.get(pod_uid)
+    if entry is not None:
+        manager._confirmed[pod_uid] = entry.version
+
+
+async def detects_running_only(gc: Any) -> None:
+    alive = await gc._client.list_containers(running_only=True)
+    known = await gc._client.list_images()
+    used = {container.image_id for container in alive}
+    gc._known = detect(gc._known, known, used, gc._clock.monotonic_s())
+
+
+def init_again(plan: Any, container: Any, record: Any, following: Any) -> None:
+    regular = [plan.status.newest(c.name) for c in plan.spec.containers]
+    done = record.state is ContainerState.EXITED and record.exit_code == 0
+    if done and any(r and r.finished_at_ns > record.finished_at_ns for r in regular):
+        plan.starts.append(container)
+        return
+    PLAIN(plan, container, record, following)
+
+
+PLANTED: dict[str, tuple[str, Any, str]] = {
+    "liveness fails one failure late": (
+        "refkubelet.probes.decide.ProbeTarget.threshold", thresholds(more_failures=1),
+        "liveness-restarts",
+    ),
+    "startup fails one failure late": (
+        "refkubelet.probes.decide.ProbeTarget.threshold", thresholds(more_failures=1),
+        "startup-failure",
+    ),
+    "readiness fails one failure late": (
+        "refkubelet.probes.decide.ProbeTarget.threshold", thresholds(more_failures=1),
+        "readiness-thresholds",
+    ),
+    "one success is enough": (
+        "refkubelet.probes.decide.ProbeTarget.threshold", thresholds(success=1),
+        "readiness-thresholds",
+    ),
+    "exec probes have a second": (
+        "refkubelet.probes.decide.ProbeTarget.timeout_s", property(lambda _: 1),
+        "exec-timeout-given",
+    ),
+    "HTTP and gRPC probes have a second": (
+        "refkubelet.probes.decide.ProbeTarget.timeout_s", property(lambda _: 1),
+        "http-timeout-given",
+    ),
+    "memory is ranked by usage": (
+        "refkubelet.eviction.ranking._exceeding", by_usage, "memory-larger-first",
+    ),
+    "disk use is ranked without requests": (
+        "refkubelet.eviction.ranking._exceeding", by_usage, "disk-request-counts",
+    ),
+    "images of finished containers are collected": (
+        f"{RUNTIME}.images.gc.ImageGC._detect", detects_running_only, "image-gc-unused",
+    ),
+    "the UID of a static pod ignores its spec": (
+        "refkubelet.model.defaults.static_pod_uid", uid_without_spec, "static-edit-spec",
+    ),
+    "ready stays after a crash": (
+        "refkubelet.status.readiness._Scope._with_probes", stays_ready, "not-ready-after-its-end",
+    ),
+    "the deadline counts from the last start": (
+        "refkubelet.handlers.past_active_deadline", since_last_start, "active-deadline",
+    ),
+    "a vanished pod has a second": (
+        "refkubelet.pod_workers.updates.effective_grace_period", lambda *_: 1, "vanished",
+    ),
+    "one death of two is told": (
+        "refkubelet.pleg.generic.compute_events", one_death, "dead-containers-removed",
+    ),
+    "restarts are counted in memory": (
+        f"{RUNTIME}.containers.ContainerStarter.next_attempt", counts_in_memory(),
+        "restart-count-kept",
+    ),
+    "a terminal phase is not kept": (
+        "refkubelet.status.generate.settled_phase", lambda computed, *_: computed,
+        "phase-from-outside",
+    ),
+    "what was not sent is confirmed": (
+        "refkubelet.status.manager.StatusManager._send", confirms_what_is_newest,
+        "status-changed-meanwhile",
+    ),
+    "the crash loop forgets the UID": (
+        f"{RUNTIME}.containers.restart_key", lambda pod, c: repr((full_name(pod), c.name, c.image)),
+        "backoff-new-uid",
+    ),
+    "the crash loop forgets the image": (
+        f"{RUNTIME}.containers.restart_key", lambda pod, c: f"{pod.metadata.uid} {c.name}",
+        "backoff-new-image",
+    ),
+    "the crash loop forgets the resources": (
+        f"{RUNTIME}.containers.restart_key", lambda pod, c: f"{pod.metadata.uid} {c.name}",
+        "backoff-new-resources",
+    ),
+    "init containers run again after a crash": (
+        f"{RUNTIME}.decisions.init_actions.InitPlan._plain", init_again, "init-not-again",
+    ),
+    "twice the maximum resets the delay": (
+        f"{RUNTIME}.decisions.backoff.EXPIRY_NS", 40 * NANOSECONDS, "backoff-kept-short-maximum",
+    ),
+    "the owner blocks": (
+        "refkubelet.pods.mirror.OwnerReference",
+        lambda **fields: OwnerReference(**fields, blockOwnerDeletion=True), "mirror-created",
+    ),
+    "sandboxes are listed whole": (
+        f"{RUNTIME}.client.sandbox_list_request", lambda uid, _: sandbox_list_request(uid, False),
+        "list-filters",
+    ),
+    "containers of one pod are listed with all": (
+        f"{RUNTIME}.client.container_list_request",
+        lambda _, alive: container_list_request("", alive), "list-filters",
+    ),
+    "not implemented is a failure": (
+        f"{RUNTIME}.resize.NOT_IMPLEMENTED", "never said", "resize-sandbox-not-implemented",
+    ),
+    "classes stay as they are after a kill": (
+        "refkubelet.worker_steps.PodSteps._share_cpu", lambda _: None, "class-update-after-kills",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_noticed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, wrong, case = PLANTED[bug]
+    monkeypatch.setattr(place, wrong)
+    result = run_virtual_case(CASES[case], Choice())
+    assert result.outcome is Outcome.FAILED, f"{case}: {result.outcome.value} {result.detail}"
+
+
+@pytest.mark.parametrize("case", sorted({case for _, _, case in PLANTED.values()}))
+def test_the_case_passes_without_it(case: str) -> None:
+    result = run_virtual_case(CASES[case], Choice())
+    assert result.outcome is Outcome.PASSED, result.detail

@@ -237,3 +237,6 @@ async def readiness_needs_its_thresholds_in_a_row(node: Node) -> None:
         for entry in status.get("containerStatuses") or []
     ]
     expect(node, False not in changed, "ready throughout", changed)
+    codes = [c.response.exit_code for c in node.calls("ExecSync") if c.response is not None]
+    failed = [number for number, code in enumerate(codes) if code != 0]
+    expect(node, failed and codes[-1] == 0, "a failure with successes after it", codes)

@@ -28,6 +28,7 @@ class RecordingProxy(Instrumented):
     ) -> None:
         super().__init__(clock or RealClock(), call_limit=call_limit)
         self.upstream = upstream
+        self.faults.of_proxy = True
 
     async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
         return await self.upstream.call(method, request, timeout_s=timeout_s)

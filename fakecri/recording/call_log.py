@@ -17,6 +17,7 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.recording.plain import plain
+from fakecri.rules.faults import DISTURBED
 from simtime import Clock
 
 if TYPE_CHECKING:
@@ -42,12 +43,16 @@ class CallLog:
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
         row = self._row(method, request, timeout_s)
+        rules: list[str] = []
+        token = DISTURBED.set(rules)
         try:
             answer = await self._target.call(method, request, timeout_s=timeout_s)
         except BaseException as error:
-            self._write(row, error=_error(error))
+            self._write(row, **_mark(rules), error=_error(error))
             raise
-        self._write(row, response=plain(answer))
+        finally:
+            DISTURBED.reset(token)
+        self._write(row, **_mark(rules), response=plain(answer))
         return answer
 
     async def stream(
@@ -84,6 +89,11 @@ class CallLog:
 
     def _now_s(self) -> float:
         return round(self._clock.monotonic_s() - self._start_s, 4)
+
+
+def _mark(rules: list[str]) -> dict[str, bool]:
+    """Of a call that rules of a proxy acted on."""
+    return {"disturbed": True} if rules else {}
 
 
 def _masked(request: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
@@ -28,6 +29,7 @@ _DIGITS: Final = 1
 
 def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
     """The script as plain data (see `fakecri.scripts.script`); empty sections are left out."""
+    calls = list(_undisturbed(calls))
     sections = {
         "images": _images(calls),
         "registry": _registry(calls),
@@ -35,6 +37,16 @@ def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
         "faults": _faults(calls),
     }
     return {name: section for name, section in sections.items() if section}
+
+
+def _undisturbed(calls: Iterable[Exchange]) -> Iterator[Exchange]:
+    """Without what rules of the proxy in front of the runtime did: their errors are no calls, and
+    the time that a call then took is nobody's."""
+    for call in calls:
+        if not call.disturbed:
+            yield call
+        elif call.error is None:
+            yield replace(call, end_s=call.start_s)
 
 
 def _images(calls: Iterable[Exchange]) -> list[str]:

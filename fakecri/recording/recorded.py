@@ -32,6 +32,8 @@ class Exchange:
     error: tuple[str, str] | None
     start_s: float
     end_s: float
+    disturbed: bool = False
+    """A rule of a proxy acted on it."""
 
 
 def read_record(path: Path) -> list[Exchange]:
@@ -94,4 +96,13 @@ def _exchange(place: str, row: dict[str, Any], book: SubjectBook) -> Exchange:
     subject = book.subject_of(method.name, request)
     if answer is not None:
         book.learn(method.name, request, answer)
-    return Exchange(method.name, subject, request, answer, error, row["t_start"], row["t_end"])
+    return Exchange(
+        method.name,
+        subject,
+        request,
+        answer,
+        error,
+        start_s=row["t_start"],
+        end_s=row["t_end"],
+        disturbed=row.get("disturbed") is True,
+    )

@@ -76,6 +76,8 @@ class Call:
     ended_s: float | None = None
     error: tuple[str, str] | None = None
     messages: int = 0
+    disturbed: bool = False
+    """A rule of a proxy acted on it: what came of it is not the runtime's own."""
     _response: _Kept | None = field(repr=False, default=None)
 
     @property
@@ -121,6 +123,8 @@ class Call:
             "deadline_s": None if self.deadline_s is None else round(self.deadline_s, 3),
             "request": plain(self.request),
         }
+        if self.disturbed:
+            row["disturbed"] = True
         if self.error is not None:
             row["error"] = {"code": self.error[0], "message": self.error[1]}
         elif self._response is not None:

@@ -6,7 +6,7 @@ What must never happen here: a behaviour changes on its way out and in, or a mis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, Final
 
 from fakecri.rules.behavior import KINDS, Behavior, BehaviorError, Reply
@@ -59,6 +59,9 @@ def from_dict(value: Mapping[str, Any]) -> Behavior:
     for key in given:
         if key not in known:
             raise BehaviorError(f"{name}: unknown field {key!r}; wanted one of {', '.join(known)}")
+    for key, field in known.items():
+        if key not in given and field.default is MISSING and field.default_factory is MISSING:
+            raise BehaviorError(f"{name}: the field {key!r} is missing")
     try:
         behavior: Behavior = kind(**{key: _typed(name, key, item) for key, item in given.items()})
     except TypeError as error:
@@ -79,12 +82,22 @@ def _typed(name: str, key: str, value: Any) -> Any:
     if name == "uses":
         return _typed_curve(name, key, value)
     if key == "answers":
+        if not isinstance(value, list | tuple):
+            raise BehaviorError(f"{name}.answers: wanted a list of mappings, got {value!r}")
         return tuple(_typed_reply(name, item) for item in value)
     if key == "command":
-        return tuple(value.split() if isinstance(value, str) else value)
+        return _typed_command(name, value)
     if not isinstance(value, str):
         raise BehaviorError(f"{name}.{key}: wanted a text, got {value!r}")
     return value
+
+
+def _typed_command(name: str, value: Any) -> tuple[str, ...]:
+    words = value.split() if isinstance(value, str) else value
+    plain = isinstance(words, list | tuple) and all(type(word) in (str, int) for word in words)
+    if not plain:
+        raise BehaviorError(f"{name}.command: wanted a text or a list of texts, got {value!r}")
+    return tuple(str(word) for word in words)
 
 
 _RAMP_FIELDS: Final = {"from": "start", "to": "end"}
@@ -94,8 +107,12 @@ def _typed_curve(name: str, key: str, value: Any) -> Curve:
     try:
         if isinstance(value, Mapping):
             return ramp(**{_RAMP_FIELDS.get(str(key), str(key)): value[key] for key in value})
-        return curve(value if isinstance(value, int) else [(p[0], p[1]) for p in value])
-    except (TypeError, IndexError, ValueError):
+        if isinstance(value, int):
+            return curve(value)
+        if any(not isinstance(point, list | tuple) or len(point) != 2 for point in value):
+            raise TypeError
+        return curve([(at_s, amount) for at_s, amount in value])
+    except (TypeError, ValueError, OverflowError):
         wanted = "a number, a list of [seconds, number] or a ramp {from, to, over_s}"
         raise BehaviorError(f"{name}.{key}: wanted {wanted}, got {value!r}") from None
 

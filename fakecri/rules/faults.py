@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -140,11 +141,17 @@ class CallRule(Rule):
         self.effect = effect
 
 
+DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
+"""Whoever writes a call down puts a list here, and finds in it whether rules of a proxy acted."""
+
+
 class FaultRules:
     """The call rules of one target, oldest first."""
 
     def __init__(self) -> None:
         self.rules = RuleBook()
+        self.of_proxy = False
+        """They stand between a caller and somebody else's runtime."""
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
@@ -162,6 +169,14 @@ class FaultRules:
         for number, rule in enumerate(rules):
             if isinstance(rule, CallRule) and rule.condition.fits(call):
                 rule.take()
+                self._note(call)
                 go_on = partial(self._apply, rules[number + 1 :], call, proceed)
                 return await rule.effect(rule, call, go_on)
         return await proceed()
+
+    def _note(self, call: Call) -> None:
+        """Records tell of calls that are no longer the runtime's own."""
+        if self.of_proxy:
+            call.disturbed = True
+            if (told := DISTURBED.get()) is not None:
+                told.append(call.method)

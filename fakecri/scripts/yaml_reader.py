@@ -154,7 +154,7 @@ def parse_yaml(text: str, file: str) -> Value:
     except RecursionError:
         raise ScriptError(f"{file}: lists or mappings are nested too deeply") from None
     except yaml.YAMLError as error:
-        raise ScriptError(f"{file}: no valid YAML: {error}") from None
+        raise ScriptError(f"{file}: no valid YAML: {str(error).splitlines()[0]}") from None
     if node is None:
         raise ScriptError(f"{file}: it is empty, wanted a mapping")
     return Value(node, file, "")

@@ -24,6 +24,8 @@ from fakecri import (
     stops,
 )
 from fakecri.cli import main as cli_main
+from fakecri.proxy import RecordingProxy
+from fakecri.recording.call_log import CallLog
 from fakecri.recording.learning import learned_script
 from fakecri.recording.recorded import RecordError, exchanges, read_record
 from fakecri.scripts.script import apply_script, read_script
@@ -48,7 +50,7 @@ async def attempt(fake: FakeCRI, name: str, number: int = 0) -> str:
     return str(made.container_id)
 
 
-async def call(fake: FakeCRI, method: str, request: Any) -> Any:
+async def call(fake: Any, method: str, request: Any) -> Any:
     """The answer, or the error."""
     try:
         return await fake.call(method, request)
@@ -192,3 +194,46 @@ def test_the_command_prints_a_script(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli_main(["learn", str(path)]) == 0
     script = read_script(parse_yaml(capsys.readouterr().out, "printed"))
     assert script.images == (IMAGE,)
+
+
+def test_what_a_proxy_did_to_calls_is_not_the_runtimes(tmp_path: Path) -> None:
+    """Its rules fail and delay; the script has none of it, however the calls were recorded."""
+
+    async def main() -> list[list[str]]:
+        fake = FakeCRI(images=(IMAGE,))
+        proxy = RecordingProxy(fake, clock=asyncio.get_running_loop().clock)  # type: ignore[attr-defined]
+        proxy.on("RunPodSandbox").fails("UNAVAILABLE", "of the proxy", times=1)
+        proxy.on("StartContainer").fails("UNKNOWN", "of the proxy", times=1)
+        proxy.on("ExecSync").delays(7, times=1)
+        fake.on("StopPodSandbox").fails("UNKNOWN", "of the runtime", times=1)
+        file = tmp_path / "calls.jsonl"
+        log = CallLog(proxy, file, proxy.clock)
+        run = cri.RunPodSandboxRequest(config=POD)
+        for _ in range(2):
+            made = await call(log, "RunPodSandbox", run)
+        config = cri.ContainerConfig(
+            metadata=cri.ContainerMetadata(name="web"), image=cri.ImageSpec(image=IMAGE)
+        )
+        create = cri.CreateContainerRequest(
+            pod_sandbox_id=made.pod_sandbox_id, config=config, sandbox_config=POD
+        )
+        web = (await log.call("CreateContainer", create)).container_id
+        for _ in range(2):
+            await call(log, "StartContainer", cri.StartContainerRequest(container_id=web))
+        await log.call("ExecSync", cri.ExecSyncRequest(container_id=web, cmd=["echo", "a"]))
+        stop = cri.StopPodSandboxRequest(pod_sandbox_id=made.pod_sandbox_id)
+        await call(log, "StopPodSandbox", stop)
+        log.close()
+        return [file.read_text().splitlines(), proxy.recorder.to_jsonl().splitlines()]
+
+    for lines in run_virtual(main):
+        script = learned_script(list(exchanges(lines)))
+        assert [fault["fails"]["message"] for fault in script["faults"]] == ["of the runtime"]
+        assert script["behaviors"] == [
+            {
+                "pod": "shop",
+                "container": "web",
+                "attempt": 0,
+                "replies": {"command": ["echo", "a"], "answers": [{"stdout": "a\n"}]},
+            }
+        ]

@@ -1,0 +1,111 @@
+"""Every word of a script with every wrong type: one error in one line, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import fakecri
+from fakecri import FakeCRI
+from fakecri.control.client import ControlError
+from fakecri.rules.behavior import BehaviorError
+from fakecri.rules.behavior_data import KINDS, PYTHON_FIELDS, from_dict
+from fakecri.scripts.script import FAULTS, ScriptError, apply_script, load_script
+
+WRONG: list[Any] = [
+    None, True, -1, 10**30, 1e308, float("inf"), float("nan"), "", "x", [], [1], [[1]], [[1, 2, 3]],
+    [["a", "b"]], [{}], [{"a": 1}], [{0: 1, 1: 2}], {}, {"a": 1}, {1: 2}, {"from": "a", "to": 1},
+    {"from": 0, "to": 1, "over_s": float("nan")}, [[0, 1], [1]], [[0, None]], [[True, True]],
+    [{"exit_code": "x"}], [{"delay_s": -1}], [{"stdout": 5}], "\x85", "e" * 300, [None],
+]  # fmt: skip
+NEEDED: dict[str, dict[str, Any]] = {
+    "prints": {"text": "x"},
+    "serves": {"port": 80},
+    "writes_termination_message": {"text": "x"},
+}
+
+
+def behaviors() -> Iterator[tuple[str, Any]]:
+    for name, kind in KINDS.items():
+        yield from ((name, value) for value in WRONG)
+        for field in fields(kind):
+            if field.name not in PYTHON_FIELDS:
+                needed = NEEDED.get(name, {})
+                yield from ((name, {**needed, field.name: value}) for value in WRONG)
+
+
+def require_clear(error: Exception) -> None:
+    text = str(error)
+    assert "\n" not in text
+    for word in ("object is not", "__init__", "positional", "NoneType", "subscriptable"):
+        assert word not in text
+
+
+def test_behaviours_as_plain_data() -> None:
+    for name, given in behaviors():
+        try:
+            from_dict({name: given})
+        except BehaviorError as error:
+            require_clear(error)
+
+
+def scripts() -> Iterator[dict[str, Any]]:
+    for name, given in behaviors():
+        yield {"behaviors": [{name: given}]}
+    for key in ("images", "programs", "registry", "behaviors", "faults", "forwards"):
+        yield from ({key: value} for value in WRONG)
+    for selector in ("container", "pod", "image", "attempt", "first_attempts", "times", "nth"):
+        for value in WRONG:
+            yield {"behaviors": [{selector: value, "exits": {}}]}
+            yield {"faults": [{"on": "StartContainer", selector: value, "hangs": {}}]}
+    for fault, arguments in FAULTS.items():
+        yield from ({"faults": [{"on": "ListContainers", fault: value}]} for value in WRONG)
+        for name in (*arguments, "times"):
+            for value in WRONG:
+                yield {"faults": [{"on": "ListContainers", fault: {name: value}}]}
+    for name in ("port", "to", "pod"):
+        yield from ({"forwards": [{"port": 80, "to": "h:2", name: value}]} for value in WRONG)
+
+
+def test_script_files(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    for script in scripts():
+        file.write_text(yaml.dump(script, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
+        try:
+            apply_script(load_script(file), FakeCRI())
+        except ScriptError as error:
+            require_clear(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"uses": {"memory": [{0: 1, 1: 2}]}},
+        {"uses": {"cpu": [{"at_s": 1}]}},
+        {"replies": {"answers": 5}},
+        {"runs": {"command": 5}},
+        {"serves": {"status": 200}},
+    ],
+)
+def test_the_same_over_the_control_socket(given: dict[str, Any]) -> None:
+    with fakecri.serve() as fake, pytest.raises(ControlError) as error:
+        fake.ctl().request("POST", "/v1/rules", {"behaviors": [given]})
+    assert error.value.status == 400
+
+
+def test_a_command_may_have_numbers() -> None:
+    assert from_dict({"replies": {"command": ["sleep", 5]}}).command == ("sleep", "5")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["\x00", "[" * 5000, "{a: " * 3000, "a: &a {b: *a}", "? x", "- -"])
+def test_texts_that_are_no_script(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(text)
+    with pytest.raises(ScriptError) as error:
+        load_script(file)
+    assert "\n" not in str(error.value)

@@ -1,6 +1,6 @@
 """A blocking CRI client in a few lines: what the other examples test.
 
-    python run_pod.py unix:///tmp/cri.sock shop web localhost/busybox:1
+    python run_pod.py unix://$dir/cri.sock shop web localhost/busybox:1
 
 prints the id of the container it started.
 """

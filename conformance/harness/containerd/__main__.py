@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 import signal
 import sys
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from conformance.harness.containerd import (
@@ -41,6 +44,19 @@ async def _run(workdir: Path, version: str | None) -> None:
         await ended.wait()
 
 
+@contextmanager
+def _directory(given: Path | None) -> Iterator[Path]:
+    """The one that is given, or one that nobody else has, for as long as it is needed."""
+    if given is not None:
+        yield given
+        return
+    own = Path(tempfile.mkdtemp(prefix="refkubelet-containerd-"))
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
 def _image(version: str | None) -> str:
     release = release_of(version)
     if problem := docker_problem():
@@ -58,9 +74,8 @@ def main() -> int:
     parser.add_argument(
         "workdir",
         nargs="?",
-        default="/tmp/refkubelet-containerd",
         type=Path,
-        help="socket, logs and roots go here (default: %(default)s)",
+        help="socket, logs and roots go here (default: a new directory, removed at the end)",
     )
     parser.add_argument(
         "--containerd-version",
@@ -75,7 +90,8 @@ def main() -> int:
         if given.image_only:
             print(_image(given.containerd_version))
         else:
-            asyncio.run(_run(given.workdir, given.containerd_version))
+            with _directory(given.workdir) as workdir:
+                asyncio.run(_run(workdir, given.containerd_version))
     except (NodeError, EndpointError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

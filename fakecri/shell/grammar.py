@@ -140,7 +140,7 @@ _RESERVED: Final = frozenset(
         "!",
     ]
 )
-_REFUSED: Final = frozenset(("[[", "((", "select", "function", "coproc"))
+_REFUSED: Final = frozenset(("[[", "select", "function", "coproc"))
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _SEPARATORS: Final = frozenset((";", "\n"))
@@ -242,8 +242,8 @@ class _Parser:
     def _command(self) -> Node:
         word, sign = self._word(), self._operator()
         made: Node
-        if word in _REFUSED or (sign == "(" and self._is_operator(1, "(")):
-            raise Unsupported(f"the fake's sh does not know {word or '(('}")
+        if word in _REFUSED:
+            raise Unsupported(f"the fake's sh does not know {word}")
         if sign == "(":
             self._at += 1
             made = Subshell(self.sequence(frozenset((")",)), needed=True))

@@ -21,8 +21,11 @@ from fakecri.shell.scan import ScriptError, Unsupported
 from fakecri.streaming.commands import BROKEN_PIPE, USAGE, Invocation
 from fakecri.streaming.pipes import BytePipe, Collected, ended
 
-_LONGEST_LOOP_WITHOUT_PAUSE: Final = 100
-_DEEPEST: Final = 100
+_STEPS_BETWEEN_PAUSES: Final = 100
+_PAUSE_S: Final = 0.01
+"""So a loop that does nothing takes time, also where time is virtual, and can be ended."""
+_DEEPEST: Final = 25
+_MOST_JOBS: Final = 200
 
 
 @dataclass(slots=True)
@@ -133,8 +136,8 @@ class Shell:
     async def do(self, node: grammar.Node) -> int:
         """Run one thing; its exit code, which is `$?` then."""
         self.steps += 1
-        if self.steps % _LONGEST_LOOP_WITHOUT_PAUSE == 0:
-            await asyncio.sleep(0)
+        if self.steps % _STEPS_BETWEEN_PAUSES == 0:
+            await asyncio.sleep(_PAUSE_S)
         if self.traps.get("TERM") and self.run.stop.is_set() and not self.stop_heard:
             await self._trap()
         self.code = await self._do(node)
@@ -279,6 +282,8 @@ class Shell:
         return code if node.negated else await self._checked(code)
 
     def _start_job(self, node: grammar.Node) -> int:
+        if len(self.run.processes.running()) >= _MOST_JOBS:
+            raise ScriptError("can't fork: Resource temporarily unavailable")
         inner = self.copy(replace(self.run, stdin=ended()))
         self.last_job = self.run.processes.start(inner.run_node(node))
         return 0

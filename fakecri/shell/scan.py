@@ -30,7 +30,7 @@ class Token:
 
 _OPERATORS: Final = ("&&", "||", ";;", ";", "&", "|", "(", ")", "\n")
 _REDIRECTIONS: Final = (">>", ">&", "<&", ">|", ">", "<")
-_REFUSED: Final = ("<<", "&>", "<(", ">(", "|&")
+_REFUSED: Final = ("<<", "&>", "<(", ">(", "|&", "((")
 _ENDS: Final = frozenset(" \t\n;&|<>()")
 
 

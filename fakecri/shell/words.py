@@ -19,6 +19,7 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_]\w*|[0-9]|[?$!#@*-]")
 _BRACED: Final = re.compile(
     r"(#?)([A-Za-z_]\w*|\d+|[?$!#@*-])(?:(:?[-=+?]|##?|%%?)(.*))?", re.DOTALL
 )
+_LONGEST: Final = 1024 * 1024
 _ESCAPED_IN_DOUBLE: Final = frozenset('$`"\\')
 
 
@@ -76,7 +77,7 @@ def _separators(ifs: str) -> str:
 
 
 def _with_files(field: list[Part], around: Surroundings) -> list[str]:
-    text = "".join(part.text for part in field)
+    text = _joined([part.text for part in field])
     if not any(not part.quoted and set("*?[") & set(part.text) for part in field):
         return [text]
     pattern = "".join(_literal(p.text) if p.quoted else p.text for p in field)
@@ -89,7 +90,14 @@ def _literal(text: str) -> str:
 
 async def to_text(raw: str, around: Surroundings) -> str:
     """One text, not split: the right side of an assignment, the target of a redirection."""
-    return "".join([part.text async for part in _parts(raw, around, quoted=False)])
+    return _joined([part.text async for part in _parts(raw, around, quoted=False)])
+
+
+def _joined(texts: list[str]) -> str:
+    """Raises: ScriptError for more than a variable can hold."""
+    if sum(map(len, texts)) > _LONGEST:
+        raise ScriptError("out of memory")
+    return "".join(texts)
 
 
 async def to_pattern(raw: str, around: Surroundings) -> str:

@@ -12,6 +12,7 @@ from fakecri.streaming.commands import PIECE_BYTES, USAGE, Invocation, Program, 
 from fakecri.streaming.file_programs import operands
 
 _LINES: Final = 10
+_PAUSE_S: Final = 0.001
 
 
 async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
@@ -212,7 +213,7 @@ async def _yes(run: Invocation) -> int:
     text = " ".join(run.command[1:]) or "y"
     while True:
         await run.out(f"{text}\n")
-        await asyncio.sleep(0)
+        await asyncio.sleep(_PAUSE_S)
 
 
 async def _basename(run: Invocation) -> int:

@@ -1,0 +1,110 @@
+"""Scripts that would not end, or would end the fake: each ends, at the latest with its limit."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakecri import FakeCRI, runs
+from simtime import run_virtual
+
+POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
+
+
+async def started(fake: FakeCRI, *command: str) -> str:
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    config = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="c"),
+        image=cri.ImageSpec(image="localhost/busybox:1"),
+        command=command,
+    )
+    create = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
+    )
+    made: Any = await fake.call("CreateContainer", create)
+    start = cri.StartContainerRequest(container_id=made.container_id)
+    await fake.call("StartContainer", start)
+    return str(made.container_id)
+
+
+async def execute(fake: FakeCRI, container: str, script: str) -> int | str:
+    """The exit code, or the code of the refusal."""
+    request = cri.ExecSyncRequest(container_id=container, cmd=["sh", "-c", script], timeout=5)
+    try:
+        answer: Any = await fake.call("ExecSync", request)
+    except grpc.RpcError as error:
+        return error.code().name
+    return int(answer.exit_code)
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        ("while :; do :; done", "DEADLINE_EXCEEDED"),
+        ("yes >/dev/null", "DEADLINE_EXCEEDED"),
+        ("while true; do true & done", "DEADLINE_EXCEEDED"),
+        ("while true; do sleep 9 & done", 2),
+        ("f() { f; }; f", 2),
+        ("f() { f | f & }; f", "any"),
+        ("( " * 300 + ":" + " )" * 300, 2),
+        ("echo " + "$(echo " * 60 + "a" + ")" * 60, "any"),
+        ("echo $((" + "(" * 3000 + "1" + ")" * 3000 + "))", 2),
+        ("echo $((9 ** 999999999999))", 0),
+        ("x=a; while :; do x=$x$x; done", 2),
+        ("while :; do echo aaaaaaaaaaaaaaaa >>/tmp/f; done", "any"),
+        ("eval 'eval \"eval :\"'", 0),
+        ("sh -c 'sh -c \"sh -c :\"'", 0),
+    ],
+)
+def test_scripts_that_would_not_end(script: str, wanted: int | str) -> None:
+    async def main() -> int | str:
+        fake = FakeCRI()
+        container = await started(fake, "sleep", "1000")
+        code = await execute(fake, container, script)
+        assert await execute(fake, container, "exit 7") == 7
+        return code
+
+    code = run_virtual(main)
+    assert wanted in (code, "any")
+
+
+def test_a_busy_main_process_can_be_stopped() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(runs())
+        container = await started(fake, "sh", "-c", "while :; do :; done")
+        await asyncio.sleep(3600 / 60)
+        stop = cri.StopContainerRequest(container_id=container, timeout=1)
+        await fake.call("StopContainer", stop)
+        assert fake.container("c").exit_code == 143
+
+    run_virtual(main)
+
+
+WORDS = st.sampled_from(
+    ["if", "then", "fi", "while", "do", "done", "for", "x", "in", "case", "esac", "{", "}", "(",
+     ")", ";", "&&", "||", "|", "&", "!", "\n", ">", "<", ">>", "2>&1", "echo", "cat", "true", "false",
+     "exit", "$x", "${x", "${x%a}", "$(", "`", "'", '"', "$((1+", "))", "[", "]", "=", "x=1", "a b",
+     "/tmp/f", "f()", "trap", "wait", "kill", "$$", "$!", "read", "set", "-e", "shift", "break",
+     "continue", "return", "exec", "eval", "*", "\\", "#", "local", "printf", "%s%d", "test", "-f",
+     "-eq", "head", "-n", "ls", "rm", "cd", "..", "grep", "seq", "3", ";;", "elif", "else", "until"]
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(WORDS, max_size=14))
+def test_no_script_breaks_the_fake(words: list[str]) -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        container = await started(fake, "sleep", "1000")
+        code = await execute(fake, container, " ".join(words))
+        assert code in range(256) or code == "DEADLINE_EXCEEDED"
+        assert await execute(fake, container, "exit 7") == 7
+
+    run_virtual(main)

@@ -89,7 +89,8 @@ def test_a_busy_main_process_can_be_stopped() -> None:
 
 WORDS = st.sampled_from(
     ["if", "then", "fi", "while", "do", "done", "for", "x", "in", "case", "esac", "{", "}", "(",
-     ")", ";", "&&", "||", "|", "&", "!", "\n", ">", "<", ">>", "2>&1", "echo", "cat", "true", "false",
+     ")", ";", "&&", "||", "|", "&", "!", "\n", ">", "<", ">>", "2>&1", "echo", "cat", "true",
+     "false",
      "exit", "$x", "${x", "${x%a}", "$(", "`", "'", '"', "$((1+", "))", "[", "]", "=", "x=1", "a b",
      "/tmp/f", "f()", "trap", "wait", "kill", "$$", "$!", "read", "set", "-e", "shift", "break",
      "continue", "return", "exec", "eval", "*", "\\", "#", "local", "printf", "%s%d", "test", "-f",

@@ -37,6 +37,7 @@ from refkubelet.node.kernel_defaults import wrong_kernel_flags
 from refkubelet.node.logind import Logind
 from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.node.shutdown import shutdown_groups
+from refkubelet.node.versions import runtime_version
 from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.resources.pod_resources_server import PodResourcesServer
@@ -261,7 +262,7 @@ async def _runtime(config: KubeletConfiguration) -> AsyncIterator[_Runtime]:
     client, target, version = await connect(
         endpoint, config.runtime_request_timeout_s, config.image_service_endpoint
     )
-    shown = f"{version.runtime_name}://{version.runtime_version}"
+    shown = runtime_version(version.runtime_name, version.runtime_version)
     log.info("runtime at %s: %s", endpoint, shown)
     try:
         yield _Runtime(client, shown)

@@ -247,7 +247,7 @@ class Housekeeping:
         for pod in running.pods:
             if pod.uid in working or pod.uid in created:
                 continue
-            log.warning("pod %s_%s(%s) is orphaned; killing it", pod.name, pod.namespace, pod.uid)
+            log.warning("pod %s/%s (%s) is orphaned; killing it", pod.namespace, pod.name, pod.uid)
             self.metrics.orphaned += 1
             kill = KillPodOptions(grace_override_s=RUNTIME_POD_GRACE_S)
             with self._guarded(f"end of {pod.name}_{pod.namespace}({pod.uid})"):

@@ -221,6 +221,9 @@ class KubeletConfiguration:
     shutdown_grace_period_by_pod_priority: tuple[ShutdownGracePeriodByPodPriority, ...] = f.structs(
         "shutdownGracePeriodByPodPriority", ShutdownGracePeriodByPodPriority
     )
+    node_status_max_images: int = f.int32("nodeStatusMaxImages", 50)
+    allowed_unsafe_sysctls: tuple[str, ...] = f.strings("allowedUnsafeSysctls")
+
     # -- accepted, not acted on ---------------------------------------------------------------
     static_pod_url: str = f.text("staticPodURL")
     static_pod_url_header: Mapping[str, tuple[str, ...]] = f.strings_map("staticPodURLHeader")
@@ -247,7 +250,6 @@ class KubeletConfiguration:
     hairpin_mode: str = f.text("hairpinMode", "promiscuous-bridge")
     pod_cidr: str = f.text("podCIDR")
     run_once: bool = f.boolean("runOnce", False)
-    node_status_max_images: int = f.int32("nodeStatusMaxImages", 50)
     max_open_files: int = f.int64("maxOpenFiles", 1_000_000)
     content_type: str = f.text("contentType", "application/vnd.kubernetes.protobuf")
     kube_api_qps: int = f.int32("kubeAPIQPS", 50)
@@ -259,7 +261,6 @@ class KubeletConfiguration:
         "configMapAndSecretChangeDetectionStrategy", "Watch"
     )
     show_hidden_metrics_for_version: str = f.text("showHiddenMetricsForVersion")
-    allowed_unsafe_sysctls: tuple[str, ...] = f.strings("allowedUnsafeSysctls")
     volume_plugin_dir: str = f.path(
         "volumePluginDir", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
     )

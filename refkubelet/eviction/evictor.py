@@ -14,7 +14,7 @@ from refkubelet.events import EventRecorder
 from refkubelet.eviction.kill import evicted_status
 from refkubelet.eviction.messages import REASON, EvictionText
 from refkubelet.eviction.metrics import EvictionMetrics
-from refkubelet.model.objects import Pod, PodStatus, full_name, is_critical
+from refkubelet.model.objects import Pod, PodStatus, is_critical, log_name
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Evictor:
         """EVIC-085: whether the pod is never evicted; that is told in the log."""
         if not is_critical(pod):
             return False
-        log.error("eviction manager: cannot evict a critical pod %s (EVIC-085)", full_name(pod))
+        log.error("eviction manager: cannot evict a critical pod %s (EVIC-085)", log_name(pod))
         return True
 
     async def evict(
@@ -59,5 +59,5 @@ class Evictor:
         try:
             await self._kill_pod(request)
         except Exception as error:
-            log.warning("eviction manager: pod %s: %s", full_name(pod), error)
+            log.warning("eviction manager: pod %s: %s", log_name(pod), error)
         self._metrics.evictions[signal] += 1

@@ -128,6 +128,12 @@ def pod_ref(pod: Pod) -> str:
     return f"{full_name(pod)}({uid(pod)})"
 
 
+def log_name(pod: Pod) -> str:
+    """`namespace/name (uid)`, as logs name pods."""
+    meta = _metadata(pod)
+    return f"{meta.namespace}/{meta.name} ({uid(pod)})"
+
+
 def annotations(pod: Pod) -> dict[str, str]:
     return _metadata(pod).annotations or {}
 

@@ -23,6 +23,14 @@ KUBELET_VERSION: Final = "v1.36.0"
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
+MACHINE_IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+SYSTEM_UUIDS: Final = (
+    "/sys/class/dmi/id/product_uuid",
+    "/proc/device-tree/system-id",
+    "/proc/device-tree/vm,uuid",
+    "/etc/machine-id",
+)
+"""Of firmware, of PowerPC machines, and where there is neither the ID of the installation."""
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
@@ -75,8 +83,8 @@ def node_facts(
         capacity=capacity,
         allocatable=allocatable_of(capacity, reservations_of(config, capacity)),
         info={
-            "machineID": _first_line("/etc/machine-id"),
-            "systemUUID": _first_line("/sys/class/dmi/id/product_uuid"),
+            "machineID": _first_of(MACHINE_IDS),
+            "systemUUID": _first_of(SYSTEM_UUIDS),
             "bootID": machine.boot_id(),
             "kernelVersion": system.release,
             "osImage": _os_image(),
@@ -103,11 +111,12 @@ def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> 
     return capacity
 
 
-def _first_line(file: str) -> str:
-    try:
-        return Path(file).read_text().partition("\n")[0].strip()
-    except OSError:
-        return ""
+def _first_of(files: tuple[str, ...]) -> str:
+    """What the first of these files that can be read has; "" without any."""
+    for file in files:
+        with suppress(OSError):
+            return Path(file).read_text(errors="replace").strip("\0 \t\r\n")
+    return ""
 
 
 def _os_image() -> str:

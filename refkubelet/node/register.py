@@ -3,14 +3,15 @@
 A Node that is lost is not made again (NODE-006): the kubelet registers once; what somebody else
 makes under its name is written to at the next look.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
-period), NODE-020..024. Upstream: pkg/kubelet/kubelet_node_status.go.
+period), NODE-013 (ready as soon as it can be), NODE-020..024.
+Upstream: pkg/kubelet/kubelet_node_status.go.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -40,6 +41,9 @@ log = logging.getLogger(__name__)
 
 FIRST_TRY_S: Final = 0.1
 RETRY_MAX_S: Final = 7.0
+JITTER: Final = 0.04  # of the period between two looks, at most
+SOON_S: Final = 0.1
+SOON_FOR_S: Final = 120.0
 _ADOPTED_LABELS: Final = (
     "kubernetes.io/hostname",
     "kubernetes.io/os",
@@ -58,12 +62,17 @@ def _nothing() -> Sequence[Any]:
     return ()
 
 
+async def _no_look() -> None:
+    """Nobody can be asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How the node reports. `pressures`: conditions of the eviction manager; `not_ready`: why the
-    node is not ready, nothing when it is; `devices`: what device plugins offer (CG-084);
-    `runtime`: further fields of the status (NODE-035); `seen`: the Node as the server last showed
-    it."""
+    """How the node reports. `random` draws from [0, 1): the nodes of a cluster shall not all write
+    at once. `look` asks the runtime how it is, out of turn. `pressures`: conditions of the eviction
+    manager; `not_ready`: why the node is not ready, nothing when it is; `devices`: what device
+    plugins offer (CG-084); `runtime`: further fields of the status (NODE-035); `seen`: the Node as
+    the server last showed it."""
 
     facts: NodeFacts
     register: bool = True
@@ -74,6 +83,8 @@ class NodeSettings:
     devices: DeviceSource | None = None
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
     seen: Callable[[], Node | None] = lambda: None
+    random: Callable[[], float] = lambda: 0.5
+    look: Callable[[], Awaitable[None]] = _no_look
 
 
 class DeviceSource(Protocol):
@@ -96,7 +107,8 @@ class NodeRegistrar:
         self._clock = clock
         self._conditions: list[dict[str, Any]] = []
         self._written: dict[str, Any] = {}
-        self._written_at_s = 0.0
+        self._written_at_s: float | None = None
+        self._delay_s = 0.0
         self._written_to = ""  # the UID of that Node
         self._complaints = Complaints(log, clock)
         self._hurry = asyncio.Event()
@@ -112,9 +124,28 @@ class NodeRegistrar:
         while True:
             await self._update()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.update_s):
+                async with asyncio.timeout(self._period_s()):
                     await self._hurry.wait()
             self._hurry.clear()
+
+    async def get_ready(self) -> None:
+        """NODE-013: look every 100 ms until the node is ready or 120 s are over, then wait to be
+        cancelled. Without it a node whose runtime answers late is told to be ready 10 s late."""
+        until_s = self._clock.monotonic_s() + SOON_FOR_S
+        while not self._is_ready() and self._clock.monotonic_s() < until_s:
+            await self._clock.sleep(SOON_S)
+            if self._conditions and not self._is_ready():
+                await self._settings.look()
+                if not self._settings.not_ready():
+                    self.hurry()
+        await asyncio.Event().wait()
+
+    def _is_ready(self) -> bool:
+        """By what was written last."""
+        return any(c.get("type") == "Ready" and c["status"] == "True" for c in self._conditions)
+
+    def _period_s(self) -> float:
+        return self._settings.update_s * (1 + JITTER * self._settings.random())
 
     async def _register(self) -> None:
         delay_s = FIRST_TRY_S
@@ -140,6 +171,7 @@ class NodeRegistrar:
             return
         log.info("registered node %s", facts.name)
         self._accept(body["status"], made)
+        self._written_at_s = None  # the first update is due at once
 
     async def _adopt(self, node: Node) -> None:
         """Take over an existing Node: labels and annotation that are ours, never taints or other
@@ -168,9 +200,9 @@ class NodeRegistrar:
             labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
             patch["metadata"] = {"labels": labels}
         status = self._status()
-        age_s = self._clock.monotonic_s() - self._written_at_s
-        changed = without_heartbeat(status) != without_heartbeat(self._written)
-        if not changed and another is None and age_s < self._settings.report_s:
+        differs = without_heartbeat(status) != without_heartbeat(self._written)
+        changed = differs or another is not None or self._written_at_s is None
+        if not changed and not self._is_due():
             return
         what = f"cannot update the status of node {facts.name}"
         try:
@@ -180,6 +212,14 @@ class NodeRegistrar:
             return
         self._complaints.over(what)
         self._accept(status, written)
+        self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
+
+    def _is_due(self) -> bool:
+        """The last report is old: by the report period, after a change more or less up to half of
+        it (NODE-010)."""
+        written_at_s = self._written_at_s or 0.0
+        age_s = self._clock.monotonic_s() - written_at_s
+        return age_s >= self._settings.report_s + self._delay_s
 
     def _another(self) -> Node | None:
         """The Node that is there now, if it is not the one that was written to."""

@@ -136,6 +136,12 @@ class PodSyncStatus:
     task: asyncio.Task[None] | None = None
 
     @property
+    def log_name(self) -> str:
+        """`namespace/name (uid)`, as logs name pods."""
+        name, _, namespace = self.full_name.rpartition("_")
+        return f"{namespace}/{name} ({self.uid})"
+
+    @property
     def termination_requested(self) -> bool:
         return self.state is not WorkState.SYNCING
 

@@ -221,7 +221,7 @@ class PodWorkers(WorkerQuestions):
         except StepError as error:
             self._settle(record, WorkInput.STEP_FAILED)
             outcome = StepOutcome(error=str(error), backoff_expiry_s=error.backoff_expiry_s)
-            log.info("pod %s: step %s failed: %s", record.uid, record.state.value, error)
+            log.info("pod %s: step %s failed: %s", record.log_name, record.state.value, error)
         except asyncio.CancelledError as error:
             if _is_cancelled():
                 raise
@@ -234,7 +234,7 @@ class PodWorkers(WorkerQuestions):
 
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
         """In a way that nobody thought of: told once, and once a minute while it lasts."""
-        what = f"pod {record.full_name} ({record.uid}): step {record.state.value} failed"
+        what = f"pod {record.log_name}: step {record.state.value} failed"
         self._complaints.failed(what, error, key=record.uid)
         self._settle(record, WorkInput.STEP_FAILED)
         return StepOutcome(error=repr(error))

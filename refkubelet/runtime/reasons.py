@@ -139,12 +139,15 @@ def pull_secrets_missing(names: Iterable[str]) -> str:
     )
 
 
-def missing_cluster_dns(pod_ref: str, policy: str) -> str:
+MISSING_CLUSTER_DNS: Final = (  # LIFE-135; ClusterFirstWithHostNet is told so, too
+    'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" '
+    'policy. Falling back to "Default" policy.'
+)
+
+
+def missing_cluster_dns(pod_ref: str) -> str:
     """LIFE-135."""
-    return (
-        f"pod: {quoted(pod_ref)}. kubelet does not have ClusterDNS IP configured and cannot "
-        f'create Pod using {quoted(policy)} policy. Falling back to "Default" policy.'
-    )
+    return f"pod: {quoted(pod_ref)}. {MISSING_CLUSTER_DNS}"
 
 
 def no_claims(names: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.config.dns import CLUSTER_FIRST, needs_missing_cluster_dns_event
+from refkubelet.runtime.config.dns import needs_missing_cluster_dns_event
 from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.runtime.decisions.actions import PodActions
@@ -195,9 +195,9 @@ class PodSync:
     async def _sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
         """The sandbox to start containers in: the kept one, or a new one."""
         if needs_missing_cluster_dns_event(self.pod, self.tools.options.dns):
-            policy = (self.pod.spec.dnsPolicy if self.pod.spec else None) or CLUSTER_FIRST
-            text = reasons.missing_cluster_dns(pod_ref(self.pod), policy)
-            self._event("Warning", reasons.EVENT_MISSING_CLUSTER_DNS, text)
+            reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
+            self.tools.deps.events.node_event("Warning", reason, text)
+            self._event("Warning", reason, reasons.missing_cluster_dns(pod_ref(self.pod)))
         if self.actions.create_sandbox:
             self._refuse_claims()
         runtime = await self._pod_runtime()

@@ -61,7 +61,9 @@ def build_node(
             pressures=upkeep.eviction.node_conditions,
             not_ready=not_ready,
             devices=resources.devices,
-            runtime=lambda: _runtime_fields(base, runtime),
+            runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
+            random=deps.rng.stream("node status").random,
+            look=runtime.watch.look,
             seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)

@@ -11,6 +11,7 @@ from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionManager
 from refkubelet.eviction.observer import Observer
 from refkubelet.model.objects import uid
+from refkubelet.node.images import NodeImages
 from refkubelet.runtime.gc import ContainerGC, GarbageCollection
 from refkubelet.runtime.images.choice import ImageGcPolicy
 from refkubelet.runtime.images.gc import ImageGC
@@ -29,6 +30,7 @@ class Upkeep:
 
     garbage: GarbageCollection
     images: ImageGC
+    node_images: NodeImages
     logs: ContainerLogManager
     eviction: EvictionManager
 
@@ -62,7 +64,9 @@ def build_upkeep(
         events=base.recorder,
         reclaim={CONTAINERS: garbage.reclaim, IMAGES: images.delete_unused_images},
     )
-    return Upkeep(garbage, images, logs, EvictionManager(EvictionConfig.of(config), eviction))
+    node_images = NodeImages(base.client.list_images, config.node_status_max_images, deps.clock)
+    manager = EvictionManager(EvictionConfig.of(config), eviction)
+    return Upkeep(garbage, images, node_images, logs, manager)
 
 
 def _garbage(base: Base, sources: Sources, runtime: Runtime, work: Work) -> GarbageCollection:

@@ -403,7 +403,7 @@ def test_every_decision_is_told_with_its_rules(caplog: pytest.LogCaptureFixture)
         cycles()
     assert [record.getMessage() for record in caplog.records] == [
         "memory.available 50Mi of 100Mi, hard (EVIC-020 EVIC-053)",
-        "eviction manager: cannot evict a critical pod vital_n (EVIC-085)",
+        "eviction manager: cannot evict a critical pod n/vital (vital) (EVIC-085)",
         "evicting hog_n: memory.available, rank 2 of 2: uses 450Mi, request 500Mi, "
         "priority 2 (EVIC-080); grace 1 s (EVIC-086 EVIC-087)",
     ]

@@ -348,3 +348,8 @@ def test_every_other_field_is_read_somewhere() -> None:
         if info_of(field).wire not in ignored and not re.search(rf"\.{field.name}\b", code)
     ]
     assert unread == []
+
+
+def test_what_is_acted_on_is_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    config("allowedUnsafeSysctls: [net.*]\nnodeStatusMaxImages: 3\n", "k.yaml")
+    assert caplog.messages == []

@@ -24,6 +24,7 @@ from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.images import NodeImages, images_shown
 from refkubelet.node.machine import (
     FilesystemStats,
     HugePages,
@@ -41,7 +42,8 @@ from refkubelet.node.status import (
     node_status,
     runtime_fields,
 )
-from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions
+from refkubelet.node.versions import runtime_version
+from refkubelet.runtime.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.usage import UsageError
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
@@ -66,14 +68,21 @@ class World:
         self.not_ready: list[str] = []
         self.pressures: list[Pressure] = []
         self.told: dict[str, Any] = {}
+        self.drawn = 0.5
+        self.looks = 0
         settings = NodeSettings(
             FACTS,
             register=register,
             pressures=lambda: self.pressures,
             not_ready=lambda: self.not_ready,
             runtime=lambda: self.told,
+            random=lambda: self.drawn,
+            look=self.look,
         )
         self.registrar = NodeRegistrar(self.client, settings, self.recorder, loop.clock)
+
+    async def look(self) -> None:
+        self.looks += 1
 
     async def node(self) -> dict[str, Any]:
         body: dict[str, Any] = (await self.api.request("GET", "/api/v1/nodes/n1")).body
@@ -162,18 +171,81 @@ def test_an_existing_node_is_adopted_NODE_004() -> None:
 def test_status_is_written_on_change_and_every_five_minutes_NODE_010() -> None:
     async def body(world: World) -> None:
         await asyncio.sleep(100)
-        assert world.patches() == []
+        assert len(world.patches()) == 1  # at the start
         world.pressures.append(Pressure("MemoryPressure"))
         await asyncio.sleep(15)
-        assert len(world.patches()) == 1
+        assert len(world.patches()) == 2
         assert world.reasons()[-1] == "NodeHasInsufficientMemory"
         assert world.recorder.events[-1].message == (
             "Node n1 status is now: NodeHasInsufficientMemory"
         )
-        await asyncio.sleep(300)
-        assert len(world.patches()) == 2
+        await asyncio.sleep(310)
+        assert len(world.patches()) == 3
 
     registered(body)
+
+
+@pytest.mark.parametrize(("drawn", "first_s"), [(0.0, 150), (0.5, 300), (0.99, 447)])
+def test_after_a_change_the_next_report_has_a_time_of_its_own_NODE_010(
+    drawn: float, first_s: float
+) -> None:
+    """Then every 300 s; looks are 10 to 10.4 s apart."""
+
+    async def body(world: World) -> None:
+        world.drawn = drawn
+        await asyncio.sleep(1600)
+        first, second, third, *_ = world.patches()
+        assert first_s <= second - first < first_s + 10.4
+        assert 300 <= third - second < 310.4
+
+    registered(body)
+
+
+def test_looks_are_a_little_more_than_a_period_apart_NODE_010() -> None:
+    async def body(world: World) -> None:
+        world.drawn = 0.999
+        await asyncio.sleep(1)
+        world.told["images"] = [{"sizeBytes": 1}]
+        await asyncio.sleep(20)
+        first, second = world.patches()
+        assert second - first == pytest.approx(10.4, abs=0.01)
+
+    registered(body)
+
+
+def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> None:
+    async def before(world: World) -> None:
+        world.not_ready.append("container runtime is down")
+
+    async def body(world: World) -> None:
+        soon = asyncio.create_task(world.registrar.get_ready())
+        await asyncio.sleep(3)
+        assert world.looks == pytest.approx(29, abs=1)
+        world.not_ready.clear()
+        await asyncio.sleep(0.2)
+        ready = (await world.node())["status"]["conditions"][-1]
+        assert (ready["type"], ready["status"]) == ("Ready", "True")
+        looks = world.looks
+        await asyncio.sleep(5)
+        assert world.looks == looks
+        soon.cancel()
+
+    registered(body, before)
+
+
+def test_nobody_hurries_after_two_minutes_NODE_013() -> None:
+    async def before(world: World) -> None:
+        world.not_ready.append("container runtime is down")
+
+    async def body(world: World) -> None:
+        soon = asyncio.create_task(world.registrar.get_ready())
+        await asyncio.sleep(121)
+        looks = world.looks
+        await asyncio.sleep(10)
+        assert world.looks == looks
+        soon.cancel()
+
+    registered(body, before)
 
 
 def test_why_a_node_is_not_ready_NODE_022_NODE_024() -> None:
@@ -471,3 +543,65 @@ def test_a_hurry_writes_the_status_at_once_NODE_061() -> None:
         assert (ready["status"], ready["message"]) == ("False", "node is shutting down")
 
     registered(body)
+
+
+def image(number: int, size_bytes: int, **more: Any) -> ImageRecord:
+    return ImageRecord(f"sha256:{number}", size_bytes, **more)
+
+
+def test_images_of_the_node_NODE_035() -> None:
+    tags, digests = ("a:1", "a:2", "a:3", "a:4"), ("a@sha256:1", "a@sha256:2")
+    big = image(1, 9, repo_tags=tags, repo_digests=digests)
+    shown = images_shown([image(2, 3), image(3, 3), big], -1)
+    assert shown[0] == {"names": [*digests, "a:1", "a:2", "a:3"], "sizeBytes": 9}
+    assert [row["sizeBytes"] for row in shown] == [9, 3, 3]
+    assert images_shown([image(2, 3, repo_tags=("x",)), image(3, 3), big], 2)[1]["names"] == []
+    assert images_shown([big], 0) == []
+
+
+def test_a_runtime_that_lists_no_images_changes_nothing_NODE_035() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        answers: list[Any] = [(image(1, 9),), RuntimeError("gone"), (image(1, 9), image(2, 3))]
+
+        async def listed() -> Any:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        images = NodeImages(listed, -1, loop.clock)
+        assert images.fields() == {}
+        task = asyncio.create_task(images.run())
+        numbers = []
+        for _ in range(3):
+            await asyncio.sleep(1)
+            numbers.append(len(images.fields()["images"]))
+            await asyncio.sleep(29)
+        assert numbers == [1, 1, 2]
+        task.cancel()
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [
+        ("1.6.20~ds1", "r://1.6.20"),
+        ("1.6.20", "r://1.6.20"),
+        ("v2.1.0-rc.1+k3s1", "r://2.1.0-rc.1+k3s1"),
+        ("1.7.24-0ubuntu1~24.04", "r://1.7.24"),
+        ("1.2", "r://1.2"),
+        ("1.02.3", "r://1.2.3"),
+        ("1.2.3-01", "r://1.2.3"),
+        ("7", "Unknown"),
+        ("01.2.3", "Unknown"),
+        ("dev", "Unknown"),
+        ("", "Unknown"),
+    ],
+)
+def test_the_runtimes_version_without_a_distributions_suffix_NODE_033(
+    version: str, shown: str
+) -> None:
+    assert runtime_version("r", version) == shown

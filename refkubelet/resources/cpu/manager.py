@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.model.objects import Container, Pod, log_name, uid
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.containers import in_order, is_plain_init
 from refkubelet.resources.cpu.requests import exclusive_cpus, pod_exclusive_cpus
@@ -98,7 +98,10 @@ class CpuManager:
             cpus = self._policy.choose(self.state, count, near, self._reusable_by(pod))
             self._replace(self.state.given(uid(pod), container.name, cpus))
             log.info(
-                "container %s of pod %s has CPUs %s", container.name, uid(pod), format_cpuset(cpus)
+                "container %s of pod %s has CPUs %s",
+                container.name,
+                log_name(pod),
+                format_cpuset(cpus),
             )
         self._note_reuse(pod, container, cpus)
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+from refkubelet.model.objects import Container, Pod, is_sidecar, log_name, uid
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.containers import in_order, is_plain_init
 from refkubelet.resources.memory.requests import pinned_memory, pod_pinned_memory
@@ -107,7 +107,8 @@ class MemoryManager:
         self._note_reuse(pod, container, blocks)
         state = replace(self.state, nodes=nodes).with_blocks(uid(pod), container.name, blocks)
         self._replace(without_reused(state, pod, container, blocks))
-        log.info("memory of container %s of pod %s: nodes %s", container.name, uid(pod), chosen)
+        name = log_name(pod)
+        log.info("memory of container %s of pod %s: nodes %s", container.name, name, chosen)
 
     def starting(self, pod: Pod, container: Container) -> None:
         """The container was created and starts now: the init containers before it are over, and

@@ -1,0 +1,97 @@
+"""What the Node object says, and when it is written."""
+
+from itertools import pairwise
+
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import IMAGE, OTHER_IMAGE, pod
+from conformance.harness.node import Node
+from conformance.registry import Feature, conformance
+
+API, STATUS, FAULTS, RESTART = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.RESTART
+IMAGES_S = 30.0  # between two lists of images
+OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
+SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
+
+
+@conformance(id="node-images", rules=["NODE-035"], needs=[API])
+async def the_node_tells_of_its_images(node: Node) -> None:
+    """The Node lists images with their sizes, the largest first."""
+    await node.run_until(
+        lambda: node.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+    )
+    images = node.node_status("images")
+    sizes = [image["sizeBytes"] for image in images]
+    expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes")
+    names = [name for image in images for name in image["names"]]
+    expect(node, {IMAGE, OTHER_IMAGE} <= set(names), f"{IMAGE} and {OTHER_IMAGE}", names)
+
+
+@conformance(
+    id="node-images-most", rules=["NODE-035"], needs=[API], node_config={"nodeStatusMaxImages": 1}
+)
+async def the_node_tells_of_as_many_images_as_it_may(node: Node) -> None:
+    """With nodeStatusMaxImages 1 the Node lists the largest image only."""
+    await node.run_until(
+        lambda: node.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+    )
+    expect_equal(node, len(node.node_status("images")), 1, "images")
+
+
+@conformance(id="node-soon-ready", rules=["NODE-013"], needs=[API, FAULTS, RESTART])
+async def a_node_whose_runtime_answers_late_is_ready_at_once(node: Node) -> None:
+    """The runtime answers only after the Node was told to be not ready: the Node is Ready a moment
+    later, not when its status would have been looked at anyway."""
+    await node.stop_kubelet()
+    with node.on("Status").fails("UNKNOWN", "not yet"):
+        await node.start_kubelet()
+        await node.run_until(
+            lambda: node.node_condition("Ready").get("status") == "False",
+            within_s=10 + limits.START_S,
+            what="Ready False",
+        )
+        await node.run_for(0.5)
+    await node.run_until(
+        lambda: node.node_condition("Ready").get("status") == "True",
+        within_s=2.5,
+        what="Ready True",
+    )
+
+
+@conformance(id="node-status-rewritten", rules=["NODE-010"], needs=[API], node_config=SLOW)
+async def an_unchanged_status_is_written_every_report_period(node: Node) -> None:
+    """A status that does not change is written again: first after half the report period to one
+    and a half, then each time after the whole."""
+    await node.run_for(40)
+    asked = node.api_requests("PATCH", OF_THE_NODE)
+    times = [request.started_s for request in asked]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    shown = [round(gap, 2) for gap in gaps]
+    expect(node, len(gaps) >= 3, "four writes in 40 s", shown)
+    # A look is due after 1 to 1.04 s; images and conditions may have changed at the start.
+    steady = gaps[-2:]
+    expect(node, all(8 <= gap <= 8 + 1.04 + node.slack_s for gap in steady), "8 s apart", shown)
+
+
+@conformance(id="dns-missing", rules=["LIFE-135"], needs=[API], node_config={"clusterDNS": []})
+async def a_node_without_cluster_dns_says_so(node: Node) -> None:
+    """Without clusterDNS a ClusterFirst pod gets the node's servers, with a warning about the pod
+    and one about the node; a pod with the node's own DNS runs without."""
+    own = pod("plain", dnsPolicy="Default")
+    await node.create_pod(own)
+    await node.create_pod(pod("web"))
+    await node.run_until(
+        lambda: node.running("web") and node.running("plain"), within_s=limits.START_S
+    )
+    await node.run_until(
+        lambda: node.events("MissingClusterDNS", pod="web"), within_s=5, what="event"
+    )
+    text = (
+        'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" '
+        'policy. Falling back to "Default" policy.'
+    )
+    told = node.events("MissingClusterDNS")
+    about = {e["involvedObject"]["kind"]: e["message"] for e in told}
+    expect_equal(node, about.get("Node"), text, "message about the node")
+    expect(node, about.get("Pod", "").endswith(f". {text}"), "message about the pod", about)
+    expect_equal(node, len(node.events("MissingClusterDNS", pod="plain")), 0, "events of plain")

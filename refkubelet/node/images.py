@@ -1,0 +1,61 @@
+"""The images that the Node object tells of, looked for every 30 s (NODE-035).
+
+Upstream: pkg/kubelet/images/image_gc_manager.go: imageCache; nodestatus/setters.go: Images.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from refkubelet.failures import Complaints
+from refkubelet.runtime.client import CriCallError
+from refkubelet.runtime.records import ImageRecord
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+PERIOD_S: Final = 30.0
+NAMES_SHOWN: Final = 5  # of each image
+ALL: Final = -1
+
+
+class NodeImages:
+    """What the runtime listed last. `most`: nodeStatusMaxImages. A failing call changes nothing."""
+
+    def __init__(
+        self, list_images: Callable[[], Awaitable[Sequence[ImageRecord]]], most: int, clock: Clock
+    ) -> None:
+        self._list_images = list_images
+        self._most = most
+        self._clock = clock
+        self._shown: list[dict[str, Any]] = []
+        self._complaints = Complaints(log, clock)
+
+    def fields(self) -> Mapping[str, Any]:
+        """The fields of the status; none before the first look."""
+        return {"images": self._shown} if self._shown else {}
+
+    async def run(self) -> None:
+        what = "the Node tells of old images"
+        while True:
+            try:
+                self._shown = images_shown(await self._list_images(), self._most)
+                self._complaints.over(what)
+            except Exception as error:
+                self._complaints.failed(what, error, CriCallError)
+            await self._clock.sleep(PERIOD_S)
+
+
+def images_shown(images: Iterable[ImageRecord], most: int) -> list[dict[str, Any]]:
+    """The largest `most` images (-1: all), as they go on the wire: digests before tags, five names
+    of each; of equally large ones the greater ID comes first."""
+    largest = sorted(images, key=lambda image: (image.size_bytes, image.id), reverse=True)
+    return [
+        {
+            "names": [*image.repo_digests, *image.repo_tags][:NAMES_SHOWN],
+            "sizeBytes": image.size_bytes,
+        }
+        for image in (largest if most == ALL else largest[:most])
+    ]

@@ -1,0 +1,45 @@
+"""A runtime's version as the Node object shows it: without what a distribution appends. Pure.
+
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: newRuntimeVersion; apimachinery
+pkg/util/version: ParseSemantic, ParseGeneric.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+UNKNOWN: Final = "Unknown"
+_WORDS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_VERSION: Final = re.compile(r"\s*v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)")
+_REST: Final = re.compile(rf"(?P<kept>(?:-(?P<pre>{_WORDS}))?(?:\+{_WORDS})?)\s*")
+
+
+def runtime_version(name: str, version: str) -> str:
+    """`<runtime>://<version>` (NODE-033).
+
+    >>> runtime_version("containerd", "1.6.20~ds1"), runtime_version("containerd", "v2.1.0-rc.1")
+    ('containerd://1.6.20', 'containerd://2.1.0-rc.1')
+    """
+    shown = _shown(version)
+    return UNKNOWN if shown is None else f"{name}://{shown}"
+
+
+def _shown(text: str) -> str | None:
+    """Semantic versions whole, others as far as they are numbers; None for no version."""
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        return None
+    numbers = found["numbers"].split(".")
+    rest = _REST.fullmatch(found["rest"])
+    if len(numbers) == 3 and rest is not None and not any(map(_has_zero_in_front, numbers)):
+        words = (rest["pre"] or "").split(".")
+        if not any(word.isdecimal() and _has_zero_in_front(word) for word in words):
+            return ".".join(numbers) + rest["kept"]
+    if len(numbers) < 2 or _has_zero_in_front(numbers[0]):
+        return None
+    return ".".join(str(int(number)) for number in numbers)
+
+
+def _has_zero_in_front(number: str) -> bool:
+    return len(number) > 1 and number.startswith("0")

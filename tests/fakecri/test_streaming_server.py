@@ -563,6 +563,20 @@ async def test_attach_talks_to_a_main_process_that_the_fake_runs() -> None:
     await node.fake.stop_streaming()
 
 
+async def test_a_shell_with_input_answers_whoever_is_attached_and_ends_with_him_CRI_115() -> None:
+    """What critest does: no behaviour says that it runs."""
+    node = Node(FakeCRI())
+    await node.start(command=["/bin/sh"], stdin=True, stdin_once=True)
+    url = await node.attach(stdin=True, stdout=True)
+    async with websocket(url, "v5.channel.k8s.io") as socket:
+        await socket.send_bytes(b"\0echo hello\n")
+        await socket.send_bytes(bytes((255, 0)))
+        found = await channels_of(socket)
+    assert found[1] == b"hello\n"
+    assert node.fake.container().exit_code == 0
+    await node.fake.stop_streaming()
+
+
 # -- port-forward ----------------------------------------------------------------------------------
 
 

@@ -1,0 +1,95 @@
+"""Which programs a container has: the fake's, the test's, and those that its own words name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from criapi.v1 import api_pb2 as cri
+
+from fakecri import FakeCRI, ready_after, replies
+from fakecri.scripts.script import apply_script, load_script
+from simtime import run_virtual
+
+POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
+
+
+async def ended(fake: FakeCRI, *command: str, main: str = "/server") -> int | str:
+    """The exit code of a command in a container that runs `main`; what fails if it is not there."""
+    sandbox: Any = await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=POD))
+    config = cri.ContainerConfig(
+        metadata=cri.ContainerMetadata(name="c"),
+        image=cri.ImageSpec(image="localhost/busybox:1"),
+        command=[main],
+    )
+    create = cri.CreateContainerRequest(
+        pod_sandbox_id=sandbox.pod_sandbox_id, config=config, sandbox_config=POD
+    )
+    made: Any = await fake.call("CreateContainer", create)
+    start = cri.StartContainerRequest(container_id=made.container_id)
+    await fake.call("StartContainer", start)
+    try:
+        request = cri.ExecSyncRequest(container_id=made.container_id, cmd=command)
+        answer: Any = await fake.call("ExecSync", request)
+    except grpc.RpcError as error:
+        return str(error.details()).rpartition("exec: ")[2]
+    return int(answer.exit_code)
+
+
+MISSING = '"pg_isready": executable file not found in $PATH: unknown'
+
+
+def test_a_program_that_nobody_made_is_not_there_CRI_111() -> None:
+    async def main() -> None:
+        assert await ended(FakeCRI(), "pg_isready") == MISSING
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("programs", [["pg_isready"], ["*"], ["x", "*"]])
+def test_images_have_the_programs_they_are_said_to_have(programs: list[str]) -> None:
+    async def main() -> None:
+        assert await ended(FakeCRI(programs=programs), "pg_isready") == 0
+
+    run_virtual(main)
+
+
+def test_a_container_has_what_it_was_started_with() -> None:
+    async def main() -> None:
+        assert await ended(FakeCRI(), "pg_isready", "-U", "x", main="pg_isready") == 0
+
+    run_virtual(main)
+
+
+def test_a_program_that_a_behaviour_answers_for_is_there() -> None:
+    async def main() -> None:
+        fake = FakeCRI()
+        fake.behaves(replies("pg_isready -U me", 3))
+        assert await ended(fake, "pg_isready", "-U", "you") == 0
+        fake = FakeCRI()
+        fake.behaves(replies("other", 3))
+        assert await ended(fake, "pg_isready") == MISSING
+        fake = FakeCRI()
+        fake.behaves(ready_after(0))
+        assert await ended(fake, "pg_isready") == 0
+
+    run_virtual(main)
+
+
+def test_a_script_names_programs(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text("programs: [pg_isready]\n")
+
+    async def main() -> None:
+        fake = FakeCRI()
+        apply_script(load_script(file), fake)
+        assert await ended(fake, "pg_isready") == 0
+
+    run_virtual(main)
+
+
+def test_programs_are_a_list() -> None:
+    with pytest.raises(ValueError, match="programs: wanted a list of names"):
+        FakeCRI(programs="pg_isready")

@@ -103,6 +103,8 @@ MEASURED: Final = "measured, not played"
 RUNC: Final = "the text of a failed start is runc's; the fake says what its behaviour says"
 IDEMPOTENT: Final = "the fake is idempotent like 1.6.36, 1.7.22 and later (CRI-023)"
 
+PINNED: Final = "1.6 pins no image, later ones do not pin one from a file (CRI-093)"
+
 FIELDS: Final = (
     FieldRow(
         "ContainerStatus", "status.user", "containerd has it since 2.0 (CRI-084)", before="2.0"
@@ -125,6 +127,8 @@ FIELDS: Final = (
     FieldRow("ContainerStatus", "status.image_ref", f"{FROM_A_FILE}, so containerd shows the id"),
     FieldRow("*", "images.repo_digests", FROM_A_FILE),
     FieldRow("*", "image.repo_digests", FROM_A_FILE),
+    FieldRow("*Image*", "images.pinned", PINNED),
+    FieldRow("*Image*", "image.pinned", PINNED),
     FieldRow("*", "images.size", NO_CONTENT),
     FieldRow("*", "image.size", NO_CONTENT),
     FieldRow("ContainerStatus", "status.message", RUNC),

@@ -44,11 +44,11 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.runtime.decisions.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
     ),
     "OnFailure restarts after success": (
-        "refkubelet.runtime.decisions.actions.container_should_restart", always(True),
+        "refkubelet.runtime.decisions.actions.container_should_be_restarted", always(True),
         "policy-on-failure-zero",
     ),
     "nothing restarts": (
-        "refkubelet.runtime.decisions.actions.container_should_restart", always(False),
+        "refkubelet.runtime.decisions.actions.container_should_be_restarted", always(False),
         "killed-restarts",
     ),
     "hidden manifests are read": (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance.harness.environment import Choice
 from conformance.harness.results import Outcome
@@ -21,7 +22,7 @@ from refkubelet.runtime.decisions.init_actions import InitPlan
 from refkubelet.runtime.images.choice import detect
 from refkubelet.runtime.listings import container_list_request, sandbox_list_request
 from refkubelet.runtime.records import ContainerState
-from refkubelet.status import readiness
+from refkubelet.status import generate, readiness
 from refkubelet.status.manager import StatusManager
 from simtime.clock import NANOSECONDS
 
@@ -44,6 +45,7 @@ EXCEEDING = ranking._exceeding
 STATIC_UID = hashes.static_pod_uid
 WITH_PROBES = readiness._Scope._with_probes
 EVENTS = compute.compute_events
+WITH_PHASE = generate._with_phase
 SEND = StatusManager._send
 PLAIN = InitPlan._plain
 
@@ -71,6 +73,10 @@ def since_last_start(pod: Any, status: Any, now: Any) -> bool:
     states = [c.state for c in status.containerStatuses or ()]
     starts = [s.running.startedAt for s in states if s and s.running and s.running.startedAt]
     return bool((now - max([status.startTime, *starts])).total_seconds() >= seconds)
+
+
+def phase_anew(pod: Any, status: Any, runtime_status: Any, known: Any, inputs: Any) -> Any:
+    return WITH_PHASE(replace(pod, status=None), status, runtime_status, None, inputs)
 
 
 def one_death(old: Any, new: Any) -> list[Any]:
@@ -167,7 +173,7 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         "restart-count-kept",
     ),
     "a terminal phase is not kept": (
-        "refkubelet.status.generate.settled_phase", lambda computed, *_: computed,
+        "refkubelet.status.generate._with_phase", phase_anew,
         "phase-from-outside",
     ),
     "what was not sent is confirmed": (

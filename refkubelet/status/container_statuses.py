@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
 
+from refkubelet.allocation.resources import canonical_resources
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -147,7 +148,7 @@ def _convert(
             _running_before(sources, record, previous),
             sources.actuated(container.name),
         ),
-        allocatedResources=container.resources.requests if container.resources else None,
+        allocatedResources=canonical_resources(container.resources).requests,
         volumeMounts=previous.volumeMounts if previous is not None else None,
         user=_user(record.user),
     )

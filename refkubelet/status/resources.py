@@ -14,10 +14,18 @@ from typing import Final
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
+from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cgroups.convert import MIN_SHARES, SHARES_PER_CPU
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
-from refkubelet.model.quantity import NANO, Quantity, format_binary, format_decimal_nano, parse_nano
+from refkubelet.model.quantity import (
+    NANO,
+    Quantity,
+    canonical,
+    format_binary,
+    format_decimal_nano,
+    parse_nano,
+)
 from refkubelet.model.resources import limit_quantities, request_quantities
 from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimeResources
 
@@ -38,7 +46,7 @@ def container_resources_shown(
 ) -> ResourceRequirements:
     """`container`: as allocated; `previous`: the last status, if it is of this very instance and
     shows it running; `actuated`: what it was given last."""
-    allocated = container.resources or ResourceRequirements()
+    allocated = canonical_resources(container.resources)
     if record.state is not ContainerState.RUNNING:
         return allocated
     actual = _completed(record.resources, actuated)
@@ -51,6 +59,9 @@ def container_resources_shown(
     if requests is not None:
         cpu = _cpu(actual.cpu_request_millicores, requests, MIN_REQUEST_MILLICORES)
         memory = _memory(actual.memory_request_bytes)
+        given = (actuated.requests if actuated is not None else None) or {}
+        if memory and MEMORY in given:  # as it was asked for: no runtime tells it
+            memory = canonical(given[MEMORY])
         requests = _shown(requests, {CPU: cpu, MEMORY: memory}, old.requests)
     return replace(allocated, limits=limits, requests=requests)
 

@@ -87,6 +87,7 @@ PURE = (
     "refkubelet.model.yaml_scalars",
     "refkubelet.node.shutdown",
     "refkubelet.node.status",
+    "refkubelet.node.versions",
     "refkubelet.node.kernel_defaults",
     "refkubelet.oom.parse",
     "refkubelet.pleg.compute",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from criapi.v1 import api_pb2 as cri
-from lightkube.models.core_v1 import ContainerStatus, ResourceRequirements
+from lightkube.models.core_v1 import Container, ContainerStatus, ResourceRequirements
 
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
@@ -205,3 +205,11 @@ def test_a_given_limit_of_cpu_alone_leaves_memory_at_none_CG_063() -> None:
     assert told == ResourceRequirements(
         requests={"cpu": "100m", "memory": "0"}, limits={"cpu": "200m", "memory": "0"}
     )
+
+
+def test_a_running_container_shows_canonical_amounts_CG_063() -> None:
+    """The memory request is what was asked for: no runtime tells it."""
+    asked = ResourceRequirements(requests={"cpu": "0.1", "memory": "0.1Gi"})
+    record = ContainerRecord("c", "main", ContainerState.RUNNING)
+    shown = container_resources_shown(Container(name="main", resources=asked), record, None, asked)
+    assert shown.requests == {"cpu": "100m", "memory": "107374182400m"}

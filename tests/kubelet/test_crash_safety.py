@@ -266,7 +266,7 @@ def problems(script: Script, calm: Run, run: Run) -> list[str]:
     return found
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_a_crash_at_any_call_does_no_harm(script: Script, tmp_path: Path) -> None:
     calm = run_script(script, _folder(tmp_path, "calm"))

@@ -183,7 +183,7 @@ class ProcessTable:
         """A new process in that cgroup of each hierarchy, by mount. Raises EAGAIN, ENOSPC."""
         tid = tid if tid is not None else self._new_id()
         process = Process(tid, self)
-        self._enter(Task(tid, process), places)
+        self._enter(Task(tid, process), dict(places))
         self.processes[tid] = process
         return process
 

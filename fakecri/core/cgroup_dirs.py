@@ -146,10 +146,15 @@ def remove(places: dict[str, Cgroup]) -> None:
         below = [] if cgroup.removed else list(cgroup.down())
         inside: list[Process] = [t.process for c in below for t in list(c.members.values())]
         for process in dict.fromkeys(inside):
-            if process.alive:
-                process.kill()
-            if process.exit_status is not None and process.pid in process.table.processes:
-                process.reap()
+            end(process)
         for group in reversed(below):
             if not group.live:  # frozen processes die when they are thawed
                 group.rmdir()
+
+
+def end(process: Process) -> None:
+    """Kill it and forget it; one that is frozen dies when it is thawed."""
+    if process.alive:
+        process.kill()
+    if process.exit_status is not None and process.pid in process.table.processes:
+        process.reap()

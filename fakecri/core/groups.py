@@ -88,12 +88,14 @@ class Group:
         return next(iter(self.places.values())).live
 
     def leave(self) -> None:
-        """Its processes die, and its directories go with their page cache; its CPU time stays with
-        those above."""
+        """Its processes die, wherever somebody has moved them, and its directories go with their page
+        cache; its CPU time stays with those above."""
         if (memory := self.memory) is not None:
             memory_use.set_cache(memory, 0)
         self.main.on_exit.clear()
         cgroup_dirs.remove(self.places)
+        for process in (self.main, *self.others):
+            cgroup_dirs.end(process)
 
     def limit(self, resources: pb.LinuxContainerResources) -> None:
         """UpdateContainerResources: write the limits. Raises CriError in runc's words."""

@@ -44,6 +44,27 @@ def test_sandbox_and_container_have_directories_side_by_side_while_they_run_CRI_
     in_a_world(version, body)
 
 
+@VERSIONS
+def test_a_container_ends_where_its_directories_were_taken_away(version: Any) -> None:
+    """Somebody moved its processes and removed its group: no other group is touched at its end."""
+
+    async def body(pods: Pods) -> None:
+        container = await pods.started()
+        fs, main = pods.cri.node.cgroups, pods.cri.container("main")
+        mounts = [f"/{mount}" if mount else "" for mount in fs.mounts]
+        for mount in mounts:
+            fs.path(f"{mount}/cgroup.procs").write_text(str(main.pid))
+            fs.path(f"{mount}{PARENT}/{container}").rmdir()
+        others = directories(pods.cri.node)
+        stop = pb.StopContainerRequest(container_id=container, timeout=0)
+        await pods.cri.call("StopContainer", stop)
+        assert pods.cri.container("main").state is State.EXITED
+        assert directories(pods.cri.node) == others
+        assert str(main.pid) not in fs.path(f"{mounts[0]}/cgroup.procs").read_text().split()
+
+    in_a_world(version, body)
+
+
 def test_a_scope_below_a_slice_CG_010() -> None:
     parent = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
 

@@ -88,7 +88,7 @@ class Group:
         return next(iter(self.places.values())).live
 
     def leave(self) -> None:
-        """Its processes die, wherever somebody has moved them, and its directories go with their page
+        """Its processes die, wherever they were moved to, and its directories go with their page
         cache; its CPU time stays with those above."""
         if (memory := self.memory) is not None:
             memory_use.set_cache(memory, 0)

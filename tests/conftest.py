@@ -49,6 +49,6 @@ def real_mounts(tmp_path: Path) -> Iterator[RealMounts]:
         with opened_below(tmp_path, "mount-source") as place:
             mounts.bind(place, str(tmp_path / "mount-target"))
     except OSError as error:
-        pytest.skip(f"mounting is not allowed here: {error}")
+        pytest.skip(f"mounting is not allowed here: {error.strerror}")
     yield mounts
     mounts.unmount_below(str(tmp_path))

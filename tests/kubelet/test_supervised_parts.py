@@ -39,6 +39,8 @@ PARTS = (
     "services",
     "first mirrors",
     "node",
+    "node soon ready",
+    "node images",
 )
 BREAKS_AFTER_S = 5.0
 

@@ -2,7 +2,7 @@
 
 python benchmarks/run.py [--quick] [--only NAME ...] [--results FILE]
 
-`--results` keeps the rows of a whole run, of which docs/verified.md shows them.
+`--results` keeps the rows of what ran, unless it was quick; docs/verified.md shows them.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def measured(name: str, *, quick: bool) -> list[Row]:
     return rows(**(coarse if quick else full))
 
 
-def keep(rows: Sequence[Row], file: Path) -> None:
-    """Write the rows as a reader sees them, with the date and what machine it was."""
-    record = {
+def keep(name: str, rows: Sequence[Row], file: Path) -> None:
+    """Put these rows, as a reader sees them, in the place of the benchmark's last run."""
+    record = json.loads(file.read_text()) if file.exists() else {}
+    record[name] = {
         "date": f"{RealClock().now():%Y-%m-%d}",
         "machine": f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}",
@@ -73,19 +74,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure, and compare with what is wanted.")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: coarser numbers")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
-    parser.add_argument("--results", type=Path, metavar="FILE", help="keep a whole run's rows")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep the rows")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.only:
         print(f"measuring: {name}", file=sys.stderr, flush=True)
-        rows += measured(name, quick=arguments.quick)
+        seen = measured(name, quick=arguments.quick)
+        if arguments.results and not arguments.quick:
+            keep(name, seen, arguments.results)
+        rows += seen
     table = Table("benchmark", "wanted", "measured", "", "remark", title="best of several runs")
     for row in rows:
         table.add_row(row.what, row.wanted, row.measured, row.verdict, row.remark)
     wide = None if sys.stdout.isatty() else 160  # a log has no width to keep to
     Console(width=wide).print(table)
-    if arguments.results and not arguments.quick and set(arguments.only) == set(BENCHMARKS):
-        keep(rows, arguments.results)
     missed = [row.what for row in rows if row.missed]
     for what in missed:
         print(f"missed: {what}", file=sys.stderr)

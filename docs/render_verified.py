@@ -121,15 +121,17 @@ def _duration(seconds: float) -> str:
 
 
 def benchmarks_table(record: Mapping[str, Any]) -> str:
-    """One line per benchmark of the last whole `tox -e bench`."""
+    """One line per row of each benchmark's last run."""
     if not record:
         return "No run is recorded.\n"
     rows = [
-        (row["what"], row["wanted"], row["measured"], row["verdict"], row["remark"])
-        for row in record["rows"]
+        (row["what"], row["wanted"], row["measured"], row["verdict"], row["remark"], run["date"])
+        for run in record.values()
+        for row in run["rows"]
     ]
-    table = _table(("what", "wanted", "measured", "", "remark"), rows)
-    return f"{table}\nMeasured {record['date']} on {record['machine']}.\n"
+    table = _table(("what", "wanted", "measured", "", "remark", "run on"), rows)
+    machines = sorted({run["machine"] for run in record.values()})
+    return f"{table}\nMachine: {'; '.join(machines)}.\n"
 
 
 def mutants_table(record: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from measure import Row
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
-from fakecri.node import MemoryStats
+from fakecri.machine.node import MemoryStats
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.node.facts import node_facts

@@ -24,7 +24,7 @@ from measure import Row
 from workload import create_request, populated, sandbox_config
 
 from fakecri import FakeCRI
-from fakecri.services import METHODS
+from fakecri.cri.services import METHODS
 
 SIZES: Final = (100, 1_000, 10_000)
 MOST_GROWTH: Final = 3.0

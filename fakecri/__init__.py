@@ -16,15 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakecri.background import ServedFake, serve
-    from fakecri.core.images import RegistryImage, any_image, registry_of
-    from fakecri.errors import CriError
-    from fakecri.fake import FakeCRI
-    from fakecri.node import FakeNode, Filesystem
-    from fakecri.options import Options
-    from fakecri.rules.behavior import Behavior, ExecContext, Reply
-    from fakecri.rules.curves import ramp
-    from fakecri.rules.words import (
+    from fakecri.behaviors.behavior import Behavior, ExecContext, Reply
+    from fakecri.behaviors.curves import ramp
+    from fakecri.behaviors.words import (
         exits,
         ignores,
         oom_at,
@@ -40,43 +34,49 @@ if TYPE_CHECKING:
         uses,
         writes_termination_message,
     )
-    from fakecri.target import CriTarget
-    from fakecri.topology import HugePages, MachineTopology, uniform_topology
+    from fakecri.core.images import RegistryImage, any_image, registry_of
+    from fakecri.cri.target import CriTarget
+    from fakecri.errors import CriError
+    from fakecri.fake import FakeCRI
+    from fakecri.machine.node import FakeNode, Filesystem
+    from fakecri.machine.topology import HugePages, MachineTopology, uniform_topology
+    from fakecri.options import Options
+    from fakecri.serving.background import ServedFake, serve
 
 # Where each public name lives; imported when first used, so that `import fakecri` costs nothing.
 _HOMES = {
-    "Behavior": "rules.behavior",
+    "Behavior": "behaviors.behavior",
     "CriError": "errors",
-    "CriTarget": "target",
-    "ExecContext": "rules.behavior",
+    "CriTarget": "cri.target",
+    "ExecContext": "behaviors.behavior",
     "FakeCRI": "fake",
-    "FakeNode": "node",
-    "Filesystem": "node",
-    "HugePages": "topology",
-    "MachineTopology": "topology",
+    "FakeNode": "machine.node",
+    "Filesystem": "machine.node",
+    "HugePages": "machine.topology",
+    "MachineTopology": "machine.topology",
     "Options": "options",
     "RegistryImage": "core.images",
-    "Reply": "rules.behavior",
-    "ServedFake": "background",
+    "Reply": "behaviors.behavior",
+    "ServedFake": "serving.background",
     "any_image": "core.images",
-    "exits": "rules.words",
-    "ignores": "rules.words",
-    "oom_at": "rules.words",
-    "oom_kills_child": "rules.words",
-    "prints": "rules.words",
-    "ramp": "rules.curves",
-    "ready_after": "rules.words",
+    "exits": "behaviors.words",
+    "ignores": "behaviors.words",
+    "oom_at": "behaviors.words",
+    "oom_kills_child": "behaviors.words",
+    "prints": "behaviors.words",
+    "ramp": "behaviors.curves",
+    "ready_after": "behaviors.words",
     "registry_of": "core.images",
-    "replies": "rules.words",
-    "runs": "rules.words",
-    "serve": "background",
-    "serves": "rules.words",
-    "start_fails": "rules.words",
-    "start_hangs": "rules.words",
-    "stops": "rules.words",
-    "uniform_topology": "topology",
-    "uses": "rules.words",
-    "writes_termination_message": "rules.words",
+    "replies": "behaviors.words",
+    "runs": "behaviors.words",
+    "serve": "serving.background",
+    "serves": "behaviors.words",
+    "start_fails": "behaviors.words",
+    "start_hangs": "behaviors.words",
+    "stops": "behaviors.words",
+    "uniform_topology": "machine.topology",
+    "uses": "behaviors.words",
+    "writes_termination_message": "behaviors.words",
 }
 
 __all__ = [

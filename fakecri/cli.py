@@ -18,16 +18,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakecri.cli_arguments import parser
+from fakecri.serving.cli_arguments import parser
 
 if TYPE_CHECKING:
     import asyncio
 
+    from fakecri.cri.target import CriTarget
     from fakecri.fake import FakeCRI
-    from fakecri.instrument import Instrumented
     from fakecri.recording.call_log import CallLog
+    from fakecri.rules.instrument import Instrumented
     from fakecri.server import GrpcUpstream
-    from fakecri.target import CriTarget
 
 
 class CommandError(Exception):
@@ -91,7 +91,7 @@ def _learn(path: Path) -> int:
 
 async def _serve(arguments: argparse.Namespace) -> None:
     from fakecri.fake import FakeCRI
-    from fakecri.node import FakeNode
+    from fakecri.machine.node import FakeNode
     from fakecri.options import DEFAULT_IMAGES
     from fakecri.scripts.script import apply_script, load_script
 
@@ -138,11 +138,11 @@ async def _cgroups_at(cri: FakeCRI, directory: Path | None) -> AsyncIterator[Non
 
 
 async def _proxy(arguments: argparse.Namespace) -> None:
-    from fakecri.endpoint import EndpointError
     from fakecri.proxy import RecordingProxy
     from fakecri.scripts.script import apply_script, load_script
     from fakecri.scripts.yaml_reader import ScriptError
     from fakecri.server import GrpcUpstream
+    from fakecri.serving.endpoint import EndpointError
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:
@@ -175,8 +175,8 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     import asyncio
 
     from fakecri.control.api import serve_control
-    from fakecri.endpoint import EndpointError, require_two_sockets
     from fakecri.server import serve
+    from fakecri.serving.endpoint import EndpointError, require_two_sockets
     from simtime import ManualLoop
 
     if getattr(arguments, "clock", "real") == "manual" and not arguments.control:

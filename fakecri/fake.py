@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from fakecri.behaviors.behavior import Behavior, StartFails
+from fakecri.behaviors.matching import Match, Subject
+from fakecri.behaviors.plan import Plan, plan_for
 from fakecri.calls import (
     image_calls,
     list_streams,
@@ -29,33 +32,30 @@ from fakecri.calls import (
 from fakecri.calls.checkpoint import checkpoint
 from fakecri.calls.events import EventStreams
 from fakecri.calls.exec_sync import ExecSync
+from fakecri.calls.halfway import HALVES
 from fakecri.calls.slow_calls import SlowCalls
-from fakecri.clockwork import Clockwork
+from fakecri.clockwork.clockwork import Clockwork
+from fakecri.clockwork.files import HostFiles
+from fakecri.clockwork.loop_clock import LoopClock
 from fakecri.core import copies, running
 from fakecri.core.addresses import Addresses, reachable_here
 from fakecri.core.images import ImageStore
 from fakecri.core.names import name_of_create
 from fakecri.core.objects import Container
-from fakecri.core.plan import Plan, plan_for
 from fakecri.core.runtime import Core, Identity
-from fakecri.files import HostFiles
-from fakecri.loop_clock import LoopClock
-from fakecri.node import FakeNode
+from fakecri.cri.services import METHODS, require_method
+from fakecri.machine.node import FakeNode
 from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
 from fakecri.programs.known import Known, known_programs
 from fakecri.programs.listening import Listening
 from fakecri.programs.main_programs import MainPrograms, Tap
 from fakecri.programs.ports import Ports
-from fakecri.rules.behavior import Behavior, StartFails
 from fakecri.rules.behavior_rule import BehaviorRule
 from fakecri.rules.faults import Rule, RuleBook
-from fakecri.rules.halfway import HALVES
-from fakecri.rules.matching import Match, Subject
 from fakecri.rules.on_base import Programmable
 from fakecri.scripts.annotations import annotated
-from fakecri.services import METHODS, require_method
-from fakecri.streaming.shell import PROGRAMS
-from fakecri.world import FakeWorld, subject_of
+from fakecri.shell.sh import PROGRAMS
+from fakecri.world.world import FakeWorld, subject_of
 from simtime import Clock, Ids, Rng
 
 if TYPE_CHECKING:

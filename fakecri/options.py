@@ -8,9 +8,9 @@ from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.matching import require_count
 from fakecri.core import addresses
 from fakecri.core.images import Registry, any_image
-from fakecri.rules.matching import require_count
 
 DEFAULT_IMAGES: Final = ("localhost/busybox:1", "localhost/busybox:2", "localhost/pause:1")
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 
 from google.protobuf.message import Message
 
-from fakecri.instrument import Instrumented
-from fakecri.target import CriTarget
+from fakecri.cri.target import CriTarget
+from fakecri.rules.instrument import Instrumented
 from simtime import Clock, RealClock
 
 

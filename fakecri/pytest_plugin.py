@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from fakecri.background import ServedFake
     from fakecri.fake import FakeCRI
     from fakecri.rules.faults import Rule
+    from fakecri.serving.background import ServedFake
 
 try:
     from pytest_asyncio import fixture as async_fixture
@@ -42,7 +42,7 @@ def fakecri(request: pytest.FixtureRequest) -> Iterator[FakeCRI]:
 @pytest.fixture
 def fakecri_server(request: pytest.FixtureRequest) -> Iterator[ServedFake]:
     """A fresh fake runtime on a socket, in a background thread; see `fakecri.serve`."""
-    from fakecri.background import serve
+    from fakecri.serving.background import serve
 
     with serve() as fake:
         yield fake

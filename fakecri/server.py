@@ -17,12 +17,12 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
-from fakecri.endpoint import make_room, require_listener, socket_path
-from fakecri.services import API_VERSIONS, METHODS, CriHandlers
+from fakecri.cri.services import API_VERSIONS, METHODS, CriHandlers
+from fakecri.serving.endpoint import make_room, require_listener, socket_path
 from simtime import VirtualLoop
 
 if TYPE_CHECKING:
-    from fakecri.target import CriTarget
+    from fakecri.cri.target import CriTarget
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Largest message in both directions (CRI-005)."""

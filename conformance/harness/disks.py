@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from conformance.harness.machine import NODE, leave_disk, leave_inodes
 
 if TYPE_CHECKING:
-    from fakecri.node import FakeNode
+    from fakecri.machine.node import FakeNode
 
 SIZE_BYTES: Final = 512 << 20
 INODES: Final = 4096

@@ -49,7 +49,7 @@ class EnvironmentProblem(Exception):
 
 def _own_bus() -> set[Feature]:
     """Whether kubelet processes can have a system bus with a fake logind."""
-    from fakecri.logind_bus import can_serve
+    from fakecri.machine.logind_bus import can_serve
 
     return {Feature.SHUTDOWN} if can_serve() else set()
 
@@ -160,7 +160,7 @@ class Choice:
                 raise EnvironmentProblem(without)
 
     def _check_endpoint(self) -> None:
-        from fakecri.endpoint import EndpointError, require_listener, socket_path
+        from fakecri.serving.endpoint import EndpointError, require_listener, socket_path
 
         try:
             require_listener(

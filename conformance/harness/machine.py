@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fakecri.node import FakeNode, Filesystem
+    from fakecri.machine.node import FakeNode, Filesystem
 
 NODE: Final = "node"
 IMAGES: Final = "images"
@@ -22,7 +22,7 @@ def separate_disks(machine: FakeNode, *, split: bool) -> None:
     """Images on a disk of their own (EVIC-045), with the writable layers; `split`: without them
     (EVIC-046), as CRI-O alone can tell. A kubelet that started before does not see it (EVIC-040).
     """
-    from fakecri.node import Filesystem  # not at the top: cases are listed without a fake
+    from fakecri.machine.node import Filesystem
 
     root = machine.filesystems["/"]
     root.holds_images, root.holds_containers = False, split

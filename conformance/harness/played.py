@@ -11,8 +11,8 @@ from typing import Any
 
 from conformance.harness.manifests import Container, PodPlan
 from conformance.harness.workload import Flag, Port, Run
-from fakecri.rules import words as b
-from fakecri.rules.behavior import FOREVER, Behavior
+from fakecri.behaviors import words as b
+from fakecri.behaviors.behavior import FOREVER, Behavior
 
 
 def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:

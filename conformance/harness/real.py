@@ -44,7 +44,7 @@ from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature, Level
-from fakecri.logind import FakeLogind
+from fakecri.machine.logind import FakeLogind
 from simtime import Ids, RealClock, Rng
 
 
@@ -174,7 +174,7 @@ async def _of_its_own(
 
 
 async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:
-    from fakecri.logind_bus import serve_logind
+    from fakecri.machine.logind_bus import serve_logind
 
     return await stack.enter_async_context(serve_logind(logind, paths.base))
 

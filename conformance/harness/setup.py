@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conformance.harness.disks import FollowedDisk, OwnDisk
     from conformance.harness.kubelets.base import Kubelet, NodePaths
     from conformance.harness.runtimes.base import Runtime
-    from fakecri.logind import FakeLogind
+    from fakecri.machine.logind import FakeLogind
     from simtime import Clock
 
 NODE_NAME: Final = "node"

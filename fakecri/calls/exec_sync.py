@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.clockwork import Clockwork
+from fakecri.behaviors.behavior import Replies, Reply
+from fakecri.behaviors.plan import next_reply
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
-from fakecri.core.plan import next_reply
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
+from fakecri.invocations.invocation import Invocation, env_of, exec_failed, exit_code_of
+from fakecri.invocations.pipes import Collected
 from fakecri.programs.known import Known
-from fakecri.rules.behavior import Replies, Reply
-from fakecri.streaming.commands import Invocation, env_of, exec_failed, exit_code_of
-from fakecri.streaming.pipes import Collected
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import asyncio
 import grpc
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.clockwork import Clockwork
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import running
 from fakecri.core.containers import fail_to_start, prepare_start, start_container
 from fakecri.core.objects import State

@@ -21,7 +21,7 @@ from fakecri.control.http import HttpError, Request, Response, serve_http
 from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
-from fakecri.node import Victim
+from fakecri.machine.node import Victim
 from fakecri.rules.faults import Rule
 from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml
@@ -29,7 +29,7 @@ from simtime import ManualLoop, format_rfc3339
 
 if TYPE_CHECKING:
     from fakecri.fake import FakeCRI
-    from fakecri.instrument import Instrumented
+    from fakecri.rules.instrument import Instrumented
 
 ASSERTION_FAILED: Final = 412
 _ROUNDING_S: Final = 0.00005  # calls show their times with four digits

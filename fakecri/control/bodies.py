@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from fakecri.cri.services import METHODS
 from fakecri.scripts.yaml_reader import Value
-from fakecri.services import METHODS
 
 Reader: TypeAlias = Callable[[Value], Any]
 

@@ -24,7 +24,7 @@ def call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
         except ValueError:
             raise ValueError(f"parameter {name}: wanted a number, got {text!r}") from None
     if "method" in found:
-        from fakecri.services import require_method
+        from fakecri.cri.services import require_method
 
         require_method(found["method"])
     limit = found.pop("limit", None)

@@ -14,7 +14,7 @@ from simtime import format_rfc3339
 
 if TYPE_CHECKING:
     from fakecri.fake import FakeCRI
-    from fakecri.node import FakeNode
+    from fakecri.machine.node import FakeNode
 
 
 def state_of(cri: FakeCRI) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import grpc
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import running, stop_signals
+from fakecri.behaviors import stop_signals
+from fakecri.core import running
 from fakecri.core.image_volumes import resolve_image_volumes
 from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name

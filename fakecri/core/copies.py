@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 
+from fakecri.clockwork.files import CloseLog
 from fakecri.core.listed import ListedTable
 from fakecri.core.objects import State
 from fakecri.core.requests import copied
 from fakecri.core.runtime import LOST, Core
-from fakecri.files import CloseLog
 
 
 def snapshot(core: Core) -> Core:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import grpc
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import stop_signals
+from fakecri.behaviors import stop_signals
 from fakecri.core.lookup import shown
 from fakecri.errors import CriError, unknown
 

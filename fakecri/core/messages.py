@@ -12,10 +12,10 @@ from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.curves import area
+from fakecri.behaviors.stop_signals import wire_value
 from fakecri.core.images import Image, ImageStore
 from fakecri.core.objects import Container, Sandbox, State
-from fakecri.core.stop_signals import wire_value
-from fakecri.rules.curves import area
 
 # CRI-070: the reason follows from the exit code unless something else is known.
 COMPLETED: Final = "Completed"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core.plan import Plan
-from fakecri.rules.behavior import ExecContext, Replies
+from fakecri.behaviors.behavior import ExecContext, Replies
+from fakecri.behaviors.plan import Plan
 
 if TYPE_CHECKING:
-    from fakecri.core.groups import Group
+    from fakecri.core.container_cgroup import Group
 
 
 class State(Enum):

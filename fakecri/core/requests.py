@@ -12,10 +12,10 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from fakecri.clockwork.files import BYTES_OF_LOGS
 from fakecri.core.lookup import shown
 from fakecri.core.objects import Container, LogLine
 from fakecri.errors import CgroupRefused, CriError, unknown
-from fakecri.files import BYTES_OF_LOGS
 from simtime import format_rfc3339
 
 _LONGEST_LABEL_BYTES: Final = 4096

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import stop_signals
+from fakecri.behaviors import stop_signals
+from fakecri.behaviors.curves import whole_ns
+from fakecri.clockwork.files import CloseLog, OpenLog, WriteLog, WriteMessage
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, LogLine, State
 from fakecri.core.requests import log_text
 from fakecri.core.runtime import LOST, SIGKILLED, Core
-from fakecri.files import CloseLog, OpenLog, WriteLog, WriteMessage
-from fakecri.node import NEVER_A_VICTIM, Victim
-from fakecri.rules.curves import whole_ns
+from fakecri.machine.node import NEVER_A_VICTIM, Victim
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs.processes import Process
-    from fakecri.core.groups import Group
+    from fakecri.core.container_cgroup import Group
 
 
 def advance(core: Core) -> None:

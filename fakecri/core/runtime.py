@@ -22,16 +22,16 @@ from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.plan import Plan
+from fakecri.clockwork.files import FileWork
 from fakecri.core import lookup
 from fakecri.core.addresses import Addresses
 from fakecri.core.images import ImageStore
 from fakecri.core.listed import ListedTable
 from fakecri.core.names import NameTable
 from fakecri.core.objects import Container, Input, Sandbox, State
-from fakecri.core.plan import Plan
 from fakecri.core.usage import UsageLedger
-from fakecri.files import FileWork
-from fakecri.node import FakeNode, Usage
+from fakecri.machine.node import FakeNode, Usage
 from simtime import Ids
 
 SIGKILLED: Final = 137

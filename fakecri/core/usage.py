@@ -11,8 +11,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fakecri.rules.behavior import Uses
-from fakecri.rules.curves import at
+from fakecri.behaviors.behavior import Uses
+from fakecri.behaviors.curves import at
 
 _SPARE_STEPS: Final = 1000
 

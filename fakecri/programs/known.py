@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
-from fakecri.core.plan import Plan
-from fakecri.streaming.commands import Program, nothing
+from fakecri.invocations.invocation import Program, nothing
 
 EVERY: Final = "*"
 

@@ -21,8 +21,8 @@ from simtime import VirtualLoop
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from fakecri.behaviors.behavior import Serves
     from fakecri.core.runtime import News
-    from fakecri.rules.behavior import Serves
 
 log = logging.getLogger("fakecri")
 HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"

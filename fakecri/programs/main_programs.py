@@ -16,16 +16,16 @@ from typing import Final, TypeAlias
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.clockwork import Clockwork
+from fakecri.behaviors.behavior import Runs, StartFails
+from fakecri.behaviors.plan import Plan
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import running
 from fakecri.core.objects import Container, LogLine, State
-from fakecri.core.plan import Plan
 from fakecri.core.runtime import Core, News
+from fakecri.invocations.invocation import Invocation, Program, env_of, exit_code_of
+from fakecri.invocations.processes import Processes
 from fakecri.programs.known import Known
-from fakecri.rules.behavior import Runs, StartFails
-from fakecri.streaming.commands import Invocation, Program, env_of, exit_code_of
-from fakecri.streaming.processes import Processes
-from fakecri.streaming.shell import PROGRAMS
+from fakecri.shell.sh import PROGRAMS
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from fakecri.behaviors.behavior import FOREVER, Serves
 from fakecri.core.objects import Container, State
-from fakecri.rules.behavior import FOREVER, Serves
 
 if TYPE_CHECKING:
-    from fakecri.clockwork import Clockwork
+    from fakecri.clockwork.clockwork import Clockwork
     from fakecri.core.runtime import Core
 
 REMEMBERED: Final = 10_000

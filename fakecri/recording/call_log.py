@@ -21,7 +21,7 @@ from fakecri.rules.faults import DISTURBED
 from simtime import Clock
 
 if TYPE_CHECKING:
-    from fakecri.target import CriTarget
+    from fakecri.cri.target import CriTarget
 
 
 class CallLog:

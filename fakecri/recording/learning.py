@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.behavior import Ignores, Reply, Stops
+from fakecri.behaviors.behavior_data import to_dict
+from fakecri.behaviors.matching import Match, Subject
+from fakecri.behaviors.words import exits, replies, start_fails
 from fakecri.recording.recorded import Exchange
-from fakecri.rules.behavior import Ignores, Reply, Stops
-from fakecri.rules.behavior_data import to_dict
-from fakecri.rules.matching import Match, Subject
-from fakecri.rules.words import exits, replies, start_fails
 
 _NATURAL: Final = frozenset({"NOT_FOUND", "CANCELLED"})
 """Errors that come of what the caller does: an object that is gone, a caller that went away."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fakecri.behaviors.matching import Subject
+from fakecri.cri.services import METHODS
 from fakecri.recording.plain import message_from
 from fakecri.recording.subjects import SubjectBook
-from fakecri.rules.matching import Subject
-from fakecri.services import METHODS
 
 
 class RecordError(ValueError):

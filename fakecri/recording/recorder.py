@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 
 from google.protobuf.message import Message
 
+from fakecri.behaviors.matching import Match, Subject
+from fakecri.cri.services import require_method
 from fakecri.recording.plain import plain
 from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
-from fakecri.rules.matching import Match, Subject
-from fakecri.services import require_method
 
 DEFAULT_CAPACITY: Final = 100_000
 MASK: Final = "***"

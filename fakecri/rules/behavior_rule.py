@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError
+from fakecri.behaviors.matching import Match, require_count
 from fakecri.core.objects import Container
-from fakecri.rules.behavior import KINDS, Behavior, BehaviorError
 from fakecri.rules.faults import Rule
-from fakecri.rules.matching import Match, require_count
-from fakecri.world import subject_of
+from fakecri.world.world import subject_of
 
 
 class BehaviorRule(Rule):

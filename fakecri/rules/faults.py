@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from google.protobuf.message import Message
 
+from fakecri.behaviors.matching import Match, require_count
 from fakecri.recording.recorder import Call
-from fakecri.rules.matching import Match, require_count
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]

@@ -13,16 +13,16 @@ from typing import Final
 import grpc
 from google.protobuf.message import Message
 
+from fakecri.behaviors.behavior import Behavior
+from fakecri.behaviors.matching import require_count
+from fakecri.behaviors.words import exits
+from fakecri.calls.halfway import HALVES
 from fakecri.errors import CriError, status_code
 from fakecri.recording.recorder import Call
-from fakecri.rules.behavior import Behavior
 from fakecri.rules.faults import Proceed, Rule
-from fakecri.rules.halfway import HALVES
-from fakecri.rules.matching import require_count
 from fakecri.rules.on_answers import AnswerVerbs
 from fakecri.rules.on_base import require_seconds, require_text
 from fakecri.rules.stream_faults import CutRule, SilentRule
-from fakecri.rules.words import exits
 
 _CREATES: Final = ("RunPodSandbox", "CreateContainer")
 

@@ -10,11 +10,11 @@ from typing import Protocol
 
 from google.protobuf.message import Message
 
-from fakecri.rules.behavior import Behavior
+from fakecri.behaviors.behavior import Behavior
+from fakecri.cri.services import METHODS
 from fakecri.rules.faults import CallRule, Condition, Effect, Rule, RuleBook
 from fakecri.rules.list_faults import ITEM_FIELDS, SubjectOf
 from fakecri.rules.stream_faults import StreamFaults
-from fakecri.services import METHODS
 
 
 class Programmable(Protocol):

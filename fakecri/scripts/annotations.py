@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fakecri.rules.behavior import Behavior
+from fakecri.behaviors.behavior import Behavior
 
 PREFIX: Final = "fakecri/"
 

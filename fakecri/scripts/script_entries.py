@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from fakecri.behaviors.behavior import Behavior
 from fakecri.core.images import RegistryImage
-from fakecri.rules.behavior import Behavior
 from fakecri.scripts.yaml_reader import Value
 
 

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Final, TypeAlias, TypeVar
 
+from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError
+from fakecri.behaviors.behavior_data import PYTHON_FIELDS, from_dict
 from fakecri.core.images import RegistryImage, parse_reference
+from fakecri.cri.services import METHODS
 from fakecri.errors import status_code
-from fakecri.rules.behavior import KINDS, Behavior, BehaviorError
-from fakecri.rules.behavior_data import PYTHON_FIELDS, from_dict
 from fakecri.scripts.registries import registry_with
 from fakecri.scripts.script_entries import BehaviorEntry, FaultEntry, ForwardEntry, Script
 from fakecri.scripts.yaml_reader import Value
-from fakecri.services import METHODS
-from fakecri.streaming.programs import address
+from fakecri.streaming.stream_rules import address
 
 T = TypeVar("T")
 _SELECTORS: Final = ("pod", "container", "image", "attempt")

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fakecri.invocations.invocation import NOT_FOUND, USAGE
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.grammar import parse
-from fakecri.streaming.commands import NOT_FOUND, USAGE
 
 if TYPE_CHECKING:
     from fakecri.shell.interpreter import Shell

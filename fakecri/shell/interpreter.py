@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from fakecri.invocations.invocation import BROKEN_PIPE, USAGE, Invocation
+from fakecri.invocations.pipes import BytePipe, Collected, ended
 from fakecri.shell import grammar, words
 from fakecri.shell.builtins import BUILTINS
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.redirections import redirected
 from fakecri.shell.scan import ScriptError, Unsupported
-from fakecri.streaming.commands import BROKEN_PIPE, USAGE, Invocation
-from fakecri.streaming.pipes import BytePipe, Collected, ended
 
 _STEPS_BETWEEN_PAUSES: Final = 100
 _PAUSE_S: Final = 0.01

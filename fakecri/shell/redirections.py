@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from fakecri.invocations.files import FileOutput
+from fakecri.invocations.invocation import Invocation
+from fakecri.invocations.pipes import Discard, Output, ended, filled
 from fakecri.shell.grammar import Redirection
 from fakecri.shell.scan import Unsupported
-from fakecri.streaming.commands import Invocation
-from fakecri.streaming.container_files import FileOutput
-from fakecri.streaming.pipes import Discard, Output, ended, filled
 
 _STREAMS: Final = {
     **dict.fromkeys(("/dev/stdout", "/proc/1/fd/1", "/proc/self/fd/1", "/dev/fd/1"), 1),

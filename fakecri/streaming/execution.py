@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.matching import Subject
+from fakecri.behaviors.plan import next_reply
 from fakecri.core.objects import Container, State
-from fakecri.core.plan import next_reply
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
-from fakecri.programs.known import Known
-from fakecri.rules.matching import Subject
-from fakecri.streaming.commands import (
+from fakecri.invocations.invocation import (
     BROKEN_PIPE,
     Invocation,
     Program,
@@ -30,9 +29,18 @@ from fakecri.streaming.commands import (
     exec_failed,
     exit_code_of,
 )
-from fakecri.streaming.pipes import Discard, Output, Terminal, TerminalOutput, Valve, cook, ended
-from fakecri.streaming.programs import Programs
+from fakecri.invocations.pipes import (
+    Discard,
+    Output,
+    Terminal,
+    TerminalOutput,
+    Valve,
+    cook,
+    ended,
+)
+from fakecri.programs.known import Known
 from fakecri.streaming.status import Outcome
+from fakecri.streaming.stream_rules import Programs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,10 +12,10 @@ import socket
 from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
+from fakecri.behaviors.matching import Subject
 from fakecri.errors import CriError
-from fakecri.rules.matching import Subject
 from fakecri.streaming.execution import PIECE_BYTES, Runtime, stop
-from fakecri.streaming.programs import Programs, Target, address, run_handler
+from fakecri.streaming.stream_rules import Programs, Target, address, run_handler
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
-from fakecri.streaming.programs import Programs
+from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 from simtime import Clock, VirtualLoop
 

@@ -27,7 +27,7 @@ from fakecri.streaming.execution import Runtime, Work, attach, execute, wanted_o
 from fakecri.streaming.forwarding import forward
 from fakecri.streaming.fronts import Front
 from fakecri.streaming.http_head import PROTOCOL_HEADER, negotiate
-from fakecri.streaming.programs import Programs
+from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 
 log = logging.getLogger(__name__)

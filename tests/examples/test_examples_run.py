@@ -99,9 +99,9 @@ def test_the_example_scripts_are_scripts() -> None:
 
 
 def test_the_page_has_every_behaviour_fault_and_route() -> None:
+    from fakecri.behaviors.behavior import KINDS
     from fakecri.control.api import ROUTES
     from fakecri.control.bodies import ACTIONS
-    from fakecri.rules.behavior import KINDS
     from fakecri.scripts.script import FAULTS
 
     words = re.findall(r"^\| `(\w+): \{", PAGE, re.MULTILINE)

@@ -9,8 +9,8 @@ from typing import Any
 from criapi.v1 import api_pb2 as pb
 
 from fakecri import FakeCRI, FakeNode
+from fakecri.behaviors.behavior import Behavior
 from fakecri.cgroupfs import CgroupPath
-from fakecri.rules.behavior import Behavior
 from simtime import run_virtual
 
 MIB = 1 << 20

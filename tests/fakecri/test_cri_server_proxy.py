@@ -11,11 +11,11 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
+from fakecri.cri.services import METHODS
 from fakecri.errors import CriError
 from fakecri.proxy import RecordingProxy
 from fakecri.recording.recorder import Call
 from fakecri.server import GrpcUpstream, serve
-from fakecri.services import METHODS
 
 
 class Upstream:

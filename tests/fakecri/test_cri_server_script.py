@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from fakecri import FakeCRI, RegistryImage
-from fakecri.rules.behavior import Reply
-from fakecri.rules.curves import ramp
-from fakecri.rules.matching import Subject
-from fakecri.rules.words import exits, oom_at, prints, replies, uses
+from fakecri.behaviors.behavior import Reply
+from fakecri.behaviors.curves import ramp
+from fakecri.behaviors.matching import Subject
+from fakecri.behaviors.words import exits, oom_at, prints, replies, uses
 from fakecri.scripts.script import BehaviorEntry, FaultEntry, ScriptError, apply_script, load_script
 
 GOOD = """\

@@ -30,11 +30,11 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.core.plan import next_reply, plan_for
+from fakecri.behaviors.behavior import BehaviorError, ExecContext, Reply
+from fakecri.behaviors.behavior_data import from_dict, to_dict
+from fakecri.behaviors.curves import at, ramp
+from fakecri.behaviors.plan import next_reply, plan_for
 from fakecri.options import OptionFields, Options
-from fakecri.rules.behavior import BehaviorError, ExecContext, Reply
-from fakecri.rules.behavior_data import from_dict, to_dict
-from fakecri.rules.curves import at, ramp
 
 SECONDS = st.floats(0, 1e6, allow_nan=False)
 BYTES = st.integers(0, 1 << 40)

@@ -10,8 +10,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits, prints, runs
-from fakecri.rules.behavior import Behavior
-from fakecri.streaming.commands import Invocation
+from fakecri.behaviors.behavior import Behavior
+from fakecri.invocations.invocation import Invocation
 from simtime import run_virtual
 
 

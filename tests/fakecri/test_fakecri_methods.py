@@ -77,7 +77,7 @@ async def streamed(fake: FakeCRI, method: str, request: Any) -> list[Any]:
 
 def test_every_method_of_both_services_is_played() -> None:
     """Nothing answers UNIMPLEMENTED; the calls are empty, so most are refused otherwise."""
-    from fakecri.services import METHODS
+    from fakecri.cri.services import METHODS
 
     async def main(fake: FakeCRI) -> None:
         fake.streaming  # noqa: B018 (made here: it is not what is tested)

@@ -12,7 +12,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
-from fakecri.files import CloseLog, HostFiles, OpenLog, WriteLog, WriteMessage
+from fakecri.clockwork.files import CloseLog, HostFiles, OpenLog, WriteLog, WriteMessage
 from fakecri.server import GrpcUpstream
 from simtime import run_virtual
 

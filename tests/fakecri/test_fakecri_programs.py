@@ -12,7 +12,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import ExecContext, FakeCRI, Reply, ignores, ready_after, replies, runs
-from fakecri.streaming.commands import Invocation
+from fakecri.invocations.invocation import Invocation
 from simtime import run_virtual
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakecri.behaviors.behavior import Uses
+from fakecri.behaviors.curves import at
+from fakecri.behaviors.words import uses
 from fakecri.core.prefix_table import PrefixTable
 from fakecri.core.usage import UsageLedger
-from fakecri.rules.behavior import Uses
-from fakecri.rules.curves import at
-from fakecri.rules.words import uses
 
 SECOND_NS = 1_000_000_000
 CURVES = st.lists(

@@ -12,9 +12,9 @@ import yaml
 
 import fakecri
 from fakecri import FakeCRI
+from fakecri.behaviors.behavior import BehaviorError
+from fakecri.behaviors.behavior_data import KINDS, PYTHON_FIELDS, from_dict
 from fakecri.control.client import ControlError
-from fakecri.rules.behavior import BehaviorError
-from fakecri.rules.behavior_data import KINDS, PYTHON_FIELDS, from_dict
 from fakecri.scripts.script import FAULTS, ScriptError, apply_script, load_script
 
 WRONG: list[Any] = [

@@ -13,7 +13,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
-from fakecri.streaming.commands import Invocation
+from fakecri.invocations.invocation import Invocation
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u1"))
 WEB = cri.ContainerConfig(

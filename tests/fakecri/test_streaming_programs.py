@@ -12,13 +12,13 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import CriError, FakeCRI
-from fakecri.rules.matching import Subject
-from fakecri.streaming.commands import Invocation
+from fakecri.behaviors.matching import Subject
+from fakecri.invocations.invocation import Invocation
+from fakecri.invocations.pipes import Terminal, TerminalOutput, Valve
+from fakecri.shell.sh import PROGRAMS
 from fakecri.streaming.http_head import negotiate, parse_head
-from fakecri.streaming.pipes import Terminal, TerminalOutput, Valve
-from fakecri.streaming.programs import Programs
-from fakecri.streaming.shell import PROGRAMS
 from fakecri.streaming.status import Outcome
+from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import LIFE_S, MAX_WAITING, Tokens
 from simtime import Rng, VirtualLoop, run_virtual
 

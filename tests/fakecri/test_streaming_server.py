@@ -18,8 +18,8 @@ from criapi.v1 import api_pb2 as cri
 
 import fakecri
 from fakecri import CriError, FakeCRI, prints, replies, runs
+from fakecri.invocations.invocation import Invocation
 from fakecri.streaming import spdy
-from fakecri.streaming.commands import Invocation
 from simtime import ManualLoop
 
 SUCCESS = {"metadata": {}, "status": "Success"}

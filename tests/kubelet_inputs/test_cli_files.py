@@ -13,7 +13,7 @@ from test_cli_run import POD, free_port, kubelet, until_runs, write_config
 
 from fakecri import FakeCRI, exits
 from fakecri.core.objects import State
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 from refkubelet.volumes.mounting import RealMounts
 

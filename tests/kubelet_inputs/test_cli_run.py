@@ -14,7 +14,7 @@ import pytest
 
 from fakecri import FakeCRI
 from fakecri.core.objects import State
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 
 PROGRAM = "import sys; from refkubelet.cli import main; sys.exit(main())"

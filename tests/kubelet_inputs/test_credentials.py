@@ -16,7 +16,7 @@ from test_cli_run import POD, kubelet, until_runs, write_config
 from fakeapi import FakeApi
 from fakeapi.http import serve as serve_api
 from fakecri import FakeCRI
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 from refkubelet.apiclient import ApiError
 from refkubelet.config import ConfigError

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-import fakecri.kernel_log
-import fakecri.node
-import fakecri.topology
+import fakecri.machine.kernel_log
+import fakecri.machine.node
+import fakecri.machine.topology
 from fakecri import FakeNode, HugePages, uniform_topology
 from refkubelet.node import machine as contract
 from refkubelet.node.kernel_log import KernelLog
@@ -231,14 +231,14 @@ def test_every_method_of_a_machine_is_there(kind: type) -> None:
 @pytest.mark.parametrize(
     ("real", "fake"),
     [
-        (contract.MemoryStats, fakecri.node.MemoryStats),
-        (contract.FilesystemStats, fakecri.node.FilesystemStats),
-        (contract.PidStats, fakecri.node.PidStats),
-        (contract.Cpu, fakecri.topology.Cpu),
-        (contract.HugePages, fakecri.topology.HugePages),
-        (contract.NumaNode, fakecri.topology.NumaNode),
-        (contract.MachineTopology, fakecri.topology.MachineTopology),
-        (contract.KernelMessage, fakecri.kernel_log.KernelMessage),
+        (contract.MemoryStats, fakecri.machine.node.MemoryStats),
+        (contract.FilesystemStats, fakecri.machine.node.FilesystemStats),
+        (contract.PidStats, fakecri.machine.node.PidStats),
+        (contract.Cpu, fakecri.machine.topology.Cpu),
+        (contract.HugePages, fakecri.machine.topology.HugePages),
+        (contract.NumaNode, fakecri.machine.topology.NumaNode),
+        (contract.MachineTopology, fakecri.machine.topology.MachineTopology),
+        (contract.KernelMessage, fakecri.machine.kernel_log.KernelMessage),
     ],
 )
 def test_values_of_both_have_the_same_fields(real: Any, fake: Any) -> None:
@@ -286,7 +286,7 @@ async def test_every_reader_of_the_fake_log_gets_what_is_said_from_then_on() -> 
     waiting = [asyncio.ensure_future(anext(one))]
     await asyncio.sleep(0)
     node.kernel_says("b")
-    assert await waiting[0] == fakecri.kernel_log.KernelMessage(7, "b")
+    assert await waiting[0] == fakecri.machine.kernel_log.KernelMessage(7, "b")
     assert node.log.texts == ["before", "a", "b"]
     node.log.error = PermissionError(1, "Operation not permitted", "/dev/kmsg")
     with pytest.raises(PermissionError):

@@ -12,7 +12,7 @@ from criapi.v1 import api_pb2 as cri_api
 from test_cli_run import PROGRAM, running, until_runs, write_config
 
 from fakecri import FakeCRI
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 
 ODD_HOOK = """

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakecri import FakeCRI
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
 from refkubelet.model.objects import decode_pod

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fakecri.logind import FakeLogind
-from fakecri.logind_bus import can_serve, serve_logind
+from fakecri.machine.logind import FakeLogind
+from fakecri.machine.logind_bus import can_serve, serve_logind
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown_manager import ShutdownSourceError
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakecri.logind import FakeLock, FakeLogind
+from fakecri.machine.logind import FakeLock, FakeLogind
 from refkubelet.admission.handlers import PodAdmitAttributes
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration

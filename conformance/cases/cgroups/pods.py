@@ -8,7 +8,7 @@ from conformance.harness.manifests import PodPlan, container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import exits, runs
 from conformance.registry import Feature, conformance
-from fakecri.topology import HugePages
+from fakecri.machine.topology import HugePages
 
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 NODE, SYSTEMD = Feature.NODE_RESOURCES, Feature.SYSTEMD_CGROUPS

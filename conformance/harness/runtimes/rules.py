@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-from fakecri.services import METHODS
+from fakecri.cri.services import METHODS
 
 
 class Rules:

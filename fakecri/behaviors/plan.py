@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fakecri.core import stop_signals
-from fakecri.rules.behavior import (
+from fakecri.behaviors import stop_signals
+from fakecri.behaviors.behavior import (
     Behavior,
     ExecContext,
     Exits,
@@ -31,7 +31,7 @@ from fakecri.rules.behavior import (
     Uses,
     WritesTerminationMessage,
 )
-from fakecri.rules.curves import at
+from fakecri.behaviors.curves import at
 
 _DEFAULT_STOP: Final = Stops()
 _NO_USE: Final = Uses()

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fakecri.streaming.commands import PIECE_BYTES, USAGE, Invocation, Program
+from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
 
 
 def operands(run: Invocation) -> tuple[set[str], list[str]]:

@@ -13,9 +13,9 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fakecri.core.identity import GROUP, PASSWD, identity_of
 from fakecri.core.image_volumes import TOP
 from fakecri.core.objects import Container
+from fakecri.invocations.identity import GROUP, PASSWD, identity_of
 
 _OF_IMAGE: Final = ("/bin", "/dev", "/dev/shm", "/etc", "/proc", "/root", "/sys", "/tmp", "/var")
 _FOR_ALL: Final = ("/tmp", "/dev")

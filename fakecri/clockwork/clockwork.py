@@ -14,11 +14,11 @@ from contextlib import contextmanager
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.errors import CriError
-from fakecri.files import HostFiles
 from simtime import Clock
 
 
@@ -70,7 +70,7 @@ class Clockwork:
 
     def settle(self) -> None:
         """Whoever looks at a cgroup file sees what is charged by now."""
-        from fakecri.core.groups import settle
+        from fakecri.core.container_cgroup import settle
 
         core = self._core
         if core.due and core.due[0][0] <= core.now_ns():

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from fakecri import oom_report
-from fakecri.kernel_log import KernelLog, KernelLogReader
-from fakecri.logind import FakeLogind
-from fakecri.topology import HugePages, MachineTopology, page_size_name, uniform_topology
+from fakecri.machine import oom_report
+from fakecri.machine.kernel_log import KernelLog, KernelLogReader
+from fakecri.machine.logind import FakeLogind
+from fakecri.machine.topology import HugePages, MachineTopology, page_size_name, uniform_topology
 
 if TYPE_CHECKING:
     from fakecri.cgroupfs import CgroupFS, CgroupPath

@@ -19,9 +19,9 @@ from google.protobuf import message_factory
 from google.protobuf.message import Message
 
 if TYPE_CHECKING:
-    from fakecri.target import CriTarget
+    from fakecri.cri.target import CriTarget
 
-log = logging.getLogger("fakecri.services")
+log = logging.getLogger("fakecri.cri.services")
 
 API_VERSIONS: Final = ("v1", "v1alpha2")
 

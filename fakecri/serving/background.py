@@ -30,15 +30,15 @@ from typing import (
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
 from fakecri.core.images import ImageStore
-from fakecri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
-from fakecri.loop_thread import LoopThread, hand_over, pause
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields
 from fakecri.recording.recorder import Call
 from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
-from fakecri.streaming.programs import Programs
+from fakecri.serving.endpoint import require_two_sockets, socket_path
+from fakecri.serving.loop_thread import LoopThread, hand_over, pause
+from fakecri.streaming.stream_rules import Programs
 from simtime import ManualLoop, RealClock
 
 P = ParamSpec("P")

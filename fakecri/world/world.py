@@ -12,18 +12,18 @@ from contextlib import contextmanager
 
 import grpc
 
+from fakecri.behaviors.behavior import MAX_EXIT_CODE
+from fakecri.behaviors.matching import Match, Subject
 from fakecri.calls.events import EventStreams
-from fakecri.clockwork import Clockwork
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import copies, running
 from fakecri.core.containers import drop_container
 from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.core.sandboxes import lose_sandbox, stop_sandbox
 from fakecri.errors import CriError
-from fakecri.instrument import Instrumented
-from fakecri.node import FakeNode, Victim
-from fakecri.rules.behavior import MAX_EXIT_CODE
-from fakecri.rules.matching import Match, Subject
+from fakecri.machine.node import FakeNode, Victim
+from fakecri.rules.instrument import Instrumented
 from simtime import Clock
 
 

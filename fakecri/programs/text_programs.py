@@ -7,9 +7,9 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program, idle
+from fakecri.programs.file_programs import operands
 from fakecri.shell.redirections import opened_for_writing
-from fakecri.streaming.commands import PIECE_BYTES, USAGE, Invocation, Program, idle
-from fakecri.streaming.file_programs import operands
 
 _LINES: Final = 10
 _PAUSE_S: Final = 0.001

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.behaviors.curves import area, whole_ns
 from fakecri.cgroupfs import memory_use
 from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
@@ -23,7 +24,6 @@ from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
 from fakecri.core.requests import complete, copied
 from fakecri.errors import CgroupRefused, unknown
-from fakecri.rules.curves import area, whole_ns
 
 if TYPE_CHECKING:
     from fakecri.core.objects import Container

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from fakecri.invocations.invocation import BUILT_IN, USAGE, Invocation, Program
+from fakecri.programs.file_programs import FILE_PROGRAMS
+from fakecri.programs.text_programs import TEXT_PROGRAMS
 from fakecri.shell.control import Exit
 from fakecri.shell.grammar import parse
 from fakecri.shell.interpreter import Shell
 from fakecri.shell.scan import ScriptError, Unfinished
-from fakecri.streaming.commands import BUILT_IN, USAGE, Invocation, Program
-from fakecri.streaming.file_programs import FILE_PROGRAMS
-from fakecri.streaming.text_programs import TEXT_PROGRAMS
 
 PROMPT: Final = "/ # "
 MORE: Final = "> "

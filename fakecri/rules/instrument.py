@@ -15,14 +15,14 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
+from fakecri.behaviors.matching import Match
+from fakecri.cri.services import REQUEST_TYPES, require_method
 from fakecri.errors import deadline_exceeded
 from fakecri.recording.recorder import Call, Recorder
 from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
-from fakecri.rules.matching import Match
 from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
-from fakecri.services import REQUEST_TYPES, require_method
 from simtime import Clock
 
 
@@ -66,7 +66,7 @@ class Instrumented(ABC):
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
-        """Answer one unary CRI call (see `fakecri.target.CriTarget`)."""
+        """Answer one unary CRI call (see `fakecri.cri.target.CriTarget`)."""
         if type(request) is not REQUEST_TYPES.get(method):
             raise _wrong_request(method, request)
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from fakecri.core.identity import GROUPS, USERS, Identity, identity_of
 from fakecri.core.objects import Container
-from fakecri.streaming.container_files import Files, files_of
-from fakecri.streaming.pipes import Discard, Output, Terminal, ended
-from fakecri.streaming.processes import Processes
+from fakecri.invocations.files import Files, files_of
+from fakecri.invocations.identity import GROUPS, USERS, Identity, identity_of
+from fakecri.invocations.pipes import Discard, Output, Terminal, ended
+from fakecri.invocations.processes import Processes
 
 NOT_FOUND: Final = 127
 SHELL_ERROR: Final = 126

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from fakecri.behaviors.matching import Match, Subject
+from fakecri.invocations.invocation import Program
 from fakecri.rules.faults import Rule, RuleBook
-from fakecri.rules.matching import Match, Subject
-from fakecri.streaming.commands import Program
-from fakecri.streaming.shell import PROGRAMS
+from fakecri.shell.sh import PROGRAMS
 
 TcpHandler: TypeAlias = Callable[
     [asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from fakecri.rules.behavior import KINDS, Behavior, BehaviorError, Reply
-from fakecri.rules.curves import Curve, curve, ramp
+from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError, Reply
+from fakecri.behaviors.curves import Curve, curve, ramp
 
 PYTHON_FIELDS: Final = frozenset({"handler", "program"})
 """Fields that hold code and have no plain form."""

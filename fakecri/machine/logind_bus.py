@@ -17,7 +17,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fakecri.logind import FakeLogind
+from fakecri.machine.logind import FakeLogind
 
 if TYPE_CHECKING:
     from dbus_fast import Message

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 from fakecri.core.images import ImageStore
 from fakecri.core.objects import Container, Sandbox
-from fakecri.kernel_log import KernelLog
-from fakecri.logind import FakeLogind
-from fakecri.node import FakeNode
+from fakecri.machine.kernel_log import KernelLog
+from fakecri.machine.logind import FakeLogind
+from fakecri.machine.node import FakeNode
 from fakecri.recording.recorder import Call
 from fakecri.rules.faults import Rule
 from fakecri.rules.on import On
-from fakecri.streaming.programs import Programs
+from fakecri.streaming.stream_rules import Programs
 
 _STOP_S: Final = 10.0
 _LIVING: Final = (Rule, On, ImageStore, Programs, FakeNode, KernelLog, FakeLogind)

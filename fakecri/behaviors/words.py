@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from fakecri.rules.behavior import (
+from fakecri.behaviors.behavior import (
     FOREVER,
     BehaviorError,
     Exits,
@@ -30,10 +30,10 @@ from fakecri.rules.behavior import (
     Uses,
     WritesTerminationMessage,
 )
-from fakecri.rules.curves import curve
+from fakecri.behaviors.curves import curve
 
 if TYPE_CHECKING:
-    from fakecri.streaming.commands import Program
+    from fakecri.invocations.invocation import Program
 
 
 def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str = "") -> Exits:

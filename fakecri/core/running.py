@@ -66,14 +66,14 @@ def begin(core: Core, container: Container) -> None:
 
 
 def _enter(core: Core, container: Container, parent: str) -> Group:
-    from fakecri.core import groups
+    from fakecri.core import container_cgroup
 
     def died(process: Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
             core.stir()
 
-    return groups.enter(
+    return container_cgroup.enter(
         core,
         container.id,
         parent,

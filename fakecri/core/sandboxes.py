@@ -58,14 +58,14 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
 def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
     """The pause process; when it dies, the sandbox is lost."""
 
-    from fakecri.core import groups
+    from fakecri.core import container_cgroup
 
     def died(_: Process) -> None:
         lose_sandbox(core, sandbox)
         core.stir()
 
     try:
-        sandbox.group = groups.enter(
+        sandbox.group = container_cgroup.enter(
             core,
             sandbox.id,
             sandbox.config.linux.cgroup_parent,

@@ -137,6 +137,8 @@ class Files:
 
     def remove_tree(self, path: str, *, name: str = "") -> None:
         """A directory and all below it. Raises: OSError."""
+        if path == "/":
+            raise _error(errno.EBUSY, name or path)
         if refused := self._may_write(path):
             raise _error(refused, name or path)
         below = [p for p in self._files if p.startswith(f"{path}/")]

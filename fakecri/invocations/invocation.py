@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
 from fakecri.core.objects import Container
+from fakecri.invocations.escapes import unescaped
 from fakecri.invocations.files import Files, files_of
 from fakecri.invocations.identity import GROUPS, USERS, Identity, identity_of
 from fakecri.invocations.pipes import Discard, Output, Terminal, ended
@@ -141,7 +142,8 @@ async def _echo(run: Invocation) -> int:
         options |= set(words.pop(0)[1:])
     text = " ".join(words)
     if "e" in options:
-        text = text.encode().decode("unicode_escape")
+        ended_early, text = "\\c" in text, unescaped(text)
+        options |= {"n"} if ended_early else set()
     await run.out(text + ("" if "n" in options else "\n"))
     return 0
 
@@ -173,8 +175,33 @@ async def idle(run: Invocation) -> int:
 
 
 async def _env(run: Invocation) -> int:
-    await run.out("".join(f"{name}={value}\n" for name, value in run.env.items()))
+    """`env [-i] [-u NAME] [NAME=VALUE...] [COMMAND...]`."""
+    words, env = list(run.command[1:]), dict(run.env)
+    while words and (words[0].startswith("-") or "=" in words[0]):
+        word = words.pop(0)
+        if word in ("-i", "-"):
+            env = {}
+        elif word == "-u" and words:
+            env.pop(words.pop(0), None)
+        elif word.startswith("-"):
+            await run.err("env: the fake knows only: -i, -u NAME\n")
+            return USAGE
+        else:
+            name, _, value = word.partition("=")
+            env[name] = value
+    if words:
+        return await run.run(*words, env=env)
+    await run.out("".join(f"{name}={value}\n" for name, value in env.items()))
     return 0
+
+
+async def _printenv(run: Invocation) -> int:
+    names = run.command[1:]
+    if not names:
+        return await _env(run)
+    known = [name for name in names if name in run.env]
+    await run.out("".join(f"{run.env[name]}\n" for name in known))
+    return int(len(known) < len(names))
 
 
 async def _stty(run: Invocation) -> int:
@@ -244,6 +271,9 @@ async def _whoami(run: Invocation) -> int:
 async def _date(run: Invocation) -> int:
     """UTC, of the fake's clock; `-u`, `+FORMAT`."""
     words = [word for word in run.command[1:] if word != "-u"]
+    if len(words) > 1 or not all(word.startswith("+") for word in words):
+        await run.err("date: the fake knows only: -u, +FORMAT\n")
+        return 1
     shape = words[0][1:] if words and words[0].startswith("+") else "%a %b %e %H:%M:%S UTC %Y"
     now = datetime.fromtimestamp(run.container.now_ns() / 1e9 if run.container else 0, UTC)
     await run.out(now.strftime(shape.replace("%s", str(int(now.timestamp())))) + "\n")
@@ -278,7 +308,7 @@ BUILT_IN: Final[Mapping[str, Program]] = {
     "hostname": _hostname,
     "id": _id,
     "nproc": _nproc,
-    "printenv": _env,
+    "printenv": _printenv,
     "sleep": _sleep,
     "stty": _stty,
     "top": idle,

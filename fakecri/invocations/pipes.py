@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 READER_LIMIT_BYTES: Final = 256 * 1024
+MOST_COLLECTED_BYTES: Final = 16 * 1024 * 1024
 
 
 class Output(Protocol):
@@ -30,13 +31,13 @@ class Discard:
 
 
 class Collected:
-    """An output that keeps everything."""
+    """An output that keeps what comes first, up to `MOST_COLLECTED_BYTES` (CRI-114)."""
 
     def __init__(self) -> None:
         self.data = bytearray()
 
     async def write(self, data: bytes) -> None:
-        self.data += data
+        self.data += data[: MOST_COLLECTED_BYTES - len(self.data)]
 
 
 class TerminalOutput:
@@ -178,6 +179,18 @@ class BytePipe:
         """Nobody reads any more."""
         self._read = False
         self._room.set()
+
+
+async def read_line(reader: asyncio.StreamReader) -> bytes:
+    """Up to the end of a line, however long it is, or of the stream."""
+    begun = bytearray()
+    while True:
+        try:
+            return bytes(begun + await reader.readuntil())
+        except asyncio.IncompleteReadError as end:
+            return bytes(begun + end.partial)
+        except asyncio.LimitOverrunError as full:
+            begun += await reader.readexactly(full.consumed)
 
 
 def filled(data: bytes) -> asyncio.StreamReader:

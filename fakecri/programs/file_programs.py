@@ -120,7 +120,10 @@ async def _rmdir(run: Invocation) -> int:
         elif run.files.names_in(path):
             why = "Directory not empty"
         else:
-            run.files.remove_tree(path)
+            try:
+                run.files.remove_tree(path)
+            except OSError as error:
+                why = str(error.strerror)
         if why:
             await run.err(f"rmdir: '{name}': {why}\n")
             code = 1

@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
+from fakecri.invocations.escapes import WIDEST, formatted, unescaped
 from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program, idle
+from fakecri.invocations.pipes import read_line
 from fakecri.programs.file_programs import operands
 from fakecri.shell.redirections import opened_for_writing
+from fakecri.shell.words import with_classes
 
 _LINES: Final = 10
 _PAUSE_S: Final = 0.001
+"""So whoever has much to say takes time, also where time is virtual, and can be ended."""
+_AT_ONCE: Final = 1000
 
 
 async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
     """Of the files, or of the input. Raises: OSError."""
     if not names:
-        while line := await run.stdin.readline():
+        while line := await read_line(run.stdin):
             yield line
         return
     for name in names:
@@ -31,25 +38,50 @@ async def _failed(run: Invocation, error: OSError, code: int = 1) -> int:
     return code
 
 
+async def _knows(run: Invocation, letters: set[str], known: str) -> bool:
+    """Whether the fake can do all that is asked. An answer to something else would be worse than
+    none."""
+    if letters <= set(known):
+        return True
+    names = ", ".join(f"-{letter}" for letter in known)
+    await run.err(f"{run.command[0]}: the fake knows only: {names}\n")
+    return False
+
+
+def _expression(text: str, letters: set[str]) -> re.Pattern[bytes]:
+    """Raises: re.error."""
+    if "F" in letters:
+        text = re.escape(text)
+    elif "E" not in letters:  # there it is the other way about: `\|` is a sign, `|` is not
+        signs = re.compile(r"\\\\|\\?[|(){}+?]")
+        text = signs.sub(lambda sign: sign[0][1:] if len(sign[0]) > 1 else f"\\{sign[0]}", text)
+    around = r"(?<!\w)(?:{})(?!\w)" if "w" in letters else "^(?:{})$" if "x" in letters else "{}"
+    return re.compile(
+        around.format(with_classes(text)).encode(), re.IGNORECASE if "i" in letters else 0
+    )
+
+
 async def _grep(run: Invocation) -> int:
-    """`-q`, `-v`, `-i`, `-c`, `-E`, `-F`. 0: found, 1: not found, 2: not to be understood."""
+    """0: found, 1: not found, 2: not to be understood."""
     letters, words = operands(run)
+    if not await _knows(run, letters, "qvicnowxEFsh"):
+        return USAGE
     if not words:
         await run.err("grep: a pattern is missing\n")
         return USAGE
-    text = words[0] if "F" not in letters else re.escape(words[0])
     try:
-        pattern = re.compile(text.encode(), re.IGNORECASE if "i" in letters else 0)
+        pattern = _expression(words[0], letters)
     except re.error as error:
         await run.err(f"grep: bad regex '{words[0]}': {error}\n")
         return USAGE
-    count = 0
+    count = number = 0
     try:
         async for line in _lines(run, words[1:]):
-            if bool(pattern.search(line.rstrip(b"\n"))) != ("v" in letters):
+            number += 1
+            found = [m[0] for m in pattern.finditer(line.rstrip(b"\n"))]
+            if bool(found) != ("v" in letters):
                 count += 1
-                if not letters & {"q", "c"}:
-                    await run.stdout.write(line)
+                await _tell(run, letters, number, found, line)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -59,20 +91,47 @@ async def _grep(run: Invocation) -> int:
     return int(not count)
 
 
-def _count_of(run: Invocation) -> tuple[int, list[str], bool]:
-    """How many lines, the files, and whether to follow."""
-    words, count, follow, names = list(run.command[1:]), _LINES, False, list[str]()
+async def _tell(
+    run: Invocation, letters: set[str], number: int, found: list[bytes], line: bytes
+) -> None:
+    if letters & {"q", "c"}:
+        return
+    start = f"{number}:".encode() if "n" in letters else b""
+    for part in [one + b"\n" for one in found if one] if "o" in letters else [line]:
+        await run.stdout.write(start + part)
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What `head` and `tail` show: so many lines (or bytes) of the end that `command` is for, or
+    with `others` all but those before."""
+
+    count: int
+    of_bytes: bool
+    others: bool
+    follow: bool
+    names: list[str]
+
+
+def _end_wanted(run: Invocation, *, first: bool) -> _End:
+    """Raises: ValueError."""
+    words, number, of_bytes, follow, names = list(run.command[1:]), "", False, False, list[str]()
     while words:
         word = words.pop(0)
-        if word in ("-f", "-F"):
+        if word in ("-f", "-F") and not first:
             follow = True
-        elif word == "-n" and words:
-            count = int(words.pop(0).lstrip("+-"))
-        elif word.startswith("-n") or (word.startswith("-") and word[1:].isdecimal()):
-            count = int(word.removeprefix("-n").lstrip("-"))
+        elif word[:2] in ("-n", "-c"):
+            of_bytes = word[1] == "c"
+            number = word[2:] or (words.pop(0) if words else "none")
+        elif word.startswith("-") and word[1:].isdecimal():
+            number = word[1:]
+        elif word.startswith("-") and word != "-":
+            raise ValueError(word)
         else:
             names.append(word)
-    return count, names, follow
+    others = number.startswith("-" if first else "+")
+    count = abs(int(number)) if number else _LINES
+    return _End(count, of_bytes, others, follow, names)
 
 
 async def _head(run: Invocation) -> int:
@@ -85,24 +144,36 @@ async def _tail(run: Invocation) -> int:
 
 async def _end_of(run: Invocation, *, first: bool) -> int:
     try:
-        count, names, follow = _count_of(run)
+        wanted = _end_wanted(run, first=first)
     except ValueError:
-        await run.err(f"{run.command[0]}: invalid number\n")
+        await run.err(f"{run.command[0]}: the fake knows only: -n NUMBER, -c NUMBER, -f\n")
         return 1
     kept: list[bytes] = []
+    enough = first and not wanted.others and not wanted.of_bytes
     try:
-        async for line in _lines(run, names):
-            if first and len(kept) == count:
+        async for line in _lines(run, wanted.names):
+            if enough and len(kept) == wanted.count:
                 break
-            kept = [*kept, line] if first else [*kept, line][-count:]
+            kept.append(line)
     except OSError as error:
         return await _failed(run, error)
-    await run.stdout.write(b"".join(kept if count else []))
-    return await idle(run) if follow else 0
+    data = b"".join(kept)
+    parts = [data[i : i + 1] for i in range(len(data))] if wanted.of_bytes else kept
+    await run.stdout.write(b"".join(_of_end(parts, wanted, first=first)))
+    return await idle(run) if wanted.follow else 0
+
+
+def _of_end(parts: list[bytes], wanted: _End, *, first: bool) -> list[bytes]:
+    count = min(wanted.count, len(parts))
+    if first:
+        return parts[: len(parts) - count if wanted.others else count]
+    return parts[max(count - 1, 0) if wanted.others else len(parts) - count :]
 
 
 async def _wc(run: Invocation) -> int:
     letters, names = operands(run)
+    if not await _knows(run, letters, "lwc"):
+        return 1
     try:
         data = b"".join([line async for line in _lines(run, names)])
     except OSError as error:
@@ -123,13 +194,19 @@ async def _seq(run: Invocation) -> int:
         return 1
     first = numbers[0] if len(numbers) > 1 else 1
     step = numbers[1] if len(numbers) == 3 else 1
-    for number in range(first, numbers[-1] + (1 if step > 0 else -1), step or 1):
-        await run.out(f"{number}\n")
+    told = range(first, numbers[-1] + (1 if step > 0 else -1), step or 1)
+    for begin in count(0, _AT_ONCE):
+        await run.out("".join(f"{number}\n" for number in told[begin : begin + _AT_ONCE]))
+        if not told[begin + _AT_ONCE : begin + _AT_ONCE + 1]:
+            break
+        await asyncio.sleep(_PAUSE_S)
     return 0
 
 
 async def _sort(run: Invocation) -> int:
     letters, names = operands(run)
+    if not await _knows(run, letters, "nru"):
+        return USAGE
     try:
         lines = [line.rstrip(b"\n") + b"\n" async for line in _lines(run, names)]
     except OSError as error:
@@ -155,13 +232,13 @@ async def _cut(run: Invocation) -> int:
             sign, number = (value, number) if word[1] == "d" else (sign, value)
         else:
             names.append(word)
-    if not number.isdecimal() or len(sign) != 1:
+    if not number.isdecimal() or not int(number[:9]) or len(sign) != 1:
         await run.err("cut: the fake knows only: -d CHARACTER -f NUMBER\n")
         return USAGE
     try:
         async for line in _lines(run, names):
             fields = line.rstrip(b"\n").split(sign.encode())
-            at = int(number) - 1 if len(fields) > 1 else 0
+            at = int(number[:9]) - 1 if len(fields) > 1 else 0
             await run.stdout.write((fields[at] if at < len(fields) else b"") + b"\n")
     except BrokenPipeError:
         raise
@@ -188,12 +265,12 @@ async def _tr(run: Invocation) -> int:
 
 
 def _characters(word: str) -> bytes:
-    text = _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), word)
+    text = unescaped(word)
 
     def spread(found: re.Match[str]) -> str:
         return "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1)))
 
-    return _RANGE.sub(spread, text).encode("latin-1", "replace")
+    return _RANGE.sub(spread, text).encode("utf-8", "surrogateescape")
 
 
 async def _tee(run: Invocation) -> int:
@@ -229,34 +306,27 @@ async def _dirname(run: Invocation) -> int:
     return 0
 
 
-_SPECIFIER: Final = re.compile(r"%(-?\d*)([sdci%b])|\\(.)")
-_ESCAPED: Final = re.compile(r"\\(.)")
 _RANGE: Final = re.compile(r"(.)-(.)")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "a": "\a", "b": "\b"}
 
 
 async def _printf(run: Invocation) -> int:
-    """`%s`, `%d`, `%c`, `%b` with a width, and escapes; the format is used again for more words."""
+    """Strings and whole numbers, and escapes; the format is used again for more words."""
     if len(run.command) < 2:
         await run.err("printf: a format is missing\n")
         return USAGE
     shape, words = run.command[1], list(run.command[2:])
-    while True:
+    for _ in range(len(words) + 1):
         before = len(words)
-
-        def filled(found: re.Match[str]) -> str:
-            width, kind, escaped = found.groups()
-            if escaped:
-                return _ESCAPES.get(escaped, f"\\{escaped}")
-            if kind == "%":
-                return "%"
-            word = words.pop(0) if words else ("0" if kind in "di" else "")
-            word = word[:1] if kind == "c" else word
-            return f"{word:{'<' if width.startswith('-') else '>'}{abs(int(width or 0)) or ''}}"
-
-        await run.out(_SPECIFIER.sub(filled, shape))
+        try:
+            text = formatted(shape, words)
+        except ValueError as error:
+            await run.err(f"printf: {error}\n")
+            return 1
+        await run.out(text)
+        await asyncio.sleep(_PAUSE_S if len(text) >= WIDEST else 0)
         if not words or len(words) == before:
-            return 0
+            break
+    return 0
 
 
 TEXT_PROGRAMS: Final[Mapping[str, Program]] = {

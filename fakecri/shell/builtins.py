@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fakecri.invocations.invocation import NOT_FOUND, USAGE
+from fakecri.invocations.pipes import read_line
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.grammar import parse
+from fakecri.shell.scan import ScriptError
+from fakecri.shell.words import separators
 
 if TYPE_CHECKING:
     from fakecri.shell.interpreter import Shell
@@ -21,13 +25,21 @@ _NUMBERS: Final = {name: int(number) for number, name in _SIGNALS.items()} | {
     "USR2": 12,
 }
 _TERMINATED: Final = 143
+DEEPEST: Final = 25
+"""Processes, functions and files of scripts within one another."""
 _KNOWN_OPTIONS: Final = frozenset("eux")
+_LONG_OPTIONS: Final = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "pipefail"}
 
 
 def _code(shell: Shell, arguments: list[str]) -> int:
     if not arguments:
         return shell.code
-    return int(arguments[0]) & 0xFF if arguments[0].isdecimal() else USAGE
+    number = _number(arguments[0])
+    return USAGE if number is None else number & 0xFF
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 async def _exit(shell: Shell, arguments: list[str]) -> int:
@@ -40,8 +52,10 @@ async def _return(shell: Shell, arguments: list[str]) -> int:
 
 def _jump(*, goes_on: bool) -> Builtin:
     async def jump(shell: Shell, arguments: list[str]) -> int:
-        levels = int(arguments[0]) if arguments and arguments[0].isdecimal() else 1
-        raise Break(max(levels, 1), goes_on=goes_on)
+        levels = (_number(arguments[0]) if arguments else None) or 1
+        if not shell.loops:
+            return 0
+        raise Break(levels, goes_on=goes_on)
 
     return jump
 
@@ -93,10 +107,10 @@ async def _set(shell: Shell, arguments: list[str]) -> int:
         if word == "--":
             shell.arguments = arguments
             return 0
-        if word[1:] == "o":
-            arguments = arguments[1:]  # pipefail and the like
-            continue
         letters = set(word[1:]) & _KNOWN_OPTIONS
+        if "o" in word[1:]:
+            letters |= {_LONG_OPTIONS.get(arguments[0], "")} if arguments else set()
+            arguments = arguments[1:]
         shell.options = shell.options | letters if word[0] == "-" else shell.options - letters
     if arguments:
         shell.arguments = arguments
@@ -104,7 +118,10 @@ async def _set(shell: Shell, arguments: list[str]) -> int:
 
 
 async def _shift(shell: Shell, arguments: list[str]) -> int:
-    count = int(arguments[0]) if arguments and arguments[0].isdecimal() else 1
+    count = _number(arguments[0]) if arguments else 1
+    if count is None:
+        await shell.run.err(f"sh: shift: Illegal number: {arguments[0]}\n")
+        return USAGE
     if count > len(shell.arguments):
         return 1
     shell.arguments = shell.arguments[count:]
@@ -112,12 +129,44 @@ async def _shift(shell: Shell, arguments: list[str]) -> int:
 
 
 async def _read(shell: Shell, arguments: list[str]) -> int:
+    """`read [-r] [NAME...]`: each gets a word, the last one the rest of the line."""
     names = [a for a in arguments if not a.startswith("-")] or ["REPLY"]
-    line = await shell.run.stdin.readline()
-    words = line.decode("utf-8", "replace").rstrip("\n").split(maxsplit=len(names) - 1)
-    for i, name in enumerate(names):
-        shell.names[name] = words[i].strip() if i < len(words) else ""
+    ifs = shell.names.get("IFS", " \t\n")
+    line = await read_line(shell.run.stdin)
+    rest = line.decode("utf-8", "replace").removesuffix("\n")
+    if "-r" not in arguments:
+        rest = re.sub(r"\\(.)", r"\1", rest)
+    blanks = "".join(char for char in ifs if char.isspace())
+    rest = rest.strip(blanks)
+    for name in names[:-1]:
+        between = re.search(separators(ifs), rest)
+        start, end = between.span() if between else (len(rest), len(rest))
+        shell.names[name], rest = rest[:start], rest[end:]
+    shell.names[names[-1]] = rest
     return 0 if line.endswith(b"\n") else 1
+
+
+async def _source(shell: Shell, arguments: list[str]) -> int:
+    """`. FILE`: in this very shell."""
+    if not arguments:
+        await shell.run.err("sh: .: filename argument required\n")
+        return USAGE
+    try:
+        path = shell.run.path(arguments[0])
+        data = shell.run.files.read(path, lenient=shell.run.lenient, name=arguments[0])
+    except OSError as error:
+        text = f"sh: .: can't open '{arguments[0]}': {error.strerror}\n"
+        await shell.run.err(text)
+        raise Exit(USAGE) from None
+    if shell.depth >= DEEPEST:
+        raise ScriptError("too many scripts within one another")
+    shell.depth += 1
+    try:
+        return await shell.do(parse(data.decode("utf-8", "replace")))
+    except Return as end:
+        return shell.code if end.code is None else end.code
+    finally:
+        shell.depth -= 1
 
 
 async def _trap(shell: Shell, arguments: list[str]) -> int:
@@ -228,6 +277,7 @@ async def _umask(shell: Shell, arguments: list[str]) -> int:
 
 
 BUILTINS: Final[dict[str, Builtin]] = {
+    ".": _source,
     ":": _nothing,
     "break": _jump(goes_on=False),
     "cd": _cd,
@@ -244,6 +294,7 @@ BUILTINS: Final[dict[str, Builtin]] = {
     "return": _return,
     "set": _set,
     "shift": _shift,
+    "source": _source,
     "trap": _trap,
     "type": _which,
     "ulimit": _nothing,

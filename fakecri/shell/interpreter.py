@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fakecri.invocations.invocation import BROKEN_PIPE, USAGE, Invocation
 from fakecri.invocations.pipes import BytePipe, Collected, ended
 from fakecri.shell import grammar, words
-from fakecri.shell.builtins import BUILTINS
+from fakecri.shell.builtins import BUILTINS, DEEPEST
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.redirections import redirected
 from fakecri.shell.scan import ScriptError, Unsupported
@@ -24,7 +24,6 @@ from fakecri.shell.scan import ScriptError, Unsupported
 _STEPS_BETWEEN_PAUSES: Final = 100
 _PAUSE_S: Final = 0.01
 """So a loop that does nothing takes time, also where time is virtual, and can be ended."""
-_DEEPEST: Final = 25
 _MOST_JOBS: Final = 200
 
 
@@ -41,6 +40,10 @@ class Shell:
     traps: dict[str, str] = field(default_factory=dict)
     options: set[str] = field(default_factory=set)
     code: int = 0
+    substituted: int = 0
+    """The exit code of the last `$( )` of the command that is being run; 0 for none."""
+    loops: int = 0
+    """How many it is in."""
     last_job: asyncio.Task[int] | None = None
     depth: int = 0
     unguarded: bool = True
@@ -63,31 +66,32 @@ class Shell:
             arguments=lambda: self.arguments,
             run=self._output_of,
             names_of=lambda pattern: self.run.files.matching(pattern, self.run.cwd),
+            strict="u" in self.options,
         )
 
     def _special(self, name: str) -> str | None:
         if name.isdecimal():
-            number = int(name)
             known = [self.script, *self.arguments]
-            return known[number] if number < len(known) else ""
+            number = int(name[:9])
+            return known[number] if number < len(known) else None
         job = "" if self.last_job is None else str(self.run.processes.number_of(self.last_job))
         fixed = {
             "?": str(self.code),
             "$": str(self.run.processes.pid),
             "!": job,
-            "-": "".join(self.options),
+            "-": "".join(sorted(self.options & set("eux"))),
         }
         return str(len(self.arguments)) if name == "#" else fixed.get(name)
 
     async def _output_of(self, script: str) -> str:
         out = Collected()
         inner = self.copy(replace(self.run, stdout=out))
-        self.code = await inner.run_script(script)
+        self.code = self.substituted = await inner.run_script(script)
         return bytes(out.data).decode("utf-8", "replace").replace("\0", "")
 
     def copy(self, run: Invocation) -> Shell:
         """A process of its own: a subshell or a part of a pipeline. Traps are not inherited."""
-        if self.depth >= _DEEPEST:
+        if self.depth >= DEEPEST:
             raise ScriptError("too many processes below one another")
         return replace(
             self,
@@ -244,13 +248,16 @@ class Shell:
 
     async def _round(self, body: grammar.Node) -> bool:
         """One round of a loop; whether it was the last."""
+        self.loops += 1
         try:
             await self.do(body)
         except Break as jump:
-            if jump.levels > 1:
+            if min(jump.levels, self.loops) > 1:
                 raise Break(jump.levels - 1, goes_on=jump.goes_on) from None
             self.code = 0
             return not jump.goes_on
+        finally:
+            self.loops -= 1
         return False
 
     async def _case(self, node: grammar.Case) -> int:
@@ -278,7 +285,10 @@ class Shell:
         finally:
             for task in tasks:
                 task.cancel()
-        code = int(not codes[-1]) if node.negated else codes[-1]
+        code = codes[-1]
+        if "pipefail" in self.options:
+            code = next((one for one in reversed(codes) if one), 0)
+        code = int(not code) if node.negated else code
         return code if node.negated else await self._checked(code)
 
     def _start_job(self, node: grammar.Node) -> int:
@@ -316,18 +326,12 @@ class Shell:
         return await words.to_words(raw, self.around())
 
     async def _command(self, node: grammar.Command) -> int:
-        self.code, before = 0, self.code
-        given: dict[str, str] = {}
-        self.code = before
+        self.substituted = 0
         expanded = [word for raw in node.words for word in await self.expand(raw)]
-        substituted = self.code
-        for name, raw in node.assignments:
-            given[name] = await words.to_text(raw, self.around())
-            substituted = self.code
+        given = {name: await words.to_text(raw, self.around()) for name, raw in node.assignments}
         if not expanded:
             self.names.update(given)
-            has_output = any("$(" in raw or "`" in raw for _, raw in node.assignments)
-            return substituted if has_output else 0
+            return self.substituted
         if "x" in self.options:
             await self.run.err(f"+ {' '.join(expanded)}\n")
         return await self.call(expanded, given)
@@ -338,20 +342,27 @@ class Shell:
         if name in self.functions:
             return await self._function(self.functions[name], list(expanded[1:]), given)
         if name in BUILTINS:
-            outer = dict(self.names) if given else None
+            outer = {key: self.names.get(key) for key in given}
             self.names.update(given)
             try:
                 return await BUILTINS[name](self, list(expanded[1:]))
             finally:
-                if outer is not None and name not in ("exec", "export", "eval", "read"):
-                    self.names.update({key: outer.get(key, "") for key in given})
+                if name not in ("exec", "export", "eval"):
+                    self._put_back(outer)
         env = {key: self.names[key] for key in self.exported if key in self.names}
         return await self.run.run(*expanded, env={**env, **given})
+
+    def _put_back(self, names: Mapping[str, str | None]) -> None:
+        """Variables as they were; None: not set."""
+        for name, value in names.items():
+            self.names.pop(name, None)
+            if value is not None:
+                self.names[name] = value
 
     async def _function(
         self, body: grammar.Node, arguments: list[str], given: dict[str, str]
     ) -> int:
-        if self.depth >= _DEEPEST:
+        if self.depth >= DEEPEST:
             raise ScriptError("too many functions within one another")
         outer, self.arguments = self.arguments, arguments
         names, self.outer_names = self.outer_names, {}
@@ -362,10 +373,7 @@ class Shell:
         except Return as end:
             return self.code if end.code is None else end.code
         finally:
-            for name, value in self.outer_names.items():
-                self.names.pop(name, None)
-                if value is not None:
-                    self.names[name] = value
+            self._put_back(self.outer_names)
             self.arguments, self.outer_names = outer, names
             self.depth -= 1
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fakecri.invocations.invocation import BUILT_IN, USAGE, Invocation, Program
+from fakecri.invocations.pipes import read_line
 from fakecri.programs.file_programs import FILE_PROGRAMS
 from fakecri.programs.text_programs import TEXT_PROGRAMS
 from fakecri.shell.control import Exit
@@ -63,7 +64,7 @@ async def _run_lines(shell: Shell) -> int:
     while True:
         if run.tty:
             await run.out(PROMPT if not begun else MORE)
-        line = await run.stdin.readline()
+        line = await read_line(run.stdin)
         begun += line.decode("utf-8", "replace")
         if line and not _is_whole(begun):
             continue

@@ -19,6 +19,18 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_]\w*|[0-9]|[?$!#@*-]")
 _BRACED: Final = re.compile(
     r"(#?)([A-Za-z_]\w*|\d+|[?$!#@*-])(?:(:?[-=+?]|##?|%%?)(.*))?", re.DOTALL
 )
+_HOME: Final = re.compile(r"~(?=/|\Z)")
+_CLASS: Final = re.compile(r"\[:(\w+):\]")
+_CLASSES: Final = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "space": " \t\n\r\f\v",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
 _LONGEST: Final = 1024 * 1024
 _ESCAPED_IN_DOUBLE: Final = frozenset('$`"\\')
 
@@ -42,13 +54,15 @@ class Surroundings:
     arguments: Callable[[], list[str]]
     run: Callable[[str], Awaitable[str]]
     names_of: Callable[[str], list[str]]
+    strict: bool = False
+    """Whether what was never set is an error (`set -u`)."""
 
 
 async def to_words(raw: str, around: Surroundings) -> list[str]:
     """The words that one word of a script becomes: none, one or more."""
     fields: list[list[Part]] = []
     open_field = False
-    separators = _separators(around.names.get("IFS", " \t\n"))
+    between = separators(around.names.get("IFS", " \t\n"))
     async for part in _parts(raw, around, quoted=False):
         if part.quoted:
             if not open_field:
@@ -56,7 +70,7 @@ async def to_words(raw: str, around: Surroundings) -> list[str]:
             fields[-1].append(part)
             open_field = not part.breaks
             continue
-        for i, piece in enumerate(re.split(separators, part.text)):
+        for i, piece in enumerate(re.split(between, part.text)):
             if i % 2:
                 if piece.strip() and not open_field:
                     fields.append([])
@@ -69,7 +83,7 @@ async def to_words(raw: str, around: Surroundings) -> list[str]:
     return [word for field in fields for word in _with_files(field, around)]
 
 
-def _separators(ifs: str) -> str:
+def separators(ifs: str) -> str:
     """What lies between words: blanks are one with those beside them, other characters are not."""
     blanks, others = (re.escape("".join(c for c in ifs if c.isspace() == kind)) for kind in (1, 0))
     blank, other = f"[{blanks}]" if blanks else "(?!)", f"[{others}]" if others else "(?!)"
@@ -82,6 +96,15 @@ def _with_files(field: list[Part], around: Surroundings) -> list[str]:
         return [text]
     pattern = "".join(_literal(p.text) if p.quoted else p.text for p in field)
     return around.names_of(pattern) or [text]
+
+
+def with_classes(pattern: str) -> str:
+    """`[[:digit:]]` as `[0-9]`, which all patterns of Python know.
+
+    >>> with_classes("[[:upper:]_]*")
+    '[A-Z_]*'
+    """
+    return _CLASS.sub(lambda found: _CLASSES.get(found[1], ""), pattern)
 
 
 def _literal(text: str) -> str:
@@ -103,11 +126,14 @@ def _joined(texts: list[str]) -> str:
 async def to_pattern(raw: str, around: Surroundings) -> str:
     """A pattern for `fnmatch`: what was quoted means itself."""
     parts = [part async for part in _parts(raw, around, quoted=False)]
-    return "".join(_literal(p.text) if p.quoted else p.text for p in parts)
+    return with_classes("".join(_literal(p.text) if p.quoted else p.text for p in parts))
 
 
 async def _parts(raw: str, around: Surroundings, *, quoted: bool) -> AsyncIterator[Part]:
     at = 0
+    if not quoted and _HOME.match(raw):
+        yield Part(around.names.get("HOME", "~"), True)
+        at = 1
     while at < len(raw):
         end = piece_end(raw, at) if not (quoted and raw[at] == "'") else at + 1
         piece = raw[at:end]
@@ -157,7 +183,15 @@ def _parameter(name: str, around: Surroundings, quoted: bool) -> list[Part]:
         if name == "@" and quoted:
             return [Part(word, True, breaks=i + 1 < len(words)) for i, word in enumerate(words)]
         return [Part(" ".join(words), quoted)]
-    return [Part(_value(name, around) or "", quoted)]
+    return [Part(_required(name, around), quoted)]
+
+
+def _required(name: str, around: Surroundings) -> str:
+    """Raises: ScriptError."""
+    value = _value(name, around)
+    if value is None and around.strict:
+        raise ScriptError(f"{name}: parameter not set")
+    return value or ""
 
 
 def _value(name: str, around: Surroundings) -> str | None:
@@ -174,13 +208,13 @@ async def _braced(inner: str, around: Surroundings, quoted: bool) -> AsyncIterat
         for part in _parameter(name, around, quoted):
             yield part
         return
-    value = _value(name, around)
     if length:
-        yield Part(str(len(value or "")), quoted)
+        yield Part(str(len(_required(name, around))), quoted)
         return
     if not sign:
-        yield Part(value or "", quoted)
+        yield Part(_required(name, around), quoted)
         return
+    value = _value(name, around)
     if sign[0] in "#%":
         pattern = await to_pattern(rest, around)
         yield Part(_cut(value or "", pattern, sign), quoted)

@@ -146,10 +146,10 @@ def opened_below(
     """Walk from `root`, which may be or lead through links, to `path` below it.
 
     `links`: those below the root are followed as long as they stay below it; else they are
-    refused. `make_mode`: directories that are missing are made with that mode, whatever the umask
-    is, but none behind a link. Raises OSError: `OutsideError` for what leads out of the root,
-    FileNotFoundError, NotADirectoryError, ELOOP. Raises ValueError for a path that holds a zero
-    byte.
+    refused. `make_mode`: directories of `path` that are missing are made with that mode, whatever
+    the umask is; where a link leads must be there. Raises OSError: `OutsideError` for what leads
+    out of the root, FileNotFoundError, NotADirectoryError, ELOOP. Raises ValueError for a path that
+    holds a zero byte.
     """
     top = os.path.realpath(root)
     parts = _split(path, path)
@@ -165,7 +165,8 @@ def opened_below(
 @dataclass(slots=True)
 class _Walk:
     """A walk under way: `fds` and `names` of the parts walked through, from the root on; `left` are
-    those still to come."""
+    those still to come, of which the first `of_links` were not asked for, but are where links lead.
+    """
 
     held: ExitStack
     top: str
@@ -176,14 +177,17 @@ class _Walk:
     links: bool
     make_mode: int | None
     links_seen: int = 0
+    of_links: int = 0
 
     def go(self) -> None:
         while self.left:
             part = self.left.popleft()
+            asked_for = self.of_links == 0
+            self.of_links -= not asked_for
             if part == "..":
                 self._up()
             else:
-                self._down(part)
+                self._down(part, may_make=asked_for)
 
     def _up(self) -> None:
         """Only links lead up."""
@@ -192,8 +196,8 @@ class _Walk:
         self.names.pop()
         self.fds.pop()
 
-    def _down(self, part: str) -> None:
-        fd = self._open(part)
+    def _down(self, part: str, *, may_make: bool) -> None:
+        fd = self._open(part, self.make_mode if may_make else None)
         self.held.callback(os.close, fd)
         mode = os.fstat(fd).st_mode
         if stat.S_ISLNK(mode):
@@ -205,17 +209,17 @@ class _Walk:
         self.fds.append(fd)
         self.names.append(part)
 
-    def _open(self, part: str) -> int:
+    def _open(self, part: str, make_mode: int | None) -> int:
         above = self.fds[-1]
         try:
             return os.open(part, _PLACE, dir_fd=above)
         except FileNotFoundError:
-            if self.make_mode is None or self.links_seen:
+            if make_mode is None:
                 raise
-        os.mkdir(part, self.make_mode, dir_fd=above)
+        os.mkdir(part, make_mode, dir_fd=above)
         made = os.open(part, _PLACE | os.O_DIRECTORY, dir_fd=above)
         try:
-            os.chmod(f"/proc/self/fd/{made}", self.make_mode)  # the umask took bits away
+            os.chmod(f"/proc/self/fd/{made}", make_mode)  # the umask took bits away
         except BaseException:
             os.close(made)
             raise
@@ -232,9 +236,9 @@ class _Walk:
                 raise _outside(self.wanted, self.top)
             target = target[len(self.top) :]
             del self.names[:], self.fds[1:]
-        self.left.extendleft(
-            reversed([part for part in target.split("/") if part not in ("", ".")])
-        )
+        parts = [part for part in target.split("/") if part not in ("", ".")]
+        self.left.extendleft(reversed(parts))
+        self.of_links += len(parts)
 
 
 def _split(path: str, shown: str) -> list[str]:

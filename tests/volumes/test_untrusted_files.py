@@ -146,13 +146,23 @@ def test_missing_directories_get_the_mode_asked_for_NODE_211(volume: Path) -> No
         assert stat.S_IMODE((volume / path).stat().st_mode) == 0o2777
 
 
-def test_nothing_is_made_behind_a_link_NODE_211(volume: Path) -> None:
+def test_what_is_missing_is_made_behind_a_link_that_stays_below_NODE_211(volume: Path) -> None:
     (volume / "in").symlink_to("a")
+    (volume / "absolute").symlink_to(volume / "a")
+    for path in ("in/new/deep", "absolute/other"):
+        with opened_below(volume, path, make_mode=0o755) as made:
+            assert made.is_directory
+    assert (volume / "a/new/deep").is_dir()
+    assert (volume / "a/other").is_dir()
+
+
+def test_where_a_link_leads_is_not_made_NODE_211(volume: Path) -> None:
     (volume / "dangling").symlink_to("a/none")
-    for path in ("in/new", "dangling"):
+    (volume / "twice").symlink_to("dangling/more")
+    for path in ("dangling", "dangling/new", "twice", "twice/new"):
         with pytest.raises(FileNotFoundError), opened_below(volume, path, make_mode=0o755):
             pass
-    assert not (volume / "a" / "new").exists()
+    assert not (volume / "a" / "none").exists()
 
 
 def test_what_was_opened_stays_when_its_name_is_exchanged_NODE_211(volume: Path) -> None:

@@ -154,7 +154,8 @@ class Kubelet:
             yield Part("first mirrors", partial(self._register_static_pods, informer))
         if node.registrar is not None:
             yield Part("node", node.registrar.run)
-            yield Part("node soon ready", node.registrar.get_ready)
+            # it asks the runtime, as the watch does: whoever sees it ready first makes the groups
+            yield Part("node soon ready", node.registrar.get_ready, (ContainerManagerError,))
             yield Part("node images", self._after_runtime(self.upkeep.node_images.run))
         if node.shutdown is not None:
             yield Part("shutdowns", self._after_runtime(node.shutdown.run))

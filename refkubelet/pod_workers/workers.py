@@ -180,8 +180,8 @@ class PodWorkers(WorkerQuestions):
             try:
                 options = self._begin(record)
             except Exception as error:
-                self._failed(record, error)
-                self._requeue(record, StepOutcome(error=repr(error)))
+                # What waits goes on waiting: at once the same would fail, for ever, in no time.
+                self._requeue(record, self._failed(record, error))
                 continue
             if options is not None:
                 await self._step(record, options)
@@ -231,6 +231,8 @@ class PodWorkers(WorkerQuestions):
         if record.finished:
             return
         self._requeue(record, outcome)
+        if record.pending is not None:
+            record.wake.set()
 
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
         """In a way that nobody thought of: told once, and once a minute while it lasts."""
@@ -321,8 +323,6 @@ class PodWorkers(WorkerQuestions):
             self._random.random,
         )
         self.work_queue.enqueue(record.uid, delay_s)
-        if record.pending is not None:
-            record.wake.set()
 
     async def stop(self) -> None:
         """Cancel all tasks and wait for them; no container is touched."""

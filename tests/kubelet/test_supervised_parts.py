@@ -129,6 +129,28 @@ def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
     on_node(body, tmp_path)
 
 
+def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The node that waits to be ready looks at the runtime, too (NODE-013)."""
+
+    async def body(node: Node) -> None:
+        def refuse() -> None:
+            raise ContainerManagerError("no cgroups here")
+
+        node.cri.on("Status").fails("UNAVAILABLE", "late", times=1)
+        await node.start()
+        assert node.kubelet.work.cgroups is not None
+        node.kubelet.work.cgroups.start = refuse  # type: ignore[method-assign]
+        assert node._task is not None
+        with pytest.raises(ContainerManagerError, match="no cgroups here"):
+            await node._task
+        node._task = None
+
+    on_node(body, tmp_path, api=True, started=False)
+    assert [r.getMessage() for r in caplog.records if r.exc_info] == []
+
+
 def on_a_full_node(body: Callable[[Node], Awaitable[None]], directory: Path) -> None:
     """With every part there is, but for shutdowns."""
 

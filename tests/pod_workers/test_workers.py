@@ -35,6 +35,23 @@ def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:
     in_world(body)
 
 
+def test_an_error_before_a_step_holds_up_no_other_pod_LIFE_037() -> None:
+    async def body(w: World) -> None:
+        def fail(*_: object) -> bool:
+            raise RuntimeError("surprise")
+
+        take = w.workers._turns.take
+        w.workers._turns.take = fail  # type: ignore[method-assign]
+        w.create(make_pod("a", static=True))
+        w.create(make_pod("b", name="other"))
+        await w.until(lambda: w.syncer.kinds("b") == ["sync"])
+        await w.clock.sleep(60)
+        w.workers._turns.take = take  # type: ignore[method-assign]
+        await w.until(lambda: w.syncer.kinds("a") == ["sync"], 30)
+
+    in_world(body)
+
+
 def test_a_step_never_sees_a_status_older_than_the_previous_step_LIFE_038() -> None:
     async def body(w: World) -> None:
         w.create(make_pod())

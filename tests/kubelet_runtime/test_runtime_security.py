@@ -11,6 +11,8 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.json_format import MessageToDict
 from runtime_doubles import make_pod
 
+from refkubelet.runtime.config import mounts
+from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.runtime.config.mounts import hosts_text
 from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
@@ -205,6 +207,20 @@ def test_a_full_name_too_long_for_the_kernel_is_an_error_LIFE_133() -> None:
     pod = make_pod(hostname="a" * 40, subdomain="s", setHostnameAsFQDN=True)
     with pytest.raises(SandboxConfigError, match=r"is too long \(64 characters is the max, 68"):
         sandbox_config(pod, 0, CLUSTER)
+
+
+def test_the_node_s_hosts_file_may_be_any_bytes_LIFE_138_NODE_209(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hosts").write_bytes(b"127.0.0.1 localhost # caf\xe9\n")
+    monkeypatch.setattr(mounts, "ETC_HOSTS", str(tmp_path / "hosts"))
+    mount = mounts.etc_hosts_mount(make_pod(hostNetwork=True), (), tmp_path, "")
+    assert Path(mount.host_path).read_bytes().endswith(b"# caf\xe9\n")
+
+
+def test_the_node_s_resolv_conf_may_be_any_bytes_LIFE_135(tmp_path: Path) -> None:
+    (tmp_path / "resolv.conf").write_bytes(b"# caf\xe9\nnameserver 192.0.2.53\n")
+    assert read_resolv_conf(str(tmp_path / "resolv.conf")).node_servers == ("192.0.2.53",)
 
 
 def test_the_hosts_file_names_the_subdomain_and_the_aliases_LIFE_138_NODE_209() -> None:

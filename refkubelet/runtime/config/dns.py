@@ -22,7 +22,7 @@ def read_resolv_conf(path: str) -> DnsOptions:
     with the node's DNS then get 127.0.0.1 and the search path `.`. Raises OSError."""
     if not path:
         return DnsOptions(no_resolv_conf=True)
-    lines = [line.split() for line in Path(path).read_text().splitlines()]
+    lines = [line.split() for line in Path(path).read_text(errors="replace").splitlines()]
     servers = tuple(words[1] for words in lines if len(words) > 1 and words[0] == "nameserver")
     searches = [words[1:] for words in lines if words and words[0] in ("search", "domain")]
     options = tuple(w for words in lines if words and words[0] == "options" for w in words[1:])

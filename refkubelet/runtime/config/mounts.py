@@ -212,7 +212,7 @@ def etc_hosts_mount(pod: Pod, pod_ips: tuple[str, ...], root_dir: Path, cluster_
     """Write the pod's hosts file, if it is not there already, and mount it."""
     directory = pod_dir(str(root_dir), uid(pod))
     path = os.path.join(directory, "etc-hosts")
-    data = hosts_text(pod, pod_ips, cluster_domain).encode()
+    data = hosts_text(pod, pod_ips, cluster_domain).encode(errors="surrogateescape")
     if not _holds(path, data):
         make_directory(directory)
         Path(path).write_bytes(data)
@@ -232,8 +232,7 @@ def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:
     """The hosts file: the node's on its network, else the fixed part and the pod's name; then
     hostAliases."""
     if pod.spec is not None and pod.spec.hostNetwork:
-        node_file = Path(ETC_HOSTS)
-        text = HOST_NETWORK_HEADER + (node_file.read_text() if node_file.exists() else "")
+        text = HOST_NETWORK_HEADER + _node_hosts()
     else:
         name, domain = hostname_and_domain(pod, cluster_domain)
         names = f"{name}.{domain}\t{name}" if domain else name
@@ -243,6 +242,12 @@ def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:
         lines = "".join(f"{a.ip}\t" + "\t".join(a.hostnames or []) + "\n" for a in aliases)
         text += f"\n# Entries added by HostAliases.\n{lines}"
     return text
+
+
+def _node_hosts() -> str:
+    """The node's own file, if there is one; bytes that are no UTF-8 stay what they are."""
+    file = Path(ETC_HOSTS)
+    return file.read_text(errors="surrogateescape") if file.exists() else ""
 
 
 def termination_log_mount(container: Container, pod: Pod, root_dir: Path, ids: Ids) -> Any | None:

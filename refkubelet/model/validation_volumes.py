@@ -76,6 +76,7 @@ _INITIATORS: Final = {
     "eui": re.compile(r"eui.[A-Za-z0-9]{16}\Z"),
     "naa": re.compile(r"naa.[A-Za-z0-9]{32}\Z"),
 }
+_LONGEST_INITIATOR: Final = 1024  # iSCSI has 223; the pattern takes the square of the length
 _HOST_AND_PORT: Final = re.compile(r"(?:\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*\Z")
 _OWN_NAMESPACES: Final = (".kubernetes.io", ".k8s.io")
 _DISK_KINDS: Final = ("Dedicated", "Managed", "Shared")
@@ -189,7 +190,7 @@ def _initiator(field: str, name: str) -> Iterator[str]:
     form = _INITIATORS.get(name[:3])
     if form is None:
         yield invalid(field, name, "must be valid format starting with iqn, eui, or naa")
-    elif not form.match(name):
+    elif len(name) > _LONGEST_INITIATOR or not form.match(name):
         yield invalid(field, name, "must be valid format")
 
 

@@ -26,7 +26,8 @@ from refkubelet.probes.http import http_get, http_request
 from refkubelet.probes.ports import PortError, resolve_port
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.config.environment import expand
+from refkubelet.runtime.config.downward_api import VariableError
+from refkubelet.runtime.config.environment import expand_all
 from refkubelet.runtime.records import ExecResult
 
 TRIES: Final = 3  # PROBE-060
@@ -129,7 +130,10 @@ class Prober:
         self, target: ProbeTarget, action: ExecAction, container_id: str
     ) -> ProbeAnswer:
         """PROBE-062..065. The runtime enforces the timeout."""
-        command = [expanded(word, target.container) for word in action.command or ()]
+        try:
+            command = expanded(action.command or (), target.container)
+        except VariableError as error:
+            raise ProbeError(str(error)) from None
         try:
             answer = await self._exec_runner.exec_sync(
                 container_id, command, timeout_s=target.timeout_s
@@ -198,7 +202,7 @@ class Prober:
         return self._network
 
 
-def expanded(word: str, container: Container) -> str:
+def expanded(command: Sequence[str], container: Container) -> list[str]:
     """`$(VAR)` from the container's own `env` as it is written: a variable with valueFrom is empty,
-    an unknown one stays; `$$` is `$` (PROBE-062)."""
-    return expand(word, {e.name: e.value or "" for e in container.env or ()})
+    an unknown one stays; `$$` is `$` (PROBE-062). Raises `VariableError`."""
+    return expand_all(command, {e.name: e.value or "" for e in container.env or ()})

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import string
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,8 @@ from refkubelet.runtime.images.keyring import (
     keyring,
     node_entries,
 )
+from refkubelet.runtime.images.node_credentials import NodeCredentials
+from simtime import RealClock
 
 
 def ring(*places: str) -> Any:
@@ -155,6 +159,8 @@ def test_secrets_that_say_nothing_are_skipped(other: Secret) -> None:
         ),
         ("no json", "the Docker configuration is no JSON"),
         ({"auths": {"a.io": 3}}, "the entry of a.io is no object"),
+        ({"auths": ["a.io"]}, "the entries of the Docker configuration are no object"),
+        ("[" * 100_000, "the Docker configuration is no JSON"),
         ({"auths": {"a.io": {"password": 3}}}, "password is no text"),
     ],
 )
@@ -185,6 +191,18 @@ def test_files_of_the_node() -> None:
     assert [p for p, _ in node_entries(modern, legacy=False)] == ["a.io"]
     ((place, credential),) = node_entries(legacy, legacy=True)
     assert (place, credential.source) == ("b.io", None)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "brackets", "list"])
+def test_a_broken_file_of_the_node_is_passed_over_BACK_209(tmp_path: Path, kind: str) -> None:
+    first, second = tmp_path / "config.json", tmp_path / ".dockercfg"
+    if kind == "fifo":
+        os.mkfifo(first)
+    else:
+        first.write_text("[" * 100_000 if kind == "brackets" else '{"auths": [1]}')
+    second.write_text('{"b.io": {"username": "v"}}')
+    found = NodeCredentials(RealClock(), (first, second)).lookup("b.io/app")
+    assert [c.username for c in found] == ["v"]
 
 
 def test_the_hash_is_that_of_the_fields_that_are_set_BACK_210() -> None:

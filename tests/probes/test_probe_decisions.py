@@ -279,7 +279,7 @@ CONTAINER = decode_pod(
     ],
 )
 def test_variables_are_expanded_as_they_are_written_PROBE_062(word: str, wanted: str) -> None:
-    assert expanded(word, CONTAINER) == wanted
+    assert expanded([word], CONTAINER) == [wanted]
 
 
 @pytest.mark.parametrize(("port", "wanted"), [("web", 8080), ("81", 81), (82, 82), ("+83", 83)])

@@ -23,7 +23,12 @@ from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings,
 from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.config import labels as keys
 from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
-from refkubelet.runtime.config.environment import ApiObjects, EnvironmentFacts, environment, expand
+from refkubelet.runtime.config.environment import (
+    ApiObjects,
+    EnvironmentFacts,
+    environment,
+    expand_all,
+)
 from refkubelet.runtime.config.linux_resources import container_resources
 from refkubelet.runtime.config.mounts import (
     MountError,
@@ -95,8 +100,8 @@ def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptio
     return cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name=container.name, attempt=start.attempt),
         image=cri.ImageSpec(image=start.image_ref, user_specified_image=container.image or ""),
-        command=[expand(text, variables) for text in container.command or []],
-        args=[expand(text, variables) for text in container.args or []],
+        command=expand_all(container.command or (), variables),
+        args=expand_all(container.args or (), variables),
         working_dir=container.workingDir or "",
         envs=[_key_value(name, value) for name, value in variables.items()],
         mounts=with_users(

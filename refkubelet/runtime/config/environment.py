@@ -8,7 +8,7 @@ Upstream: kubelet_pods.go: makeEnvironmentVariables.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,8 +26,15 @@ from refkubelet.runtime.config.env_file import EnvFileError, EnvValues
 from refkubelet.runtime.config.service_environment import service_environment
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
+_NO_REFERENCE: Final = re.compile(r"\$\$?")  # behind the last `)`
+MAX_EXPANDED: Final = 16 * 1024 * 1024  # what a message of the CRI holds
 CONFIG_MAP: Final = "configmap"
 SECRET: Final = "secret"
+
+TOO_LONG: Final = (
+    f"with its references replaced it would have more than {MAX_EXPANDED >> 20} MiB of variables "
+    "or of arguments"
+)
 
 ObjectKey = tuple[str, str]  # kind (`configmap`, `secret`) and name, in the pod's namespace
 
@@ -64,19 +71,48 @@ class EnvironmentFacts:
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `$(NAME)`; unknown references stay as they are, `$$` is an escaped `$`.
+    """Replace `$(NAME)`; unknown references stay as they are, `$$` is an escaped `$`. Raises
+    `VariableError` when that makes more than `MAX_EXPANDED` characters.
 
     >>> expand("$(A)-$(B)-$$(A)-$x", {"A": "1"})
     '1-$(B)-$(A)-$x'
     """
+    return expand_all((text,), variables)[0]
 
-    def replacement(match: re.Match[str]) -> str:
-        if match.group() == "$$":
-            return "$"
-        name = match.group(1)
-        return variables.get(name, match.group()) if name is not None else "$"
 
-    return _REFERENCE.sub(replacement, text)
+def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
+    """The same for all words of a command, which together have that limit."""
+    found, left = [], MAX_EXPANDED
+    for text in texts:
+        pieces: list[str] = []
+        for piece in _pieces(text, variables):
+            left -= len(piece)
+            if left < 0:
+                raise VariableError(TOO_LONG)
+            pieces.append(piece)
+        found.append("".join(pieces))
+    return found
+
+
+def _pieces(text: str, variables: Mapping[str, str]) -> Iterator[str]:
+    """Of the text with its references replaced."""
+    at = 0
+    for match in _references(text):
+        yield text[at : match.start()]
+        at = match.end()
+        if match.group() in ("$", "$$"):
+            yield "$"
+        else:
+            yield variables.get(match.group(1), match.group())
+    yield text[at:]
+
+
+def _references(text: str) -> Iterator[re.Match[str]]:
+    """Each `$`, with what belongs to it. Behind the last `)` no end of a reference is looked for:
+    thousands of `$(` would take the time of millions."""
+    end = text.rfind(")") + 1
+    yield from _REFERENCE.finditer(text, 0, end)
+    yield from _NO_REFERENCE.finditer(text, end)
 
 
 def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
@@ -102,8 +138,8 @@ def references(text: str) -> frozenset[str]:
     >>> sorted(references("$(A)-$$(B)-$(C)"))
     ['A', 'C']
     """
-    found = (match.group(1) for match in _REFERENCE.finditer(text))
-    return frozenset(name for name in found if name is not None)
+    found = (m.group(1) for m in _references(text) if m.group() not in ("$", "$$"))
+    return frozenset(found)
 
 
 def referenced_files(container: Container) -> tuple[FileKey, ...]:
@@ -114,13 +150,17 @@ def referenced_files(container: Container) -> tuple[FileKey, ...]:
 
 
 def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
-    """All variables of the container. Raises `VariableError` for a missing reference."""
-    result = _services(pod, facts.objects)
+    """All variables of the container. Raises `VariableError` for a missing reference, and when
+    their own ones have more than `MAX_EXPANDED` characters."""
+    result, left = _services(pod, facts.objects), MAX_EXPANDED
     for source in container.envFrom or []:
         result.update(_from_source(source, pod, facts.objects))
     for variable in container.env or []:
         value = _value(variable, container, pod, facts, result)
         if value is not None:
+            left -= len(value)
+            if left < 0:
+                raise VariableError(TOO_LONG)
             result[variable.name] = value
     return result
 

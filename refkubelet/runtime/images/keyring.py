@@ -133,12 +133,12 @@ def node_entries(data: bytes, *, legacy: bool) -> list[tuple[str, Credential]]:
     return config_entries((whole if legacy else whole.get("auths")) or {}, None)
 
 
-def config_entries(
-    auths: Mapping[str, Any], source: SecretSource | None
-) -> list[tuple[str, Credential]]:
+def config_entries(auths: Any, source: SecretSource | None) -> list[tuple[str, Credential]]:
     """A Docker configuration: place -> username, password, email, auth. `auth` wins over the
     first two. Raises `CredentialError`."""
     entries = []
+    if not isinstance(auths, Mapping):
+        raise CredentialError("the entries of the Docker configuration are no object")
     for place, entry in auths.items():
         if not isinstance(entry, Mapping):
             raise CredentialError(f"the entry of {place} is no object")
@@ -160,7 +160,7 @@ def _config_of(secret: Secret) -> bytes:
 def _json_object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CredentialError("the Docker configuration is no JSON") from None
     if not isinstance(value, dict):
         raise CredentialError("the Docker configuration is no JSON object")
@@ -220,7 +220,17 @@ def _split(name: str) -> tuple[str, str, str]:
 
 
 def _glob_matches(glob: str, part: str) -> bool:
-    return re.fullmatch(".*".join(map(re.escape, glob.split("*"))), part) is not None
+    """In time that grows with the texts, however many stars there are: users write them."""
+    if "*" not in glob:
+        return glob == part
+    first, *between, last = glob.split("*")
+    at, end = len(first), len(part) - len(last)
+    for text in between:
+        found = part.find(text, at)
+        if found < 0:
+            return False
+        at = found + len(text)
+    return at <= end and part.startswith(first) and part.endswith(last)
 
 
 def _on_default_registry(repository: str) -> bool:

@@ -19,6 +19,7 @@ from refkubelet.runtime.images.keyring import (
     keyring,
     node_entries,
 )
+from refkubelet.untrusted_files import read_whole
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 LIFETIME_S: Final = 300.0
 CONFIG_FILE: Final = "config.json"
 LEGACY_FILE: Final = ".dockercfg"
+MAX_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class NodeCredentials:
     def _read(self) -> Keyring:
         for path in self._files:
             try:
-                return keyring(node_entries(path.read_bytes(), legacy=path.name == LEGACY_FILE))
+                data = read_whole(path, MAX_BYTES, follow_links=True)
+                return keyring(node_entries(data, legacy=path.name == LEGACY_FILE))
             except FileNotFoundError:
                 continue
             except (OSError, CredentialError) as error:

@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 from simtime import Clock
 
 REMIND_S: Final = 60.0

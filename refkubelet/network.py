@@ -18,8 +18,8 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from refkubelet.addresses import NetworkError, Target, check_host, host_port, target_of
-from refkubelet.model.duration import format_duration
-from refkubelet.runtime.client import go_code_name
+from refkubelet.golang.duration import format_duration
+from refkubelet.golang.grpc_codes import rpc_error
 
 BODY_BYTES: Final = 10 * 1024  # PROBE-070
 PROBE_AGENT: Final = "kube-probe/1.36"  # PROBE-067, PROBE-072
@@ -269,5 +269,4 @@ def health_error(code: str, details: str, took: str) -> str:
         )
     if code == "DEADLINE_EXCEEDED":
         return f"timeout: health rpc did not complete within {took}"
-    text = f"rpc error: code = {go_code_name(code)} desc = {details}"
-    return f"error: health rpc probe failed: {text}"
+    return f"error: health rpc probe failed: {rpc_error(code, details)}"

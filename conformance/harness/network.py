@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
 from refkubelet.addresses import target_of
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 from refkubelet.network import (
     NO_HEADERS_IN_TIME,
     HttpAnswer,

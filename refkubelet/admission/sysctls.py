@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
-from refkubelet.resources.golang import quoted
+from refkubelet.golang.strconv import quoted
 
 FORBIDDEN: Final = "SysctlForbidden"
 SAFE: Final = (

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.allocation.messages import go_json, resources_json
+from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources
-from refkubelet.model.hashes import fnv1a_32
+from refkubelet.golang.fnv import fnv1a_32
+from refkubelet.golang.json import go_json
 from refkubelet.model.quantity import parse_nano
 
 

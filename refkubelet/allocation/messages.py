@@ -5,12 +5,12 @@ Upstream: pkg/kubelet/events/resize.go.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.resources import canonical_resources
+from refkubelet.golang.json import go_json
 from refkubelet.model.objects import Container, Pod
 
 DEFERRED: Final = "ResizeDeferred"
@@ -18,7 +18,6 @@ INFEASIBLE: Final = "ResizeInfeasible"
 STARTED: Final = "ResizeStarted"
 COMPLETED: Final = "ResizeCompleted"
 ERROR: Final = "ResizeError"
-_GO_JSON_ESCAPES: Final = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 
 
 def started(pod: Pod, generation: int) -> str:
@@ -68,11 +67,3 @@ def resources_json(resources: ResourceRequirements | None) -> dict[str, Any]:
             {"name": c.name} | ({"request": c.request} if c.request else {}) for c in clean.claims
         ]
     return shown
-
-
-def go_json(value: Any) -> str:
-    """JSON as Go writes it: no blanks, three characters escaped."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    for character, escape in _GO_JSON_ESCAPES:
-        text = text.replace(character, escape)
-    return text

@@ -20,8 +20,8 @@ from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.checkpoint import CheckpointError, data_of, decode, pod_text, whole
 from refkubelet.allocation.resources import PodResources
+from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.config.errors import ConfigError
-from refkubelet.durable import write_whole
 from refkubelet.failures import log_failure
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from refkubelet.config.fields import FieldInfo, Kind, info_of
-from refkubelet.model.duration import parse_duration_s
+from refkubelet.golang.duration import parse_duration_s
 from refkubelet.model.quantity import parse_integer
 from refkubelet.model.yaml import Document, Path, dotted
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from refkubelet.cgroups.names import words_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 from refkubelet.runtime.images.records import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,

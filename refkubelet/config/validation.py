@@ -14,7 +14,7 @@ from refkubelet.config.allocatable_validation import allocatable_problems
 from refkubelet.config.field_validation import field_problems
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.resource_validation import resource_problems
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 
 PREFIX: Final = "invalid configuration: "
 _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Final
 
 from refkubelet.eviction.thresholds import ALLOCATABLE, SIGNALS, Threshold, ThresholdValue
-from refkubelet.model.duration import parse_duration_s
+from refkubelet.golang.duration import parse_duration_s
+from refkubelet.golang.strconv import parse_float32
 from refkubelet.model.quantity import canonical, parse_integer
-from refkubelet.resources.golang import parse_float32
 
 PODS: Final = "pods"
 """Among what enforceNodeAllocatable is enforced on: the cgroup of all pods is limited."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.quantity import QuantityError, parse_nano
-from refkubelet.resources.golang import quoted
 
 MAX_INT32: Final = (1 << 31) - 1
 MAX_NAME: Final = 63

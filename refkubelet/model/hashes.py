@@ -8,39 +8,11 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
+from refkubelet.golang.fnv import fnv1a_32, fnv1a_128
+from refkubelet.golang.json import go_json
 from refkubelet.model.objects import Container
-
-_FNV_32: Final = (0x811C9DC5, 0x01000193, 32)
-_GO_JSON_ESCAPES: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
-_FNV_128: Final = (0x6C62272E07BB014262B821756295C58D, 0x0000000001000000000000000000013B, 128)
-
-
-def _fnv1a(data: bytes, parameters: tuple[int, int, int]) -> int:
-    value, prime, bits = parameters
-    mask = (1 << bits) - 1
-    for byte in data:
-        value = ((value ^ byte) * prime) & mask
-    return value
-
-
-def fnv1a_32(data: bytes) -> int:
-    """FNV-1a, 32 bits.
-
-    >>> hex(fnv1a_32(b"foobar"))
-    '0xbf9cf968'
-    """
-    return _fnv1a(data, _FNV_32)
-
-
-def fnv1a_128(data: bytes) -> int:
-    """FNV-1a, 128 bits.
-
-    >>> hex(fnv1a_128(b"foobar"))
-    '0x343e1662793c64bf6f0d3597ba446f18'
-    """
-    return _fnv1a(data, _FNV_128)
 
 
 def _canonical(value: Any) -> bytes:
@@ -63,9 +35,7 @@ def container_hash(container: Container) -> str:
 @lru_cache(maxsize=4096)  # asked for every container at every sync
 def _container_hash(name: str, image: str) -> str:
     value = {"image": image, "name": name}
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    text = text.translate(_GO_JSON_ESCAPES)
-    printed = "([]uint8)[" + " ".join(str(byte) for byte in text.encode()) + "]"
+    printed = "([]uint8)[" + " ".join(str(byte) for byte in go_json(value).encode()) + "]"
     return f"{fnv1a_32(printed.encode()):x}"
 
 

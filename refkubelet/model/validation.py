@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import (
     MAX_INT32,
     at_least,
@@ -33,7 +34,6 @@ from refkubelet.model.validation_pod import metadata_problems, pod_level_problem
 from refkubelet.model.validation_resources import resource_name_problems
 from refkubelet.model.validation_values import env_problems, file_volume_problems
 from refkubelet.model.validation_volumes import volume_problems
-from refkubelet.resources.golang import quoted
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")

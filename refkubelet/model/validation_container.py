@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import invalid, one_of, port_name, required
 from refkubelet.model.objects import Container, LifecycleHandler, PodSpec
 from refkubelet.model.validation_pod import ids, profiles
-from refkubelet.resources.golang import quoted
 
 _HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
 _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")

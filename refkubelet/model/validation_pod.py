@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import (
     MAX_INT32,
     MAX_SUBDOMAIN,
@@ -29,7 +30,6 @@ from refkubelet.model.complaints import (
 )
 from refkubelet.model.objects import ObjectMeta, PodSpec
 from refkubelet.model.validation_resources import overhead_problems
-from refkubelet.resources.golang import quoted
 
 ANNOTATION_BYTES: Final = 256 * 1024
 MAX_NAMESERVERS: Final = 3

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import invalid, label, one_of, quantity, required
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
-from refkubelet.resources.golang import quoted
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import invalid, label, one_of, qualified_name, required, subdomain
 from refkubelet.model.objects import Container, PodSpec
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
-from refkubelet.resources.golang import quoted
 
 ENV_NAME: Final = re.compile(r"[ -<>-~]+\Z")
 ENV_RULE: Final = (

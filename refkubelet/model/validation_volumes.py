@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import between, invalid, label, one_of, required, subdomain
 from refkubelet.model.validation_resources import amount_of
 from refkubelet.model.validation_values import (
@@ -22,7 +23,6 @@ from refkubelet.model.validation_values import (
     no_steps_back,
     resource_selector,
 )
-from refkubelet.resources.golang import quoted
 
 MAX_MODE: Final = 0o777
 MAX_LUN: Final = 255

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from refkubelet.durable import read_json, write_whole
+from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from simtime import format_rfc3339
 
 log = logging.getLogger(__name__)

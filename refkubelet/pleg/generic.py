@@ -19,8 +19,8 @@ from collections.abc import Awaitable, Iterable
 from typing import Final
 
 from refkubelet.failures import Complaints
+from refkubelet.golang.duration import format_duration
 from refkubelet.metrics import PlegMetrics
-from refkubelet.model.duration import format_duration
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import (
     CHANGED,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from refkubelet.resources.golang import atoi, quoted
+from refkubelet.golang.strconv import atoi, quoted
 
 CpuSet = frozenset[int]
 """CPU numbers; whoever needs an order sorts."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 import grpc
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.golang.grpc_codes import rpc_error
 from refkubelet.runtime import convert
 from refkubelet.runtime.listings import (
     Listings,
@@ -82,7 +83,7 @@ class CriCallError(Exception):
     def text(self) -> str:
         if self.code == INVALID_ANSWER:
             return f"{self.method}: {self.message}"
-        return f"rpc error: code = {go_code_name(self.code)} desc = {self.message}"
+        return rpc_error(self.code, self.message)
 
     @property
     def not_found(self) -> bool:
@@ -91,19 +92,6 @@ class CriCallError(Exception):
     @property
     def unimplemented(self) -> bool:
         return self.code == "UNIMPLEMENTED"
-
-
-def go_code_name(code: str) -> str:
-    """A gRPC code's name as Go writes it.
-
-    >>> go_code_name("DEADLINE_EXCEEDED")
-    'DeadlineExceeded'
-    """
-    if code == "OK":
-        return code
-    if code == "CANCELLED":
-        return "Canceled"
-    return "".join(word.capitalize() for word in code.split("_"))
 
 
 class CriClient:

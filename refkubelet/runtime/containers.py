@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod, pod_ref, uid
 from refkubelet.resources.devices.records import NO_SETTINGS

@@ -15,11 +15,11 @@ from lightkube.models.core_v1 import HTTPGetAction
 
 from refkubelet.addresses import UrlError
 from refkubelet.failures import Complaints
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, uid
 from refkubelet.network import HttpRequest, NetworkError
 from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
 from refkubelet.probes.ports import PortError
-from refkubelet.resources.golang import quoted
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.options import RuntimeDeps

@@ -17,8 +17,8 @@ from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.apiclient import ApiError
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Pod
-from refkubelet.resources.golang import quoted
 from refkubelet.runtime.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from refkubelet.resources.golang import quoted
+from refkubelet.golang.strconv import quoted
 
 
 class SyncAction(Enum):

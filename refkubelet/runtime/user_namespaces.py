@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.durable import write_whole
+from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod, uid
 from refkubelet.runtime.records import PodRuntimeError, UserNamespace

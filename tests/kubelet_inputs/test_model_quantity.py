@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.duration import (
+from refkubelet.golang.duration import (
     DurationError,
     format_duration,
     parse_duration_ns,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refkubelet.durable import write_whole
+from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.node.shutdown_state import ShutdownTimes, store_times
 from refkubelet.runtime.images.record_files import PullRecordFiles
 

@@ -28,6 +28,9 @@ ALLOWED = {
 
 # Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
 PURE = (
+    "refkubelet.golang.grpc_codes",
+    "refkubelet.golang.json",
+    "refkubelet.golang.fnv",
     "refkubelet.addresses",
     "refkubelet.admission.apparmor",
     "refkubelet.admission.features",
@@ -70,7 +73,7 @@ PURE = (
     "refkubelet.model.addresses",
     "refkubelet.model.defaults",
     "refkubelet.model.gates",
-    "refkubelet.model.duration",
+    "refkubelet.golang.duration",
     "refkubelet.model.hashes",
     "refkubelet.model.qos",
     "refkubelet.model.quantity",
@@ -103,7 +106,7 @@ PURE = (
     "refkubelet.preemption.choice",
     "refkubelet.probes.decide",
     "refkubelet.probes.ports",
-    "refkubelet.resources.checksum",
+    "refkubelet.checkpoints.checksum",
     "refkubelet.resources.devices.checkpoint",
     "refkubelet.resources.devices.choose",
     "refkubelet.resources.devices.health",
@@ -118,8 +121,8 @@ PURE = (
     "refkubelet.resources.cpu.static",
     "refkubelet.resources.cpu.topology",
     "refkubelet.resources.cpuset",
-    "refkubelet.resources.errors",
-    "refkubelet.resources.golang",
+    "refkubelet.checkpoints.errors",
+    "refkubelet.golang.strconv",
     "refkubelet.resources.memory.files",
     "refkubelet.resources.memory.requests",
     "refkubelet.resources.memory.reserved",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refkubelet.golang.strconv import atoi, parse_bool, parse_float32, quoted
 from refkubelet.resources.cpuset import format_cpuset, parse_cpuset
-from refkubelet.resources.golang import atoi, parse_bool, parse_float32, quoted
 
 
 @given(st.frozensets(st.integers(0, 200)))

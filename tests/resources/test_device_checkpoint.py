@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from refkubelet.resources.checksum import checksum, go_bytes, go_map, go_slice, go_struct
+from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
 from refkubelet.resources.devices import checkpoint
 from refkubelet.resources.devices.checkpoint import Checkpoint, CheckpointError
 from refkubelet.resources.devices.records import Allotment

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from resource_world import GI, MI, Around, container, machine, named, pod
 
 from fakecri import HugePages as Pages
+from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
-from refkubelet.resources.errors import StateFileError
 from refkubelet.resources.memory.manager import MemoryManager
 from refkubelet.resources.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.resources.memory.reserved import Reservation, machine_memory

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from refkubelet.model.hashes import fnv1a_32
+from refkubelet.checkpoints.state_file import StateFile
+from refkubelet.golang.fnv import fnv1a_32
 from refkubelet.resources.cpu.state import CpuState, CpuStateFile
 from refkubelet.resources.cpu.state import from_file as cpu_from_file
 from refkubelet.resources.cpu.state import to_file as cpu_to_file
@@ -16,7 +17,6 @@ from refkubelet.resources.memory.files import MemoryStateFile
 from refkubelet.resources.memory.files import from_file as memory_from_file
 from refkubelet.resources.memory.files import to_file as memory_to_file
 from refkubelet.resources.memory.state import Block, MemoryState
-from refkubelet.resources.state_files import StateFile
 
 CPU_NONE = '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
 CPU_STATIC = (

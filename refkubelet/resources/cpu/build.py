@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.golang.strconv import quoted
 from refkubelet.node.machine import MachineTopology
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.manager import CpuManager
@@ -19,9 +22,6 @@ from refkubelet.resources.cpu.state import FILE_NAME, CpuState, CpuStateFile, fr
 from refkubelet.resources.cpu.static import StaticPolicy, static_policy
 from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.resources.cpuset import CpuSet, format_cpuset, parse_cpuset
-from refkubelet.resources.errors import StateFileError
-from refkubelet.resources.golang import quoted
-from refkubelet.resources.state_files import StateFile
 from refkubelet.resources.topology.hints import Affinities
 from refkubelet.resources.topology.policies import SINGLE_NUMA_NODE
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
-from refkubelet.resources.golang import parse_bool, quoted
+from refkubelet.golang.strconv import parse_bool, quoted
 
 ALPHA_GATE: Final = "CPUManagerPolicyAlphaOptions"  # off unless said otherwise
 BETA_GATE: Final = "CPUManagerPolicyBetaOptions"  # on unless said otherwise

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.resources.checksum import checksum, go_map, go_struct
+from refkubelet.checkpoints.checksum import checksum, go_map, go_struct
+from refkubelet.checkpoints.errors import CORRUPT, StateFileError
+from refkubelet.golang.strconv import quoted
 from refkubelet.resources.cpuset import EMPTY, CpuSet, format_cpuset, parse_cpuset
-from refkubelet.resources.errors import CORRUPT, StateFileError
-from refkubelet.resources.golang import quoted
 
 FILE_NAME: Final = "cpu_manager_state"
 WRITTEN_AS: Final = "*state.CPUManagerCheckpoint"  # the Go type that the checksum covers

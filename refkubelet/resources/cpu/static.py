@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.quantity import NANO
 from refkubelet.resources.cpu.assignment import (
     NotEnoughCpus,
@@ -24,8 +26,6 @@ from refkubelet.resources.cpu.options import StaticOptions
 from refkubelet.resources.cpu.state import CpuState
 from refkubelet.resources.cpu.topology import CpuTopology
 from refkubelet.resources.cpuset import EMPTY, CpuSet, format_cpuset
-from refkubelet.resources.errors import StateFileError
-from refkubelet.resources.golang import quoted
 from refkubelet.resources.topology.hints import (
     AllocationError,
     NumaMask,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from refkubelet.resources.checksum import checksum, go_bytes, go_map, go_slice, go_struct
+from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
 from refkubelet.resources.devices.ledger import Entry
 from refkubelet.resources.devices.records import Allotment
 

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.durable import write_whole
+from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, Pod, PodStatus, uid
 from refkubelet.model.quantity import NANO

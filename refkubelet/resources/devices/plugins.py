@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol
 import grpc
 from criapi.deviceplugin import api_pb2 as api
 
+from refkubelet.golang.grpc_codes import rpc_error
 from refkubelet.resources.devices import convert
 from refkubelet.resources.devices.records import Device, PluginOptions
-from refkubelet.runtime.client import go_code_name
 
 Message = Any
 Register = Callable[[Message], Awaitable[None]]
@@ -158,10 +158,8 @@ async def _call(
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        text = "rpc error: code = Canceled desc = the connection was closed"
-        raise PluginError(text) from None
+        raise PluginError(rpc_error("CANCELLED", "the connection was closed")) from None
 
 
 def _failed(error: Any) -> PluginError:
-    text = f"rpc error: code = {go_code_name(error.code().name)} desc = {error.details()}"
-    return PluginError(text)
+    return PluginError(rpc_error(error.code().name, error.details()))

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.cgroups.allocatable import parsed
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.golang.strconv import quoted
 from refkubelet.node.machine import MachineTopology
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.errors import StateFileError
-from refkubelet.resources.golang import quoted
 from refkubelet.resources.memory.files import FILE_NAME, MemoryStateFile, from_file, to_file
 from refkubelet.resources.memory.manager import MemoryManager
 from refkubelet.resources.memory.reserved import Reservation, machine_memory
 from refkubelet.resources.memory.state import MemoryState
 from refkubelet.resources.memory.static import checked
-from refkubelet.resources.state_files import StateFile
 from refkubelet.resources.topology.hints import Affinities
 
 NONE: Final = "None"

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.resources.checksum import checksum, go_map, go_slice, go_struct
-from refkubelet.resources.errors import CORRUPT, StateFileError
-from refkubelet.resources.golang import quoted
+from refkubelet.checkpoints.checksum import checksum, go_map, go_slice, go_struct
+from refkubelet.checkpoints.errors import CORRUPT, StateFileError
+from refkubelet.golang.strconv import quoted
 from refkubelet.resources.memory.state import Block, MemoryState, MemoryTable, NodeMemory
 
 FILE_NAME: Final = "memory_manager_state"

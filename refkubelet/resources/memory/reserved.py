@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from refkubelet.cgroups.allocatable import shown
 from refkubelet.cgroups.limits import HUGEPAGES, page_resource
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.quantity import NANO
 from refkubelet.node.machine import NumaNode
-from refkubelet.resources.golang import quoted
 from refkubelet.resources.memory.state import MEMORY, MemoryTable, NodeMemory, Nodes
 
 

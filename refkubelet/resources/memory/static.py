@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from refkubelet.resources.errors import StateFileError
+from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.resources.memory.state import (
     Block,
     MemoryState,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from refkubelet.resources.golang import quoted
+from refkubelet.golang.strconv import quoted
 from refkubelet.resources.topology.hints import ANY, Hints, TopologyHint
 from refkubelet.resources.topology.merge import hint_lists, merge_hints, single_node_hints
 from refkubelet.resources.topology.numa import NumaInfo

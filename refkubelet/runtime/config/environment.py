@@ -14,8 +14,8 @@ from typing import Final
 
 from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Container, Pod, is_static
-from refkubelet.resources.golang import quoted
 from refkubelet.runtime.config.downward_api import (
     NodeAndPodFacts,
     VariableError,

@@ -14,10 +14,10 @@ from lightkube.models.core_v1 import (
     SELinuxOptions,
 )
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod, pod_ref
 from refkubelet.model.objects import annotations as pod_annotations
-from refkubelet.resources.golang import quoted
 from refkubelet.runtime.options import RuntimeOptions
 from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 

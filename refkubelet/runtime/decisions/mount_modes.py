@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lightkube.models.core_v1 import VolumeMount
 
-from refkubelet.resources.golang import quoted
+from refkubelet.golang.strconv import quoted
 
 
 def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from refkubelet.failures import log_failure
-from refkubelet.model.duration import format_duration
+from refkubelet.golang.duration import format_duration
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.choice import (

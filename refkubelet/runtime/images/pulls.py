@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.resources.golang import quoted
+from refkubelet.golang.strconv import quoted
 from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.images.keyring import Credential
 from refkubelet.runtime.options import ImageOptions

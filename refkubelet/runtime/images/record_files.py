@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.durable import read_json, write_whole
+from refkubelet.checkpoints.atomic_file import read_json, write_whole
 from refkubelet.runtime.images.records import Access, PulledRecord, SecretUse
 from simtime import format_rfc3339
 from simtime.clock import NANOSECONDS

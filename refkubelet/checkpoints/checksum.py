@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from refkubelet.model.hashes import fnv1a_32
+from refkubelet.golang.fnv import fnv1a_32
 
 NIL: Final = "<nil>"
 

@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from refkubelet.durable import write_whole
-from refkubelet.resources.errors import StateFileError
-from refkubelet.resources.golang import quoted
+from refkubelet.checkpoints.atomic_file import write_whole
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.golang.strconv import quoted
 
 log = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ __all__ = [
     "REGISTRY",
     "Case",
     "CaseError",
+    "CaseRegistry",
     "Feature",
     "Level",
-    "Registry",
     "Selection",
     "SelectionError",
     "conformance",
@@ -72,7 +72,7 @@ class SelectionError(ValueError):
     """A selection names an unknown ID, rule or area, or leaves nothing to run."""
 
 
-class Registry:
+class CaseRegistry:
     """All declared cases, by ID."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Registry:
         return sorted(self._cases.values(), key=lambda c: (c.area, c.module, c.line))
 
 
-REGISTRY: Final = Registry()
+REGISTRY: Final = CaseRegistry()
 
 
 def conformance(

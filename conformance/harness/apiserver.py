@@ -1,25 +1,28 @@
-"""The fake API server of a case, as the harness and a user see it."""
+"""The fake API server of a case, behind `node.api` and the snapshots.
+
+It is read from its store: faults and outages do not blind the harness, and its looking is not among
+the recorded requests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from fakeapi import FakeApi
+
 NAMESPACE: Final = "default"
-STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
-MERGE_PATCH: Final = "application/merge-patch+json"
+"""The namespace of all pods of the suite."""
 
 
 class ApiServer:
-    """A `fakeapi.FakeApi` with the few requests the harness makes."""
+    """A `fakeapi.FakeApi` with what the harness asks of it."""
 
-    def __init__(self, fake: Any) -> None:
+    def __init__(self, fake: FakeApi) -> None:
         self.fake = fake
         self._event_order: dict[str, int] = {}
 
     def pods(self) -> dict[str, dict[str, Any]]:
-        """All pods by name, read from the store: faults and outages do not blind the harness, and
-        its looking is not among the recorded requests."""
+        """All pods by name."""
         return {pod["metadata"]["name"]: pod for pod in self.fake.store.items("pods")}
 
     def events(self) -> list[dict[str, Any]]:
@@ -31,72 +34,27 @@ class ApiServer:
         return [found[name] for name in self._event_order if name in found]
 
     def node(self, name: str) -> dict[str, Any]:
-        """The Node; {} when there is none."""
+        """The Node object; {} when there is none."""
         found = (n for n in self.fake.store.items("nodes") if n["metadata"]["name"] == name)
         return next(found, {})
 
-    def pods_asked(self) -> int:
-        """How often somebody was told the pods of the cluster, or began to watch them."""
+    def pod_lists(self) -> int:
+        """How many requests for all pods of the cluster, lists and watches, were answered: a
+        kubelet that has begun to follow its pods has made one."""
         asked = self.fake.requests("GET", r"^/api/v1/pods$")
         return sum(record.status == 200 for record in asked)
 
-    async def create(self, manifest: Mapping[str, Any]) -> None:
-        """Create a pod in the default namespace. Raises RuntimeError when it is refused."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods"
-        await self._must("POST", path, body=dict(manifest))
-
-    async def create_secret(self, manifest: Mapping[str, Any]) -> None:
-        """Create a Secret in the default namespace. Raises RuntimeError when it is refused."""
-        await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", body=dict(manifest))
-
-    async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
-        """Create another object of the core group in the default namespace, for example of
-        `configmaps`. Raises RuntimeError when it is refused."""
-        await self._must("POST", f"/api/v1/namespaces/{NAMESPACE}/{plural}", body=dict(manifest))
-
-    async def create_runtime_class(self, name: str, handler: str) -> None:
-        """Create a RuntimeClass. Raises RuntimeError when it is refused."""
-        body = {
-            "apiVersion": "node.k8s.io/v1",
-            "kind": "RuntimeClass",
-            "metadata": {"name": name},
-            "handler": handler,
-        }
-        await self._must("POST", "/apis/node.k8s.io/v1/runtimeclasses", body=body)
-
-    async def resize(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Give a pod other resources: `spec` has what changes, of `containers`, `initContainers`
-        (`name` and `resources` of each) and `resources`."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/resize"
-        await self._must("PATCH", path, body={"spec": spec}, content_type=STRATEGIC_MERGE)
-
-    async def debug(self, name: str, containers: Sequence[Mapping[str, Any]]) -> None:
-        """Give a pod these ephemeral containers."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/ephemeralcontainers"
-        body = {"spec": {"ephemeralContainers": [dict(c) for c in containers]}}
-        await self._must("PATCH", path, body=body, content_type=MERGE_PATCH)
-
-    async def delete(self, name: str, grace_s: int | None) -> None:
-        """Delete a pod as a user does; grace None: the pod's own."""
-        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
-        if grace_s is not None:
-            body["gracePeriodSeconds"] = grace_s
-        await self._must("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}", body=body)
-
     def vanish(self, name: str) -> None:
-        """Take a pod out so that nobody is told: it was not marked as deleted, and whoever watches
-        has to list the pods anew (410)."""
+        """Remove a pod so that no watch is told of it; the next watch from an old version gets 410
+        (Gone), so that its client must list the pods again."""
         store = self.fake.store
         (key,) = (key for key in store.keys("pods", NAMESPACE) if key.name == name)
         store.remove(key)
         self.fake.compact()
 
-    async def patch(self, name: str, patch: Mapping[str, Any], *, status: bool) -> None:
-        """Merge-patch a pod, or its status."""
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}{'/status' if status else ''}"
-        await self._must("PATCH", path, body=dict(patch), content_type=MERGE_PATCH)
-
-    async def _must(self, method: str, path: str, **arguments: Any) -> None:
+    async def request(self, method: str, path: str, **arguments: Any) -> None:
+        """Send a request as a user; `arguments` of `FakeApi.request`. Raises RuntimeError with the
+        server's words when it is refused."""
         answer = await self.fake.request(method, path, **arguments)
         if answer.status >= 300:
             said = answer.body.get("message") if isinstance(answer.body, dict) else answer.body

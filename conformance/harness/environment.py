@@ -7,13 +7,11 @@ virtual loop. Real: a kubelet process on a runtime socket, cases side by side on
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from conformance.features import Feature
-from conformance.harness.cgroups import machine_version
+from conformance.harness.cgroup_trees import machine_version
 from conformance.harness.disks import why_no_disk
 
 IN_PROCESS: Final = "refkubelet"
@@ -182,11 +180,3 @@ class Choice:
         if self.virtual:
             return f"{line} --seed {self.seed}"
         return f"{line} --long" if self.long else line
-
-
-def fresh_directory(base: Path, name: str) -> Path:
-    """An empty directory `base/name`; what a former run left there is removed."""
-    path = base / name
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(parents=True)
-    return path

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
+from typing import Protocol, SupportsIndex, TypeVar, overload
 
-if TYPE_CHECKING:
-    from conformance.harness.limits import Span
+from conformance.harness.limits import Span
 
 T = TypeVar("T")
-LAST_CALLS = 15
-LAST_EVENTS = 8
 
 
 class ExpectationFailed(AssertionError):
@@ -23,19 +20,16 @@ class ExpectationFailed(AssertionError):
 
 
 class Witness(Protocol):
-    """What failures are told from: the node of a case."""
+    """The part of a node that expectations need."""
 
     @property
-    def now_s(self) -> float: ...
+    def slack_s(self) -> float:
+        """How many seconds measuring may add to an upper bound now."""
+        ...
 
-    @property
-    def slack_s(self) -> float: ...
-
-    def trace(self, *, last: int) -> list[str]: ...
-
-    def events(self) -> list[dict[str, Any]]: ...
-
-    def status_lines(self, *, last: int) -> list[str]: ...
+    def report(self) -> list[str]:
+        """What happened last, as lines below the text of a failure."""
+        ...
 
 
 class Seen(list[T]):
@@ -98,19 +92,5 @@ def expect_spans(node: Witness, times_s: Sequence[float], spans: Sequence[Span],
 
 def failure(node: Witness, expected: str, seen: object) -> ExpectationFailed:
     """The exception with the whole picture."""
-    lines = [f"expected: {expected}", f"seen:     {seen}", *_last(node)]
+    lines = [f"expected: {expected}", f"seen:     {seen}", *node.report()]
     return ExpectationFailed("\n".join(lines))
-
-
-def _last(node: Witness) -> list[str]:
-    lines = [f"at:       {node.now_s:.2f} s", "last calls:"]
-    lines += [f"  {line}" for line in node.trace(last=LAST_CALLS)] or ["  (none)"]
-    events = node.events()[-LAST_EVENTS:]
-    if events:
-        lines.append("last events:")
-        lines += [f"  {e['type']} {e['reason']}: {e['message']}" for e in events]
-    statuses = node.status_lines(last=LAST_EVENTS)
-    if statuses:
-        lines.append("last statuses:")
-        lines += [f"  {line}" for line in statuses]
-    return lines

@@ -27,8 +27,9 @@ _NOTES: Final[ContextVar[list[str] | None]] = ContextVar("notes of a condition",
 
 
 def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatenate[S, P], R]:
-    """Make a method one that is noted, with its arguments and its answer, while a condition is
-    asked by `seen_by`. What the method itself looks at is not noted."""
+    """Decorates an observation: while `seen_by` asks a condition, its calls are noted with their
+    arguments and answers. The name of a facet stands before it: `api.phase('web')`. What the method
+    itself looks at is not noted."""
 
     @wraps(question)
     def ask(self: S, /, *args: P.args, **named: P.kwargs) -> R:
@@ -41,7 +42,8 @@ def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatena
         finally:
             _NOTES.reset(token)
         words = [repr(a) for a in args] + [f"{name}={value!r}" for name, value in named.items()]
-        notes.append(f"{question.__name__}({', '.join(words)}) = {shortly(answer)}")
+        asked = f"{getattr(self, 'facet', '')}{question.__name__}"
+        notes.append(f"{asked}({', '.join(words)}) = {shortly(answer)}")
         return answer
 
     return ask

@@ -1,244 +1,241 @@
-"""The node a case sees: pods, faults, time and observations; no kubelet, no runtime behind it.
+"""`Node`: what a case gets: one node with one kubelet under test, on any runtime.
 
-What is seen stands in `ObservedNode`, what the machine does in `NodeMachine`; here is what a case
-does with pods, the kubelet, the runtime and the API. What must never happen here: a case can reach
-the kubelet's inside.
+On the node itself are static pods, time, and what every kubelet shows: its CRI calls, its pods, its
+events. What else a case can do is sorted by subject into facets: `node.api`, `node.kubelet`,
+`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`.
+
+All that is shown is from the last snapshot, taken at each tick of `run_until` and `run_for`, so
+conditions are plain functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable
+from typing import Any
 
-from conformance.harness import limits, machine
-from conformance.harness.expect import failure
-from conformance.harness.kubelets.base import KubeletDied
-from conformance.harness.manifests import Container, PodPlan
-from conformance.harness.node_machine import NodeMachine
+from conformance.harness import limits
+from conformance.harness.expect import Seen
+from conformance.harness.facets.api import NodeApi
+from conformance.harness.facets.cgroups import NodeCgroups
+from conformance.harness.facets.kubelet import NodeKubelet
+from conformance.harness.facets.machine import NodeMachine
+from conformance.harness.facets.plugins import NodePlugins
+from conformance.harness.facets.runtime import NodeRuntime
+from conformance.harness.looked import looked_at
+from conformance.harness.manifests import PodPlan
+from conformance.harness.observe import container_status, is_write, write_name
+from conformance.harness.observing.watch import Watch
+from conformance.harness.setup import Parts
 
-if TYPE_CHECKING:
-    from conformance.harness.registry import Registry
-    from conformance.harness.setup import Parts
 
-
-class Node(NodeMachine):
-    """One node with one kubelet under test."""
+class Node:
+    """One node. Pods are named as in their manifests: `web` also where the kubelet calls the static
+    pod `web-node`."""
 
     def __init__(self, parts: Parts) -> None:
-        super().__init__(parts)
+        self._parts = parts
+        self._watch = Watch(parts)
         self._files: dict[str, str] = {}  # static pod -> manifest file
+        self.api = NodeApi(parts, self._watch)
+        self.kubelet = NodeKubelet(parts, self._watch)
+        self.runtime = NodeRuntime(parts, self._watch)
+        self.machine = NodeMachine(parts, self._watch, self.kubelet)
+        self.plugins = NodePlugins(parts, self._watch)
 
     @property
-    def cri(self) -> Any:
-        """The runtime without record and faults, for things no kubelet asked for."""
-        return self._parts.runtime.direct
+    def cgroups(self) -> NodeCgroups:
+        """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
+        return NodeCgroups(self._parts.the_cgroups(), self._watch)
 
-    # --- pods -----------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        """The name of the node at the API."""
+        return self._parts.node_name
+
+    # --- static pods ----------------------------------------------------------------------
 
     async def apply_static(self, plan: PodPlan, *, file: str | None = None) -> None:
         """Write (or overwrite) the manifest of a static pod; `file` defaults to `<name>.yaml`."""
         self._files[plan.name] = file or f"{plan.name}.yaml"
-        self._parts.runtime.teach(self.runtime_name(plan.name), plan)
-        self._parts.write_manifest(self._files[plan.name], plan.manifest)
+        self._parts.runtime.teach(self._watch.runtime_name(plan.name), plan)
+        self.write_manifest(self._files[plan.name], json.dumps(plan.manifest, indent=1))
 
     async def remove_static(self, name: str) -> None:
         """Remove the manifest of that pod."""
         (self._parts.paths.manifests / self._files[name]).unlink()
 
-    def write_file(self, file: str, text: str) -> None:
-        """Put any text into the manifest directory; `file` may name a sub-directory."""
-        self._parts.write_text(file, text)
+    def write_manifest(self, file: str, text: str) -> None:
+        """Write any text into the manifest directory, in one step (a hidden file is renamed);
+        `file` may name a sub-directory."""
+        target = self._parts.paths.manifests / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        hidden = target.parent / f".{target.name}.new"
+        hidden.write_text(text)
+        hidden.rename(target)
 
-    async def create_pod(self, plan: PodPlan) -> None:
-        """Create the pod at the API, bound to this node."""
-        self._api_pods.add(plan.name)
-        self._parts.runtime.teach(plan.name, plan)
-        spec = {**plan.manifest["spec"], "nodeName": self.name}
-        await self._parts.the_api().create({**plan.manifest, "spec": spec})
-
-    async def run_pods(self, *plans: PodPlan) -> None:
-        """Create the pods at the API and run until all are Running there."""
-        for plan in plans:
-            await self.create_pod(plan)
-        await self.run_until(
-            lambda: all(self.api_phase(plan.name) == "Running" for plan in plans),
-            within_s=limits.START_S,
-            what="all pods Running",
-        )
-
-    async def delete_pod(self, name: str, *, grace_s: int | None = None) -> None:
-        """Delete the pod (or mirror pod) at the API; grace None: the pod's own."""
-        await self._parts.the_api().delete(self.runtime_name(name), grace_s)
-
-    def vanish_pod(self, name: str) -> None:
-        """The pod is gone from the API without having been deleted: kubelets miss it when they list
-        the pods the next time, which they have to do at once."""
-        self._parts.the_api().vanish(self.runtime_name(name))
-
-    async def patch_pod(self, name: str, patch: Mapping[str, Any], *, status: bool = False) -> None:
-        """Merge-patch the pod (or mirror pod) at the API, as a user would."""
-        await self._parts.the_api().patch(self.runtime_name(name), patch, status=status)
-
-    async def debug(self, plan: PodPlan, *containers: Container, target: str = "") -> None:
-        """Add ephemeral containers to a pod at the API, in the process namespace of `target`."""
-        self._parts.runtime.teach(plan.name, replace(plan, containers=plan.containers + containers))
-        aimed = {"targetContainerName": target} if target else {}
-        manifests = [{**c.manifest, **aimed} for c in containers]
-        await self._parts.the_api().debug(plan.name, manifests)
-
-    async def resize_pod(
-        self, name: str, container: str, resources: Mapping[str, Any], *, init: bool = False
-    ) -> None:
-        """Change the resources of a container at the API, in place."""
-        group = "initContainers" if init else "containers"
-        wanted = {"name": container, "resources": resources}
-        await self._parts.the_api().resize(name, {group: [wanted]})
-
-    async def resize_containers(self, name: str, wanted: Mapping[str, Any]) -> None:
-        """The same for several at once: name -> resources."""
-        containers = [{"name": each, "resources": wanted[each]} for each in wanted]
-        await self._parts.the_api().resize(name, {"containers": containers})
-
-    async def resize_whole_pod(self, name: str, resources: Mapping[str, Any]) -> None:
-        """Change the pod's own resources at the API, in place."""
-        await self._parts.the_api().resize(name, {"resources": resources})
-
-    # --- other objects at the API, and the server -----------------------------------------
-
-    async def create_secret(self, manifest: Mapping[str, Any]) -> None:
-        """Create the Secret at the API."""
-        await self._parts.the_api().create_secret(manifest)
-
-    async def create_object(self, plural: str, manifest: Mapping[str, Any]) -> None:
-        """Create another object at the API, for example of `configmaps` or `services`."""
-        await self._parts.the_api().create_object(plural, manifest)
-
-    async def create_runtime_class(self, name: str, handler: str) -> None:
-        """Create a RuntimeClass at the API."""
-        await self._parts.the_api().create_runtime_class(name, handler)
-
-    def api_fails(self, method: str, path: str) -> Any:
-        """A block in which the API server answers 500 to these requests; `path`: a regular
-        expression."""
-        return self._parts.the_api().fake.fails(method, path)
-
-    def api_slow(self, method: str, path: str, delay_s: float) -> Any:
-        """A block in which the API server handles these requests so many seconds after they came;
-        `path`: a regular expression."""
-        return self._parts.the_api().fake.delays(method, path, delay_s)
-
-    def api_down(self) -> Any:
-        """A block in which the API server is not there."""
-        return self._parts.the_api().fake.down()
-
-    # --- the kubelet ----------------------------------------------------------------------
-
-    async def stop_kubelet(self) -> None:
-        """Stop the kubelet as a service manager does; containers keep running."""
-        await self._parts.kubelet.stop()
-
-    async def kill_kubelet(self) -> None:
-        """Kill the kubelet without warning."""
-        await self._parts.kubelet.kill()
-
-    async def start_kubelet(self, **config: Any) -> None:
-        """Start the kubelet (again); `config`: KubeletConfiguration fields changed from now on."""
-        self._parts.config.update(config)
-        await self._parts.kubelet.start(self._parts.config)
-        self._kubelet_since_s = self.now_s
-
-    async def restart_kubelet(self, **config: Any) -> None:
-        """Stop and start."""
-        await self.stop_kubelet()
-        await self.start_kubelet(**config)
-
-    async def refused_start(self, **config: Any) -> str:
-        """Stop the kubelet and start it with these fields, which it must not accept: its last
-        words. Afterwards none runs."""
-        await self.stop_kubelet()
-        try:
-            await self._parts.kubelet.start({**self._parts.config, **config})
-            await self.run_for(limits.START_S + self.slack_s)
-        except KubeletDied as died:
-            await self._parts.kubelet.close()
-            return str(died)
-        raise failure(self, f"a kubelet that does not start with {config}", "it runs")
-
-    @asynccontextmanager
-    async def pressure(self, signal: str) -> AsyncIterator[None]:
-        """Restart the kubelet with a hard threshold for `signal` that the node is far below, and
-        again with the case's own thresholds at the end (Feature.PRESSURE)."""
-        before = self._parts.config.get("evictionHard", {})
-        await self.restart_kubelet(evictionHard={signal: "99.9%"})
-        yield
-        await self.restart_kubelet(evictionHard=before)
-
-    async def separate_disks(self, *, split: bool = False, restart: bool = True) -> None:
-        """Give images and writable layers a disk of their own (`split`: the images alone), and
-        restart the kubelet, which looks at that only once."""
-        machine.separate_disks(self._parts.runtime.machine, split=split)
-        if restart:
-            await self.restart_kubelet()
-
-    async def pod_resources(self, method: str, **fields: str) -> Any:
-        """The answer of the pod-resources API to List, GetAllocatableResources or Get. Raises
-        LookupError with the kubelet's words for a pod that it does not know."""
-        return await self._parts.kubelet.pod_resources(method, **fields)
-
-    # --- the runtime ----------------------------------------------------------------------
-
-    def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
-        """Make calls of the kubelet misbehave: `.fails(code, text, times=)`, `.delays(s)`,
-        `.hangs()`; the rule is a context manager and has `.remove()`."""
-        return self._parts.runtime.on(method, pod and self.runtime_name(pod), container)
-
-    def runtime_away(self) -> Any:
-        """A block in which every call of the kubelet fails with UNAVAILABLE."""
-        return self._parts.runtime.on("*", None, None).fails("UNAVAILABLE", "runtime is away")
-
-    async def registry(self) -> Registry:
-        """The case's own registry, which the runtime pulls from (Feature.REGISTRY)."""
-        return await self._parts.runtime.registry()
-
-    async def kill_container(self, container: str, *, pod: str) -> None:
-        """End the running container behind the kubelet's back (exit 137)."""
-        await self._parts.runtime.kill_container(self.runtime_name(pod), container)
-
-    async def stop_sandbox(self, pod: str) -> None:
-        """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back."""
-        await self._parts.runtime.stop_sandbox(self.runtime_name(pod))
-
-    # --- device plugins -------------------------------------------------------------------
-
-    async def plug_in(self, plugin: Any, *, faithful: bool = True) -> None:
-        """Start a device plugin (fakecri's FakeDevicePlugin) and register it, as soon as the
-        kubelet takes it; what a kubelet says that refuses it is in `plugin.refusals`. A faithful
-        one comes back after a restart of the kubelet (Feature.DEVICE_PLUGINS)."""
-        from fakecri.errors import CriError
-
-        deadline_s = self.now_s + limits.REGISTER_S
-        before = len(plugin.refusals)
-        while True:
-            try:
-                await self._parts.plugins.start(plugin, faithful=faithful)
-                return
-            except CriError as error:
-                if len(plugin.refusals) > before:
-                    return
-                if self.now_s >= deadline_s:
-                    raise failure(self, "a kubelet that takes registrations", str(error)) from None
-            await self._parts.plugins.stop(plugin)
-            await self._tick(self._pace.tick_s)
-
-    async def unplug(self, plugin: Any) -> None:
-        """The device plugin dies."""
-        await self._parts.plugins.stop(plugin)
+    # --- time -----------------------------------------------------------------------------
 
     @property
-    def plugins_dir(self) -> Path:
-        """The device-plugins directory, where the kubelet keeps its checkpoint of devices."""
-        default = self._parts.paths.root / "device-plugins"
-        return Path(getattr(self._parts.plugins, "directory", default))
+    def now_s(self) -> float:
+        """Seconds since the case began."""
+        return self._watch.now_s
+
+    @property
+    def slack_s(self) -> float:
+        """How many seconds measuring may add to an upper bound now."""
+        return self._watch.slack_s
+
+    async def run_for(self, duration_s: float) -> None:
+        """Let `duration_s` seconds pass."""
+        await self._watch.run_for(duration_s)
+
+    async def run_until(
+        self, condition: Callable[[], object], *, within_s: float, what: str = ""
+    ) -> None:
+        """Let time pass until `condition()` is true.
+
+        Raises ExpectationFailed, with what the condition looked at, after `within_s` seconds (plus
+        slack, and what a kubelet that has just started may need). `what`: the expectation as a
+        phrase, for that text.
+        """
+        await self._watch.run_until(condition, within_s=within_s, what=what)
+
+    async def wait_running(self, pod: str, *names: str) -> None:
+        """Run until the pod's containers (without names: `main`) are shown as running, within
+        limits.START_S."""
+        await self.run_until(
+            lambda: self.running(pod, *names),
+            within_s=limits.START_S,
+            what=f"containers {', '.join(names or ['main'])} of pod {pod} run",
+        )
+
+    # --- CRI calls of the kubelet ---------------------------------------------------------
+
+    @looked_at
+    def calls(
+        self,
+        method: str | None = None,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        since_s: float = 0.0,
+    ) -> list[Any]:
+        """The recorded calls (fakecri's `Call`) in order of arrival: of that method, for that pod
+        and container (None: all), from `since_s` seconds after the beginning of the case on."""
+        name = pod and self._watch.runtime_name(pod)
+        found = self._parts.runtime.calls(method, name, container)
+        kept = [c for c in found if self.time_s(c) >= since_s - 1e-9]
+        return Seen(kept, self, _phrase(method or "call", pod, container))
+
+    @looked_at
+    def count(
+        self,
+        method: str,
+        *,
+        pod: str | None = None,
+        container: str | None = None,
+        since_s: float = 0.0,
+    ) -> int:
+        """The number of these calls; arguments as for `calls`."""
+        return len(self.calls(method, pod=pod, container=container, since_s=since_s))
+
+    @looked_at
+    def times_s(
+        self, method: str, *, pod: str | None = None, container: str | None = None
+    ) -> list[float]:
+        """The arrival of each of these calls, in seconds since the case began."""
+        found = self.calls(method, pod=pod, container=container)
+        return Seen([self.time_s(c) for c in found], self, _phrase(method, pod, container))
+
+    def time_s(self, call: Any) -> float:
+        """The arrival of `call`, in seconds since the case began."""
+        return self._watch.since_start_s(float(call.started_s))
+
+    def ended_s(self, call: Any) -> float:
+        """The end of `call`, in seconds since the case began; -1 while it has no answer."""
+        return -1.0 if call.ended_s is None else self._watch.since_start_s(float(call.ended_s))
+
+    @looked_at
+    def writes(self, pod: str, *, since_s: float = 0.0) -> list[str]:
+        """The calls for that pod that change something, in order, with the attempt behind a slash:
+        `RunPodSandbox/0`, `StartContainer main/1`."""
+        found = self.calls(pod=pod, since_s=since_s)
+        return [write_name(c) for c in found if is_write(c)]
+
+    # --- pods, as the kubelet shows them in /pods -----------------------------------------
+
+    @looked_at
+    def pod(self, name: str) -> dict[str, Any] | None:
+        """The pod; None when it is not listed."""
+        return self._watch.pod(name)
+
+    @looked_at
+    def phase(self, name: str) -> str:
+        """The pod's phase; "" when it is not listed."""
+        return str(((self.pod(name) or {}).get("status") or {}).get("phase", ""))
+
+    @looked_at
+    def phases(self, name: str) -> list[str]:
+        """The successive distinct phases of the pod so far."""
+        return self._watch.snapshots.phases(self._watch.runtime_name(name))
+
+    @looked_at
+    def condition(self, pod: str, kind: str) -> dict[str, Any]:
+        """The pod's condition of that type; {} when there is none."""
+        conditions = ((self.pod(pod) or {}).get("status") or {}).get("conditions") or []
+        return next((dict(c) for c in conditions if c["type"] == kind), {})
+
+    @looked_at
+    def statuses(self, name: str) -> list[dict[str, Any]]:
+        """The successive distinct statuses of the pod so far."""
+        return self._watch.snapshots.statuses.get(self._watch.runtime_name(name), [])
+
+    @looked_at
+    def container(self, pod: str, name: str) -> dict[str, Any]:
+        """The status of a container of any kind; {} when there is none."""
+        return container_status(self.pod(pod), name)
+
+    @looked_at
+    def running(self, pod: str, *names: str) -> bool:
+        """Whether these containers (without names: `main`) are shown as running."""
+        return all("running" in self.container(pod, n).get("state", {}) for n in names or ["main"])
+
+    @looked_at
+    def states(self, pod: str, container: str) -> list[str]:
+        """The successive distinct states of a container so far: `waiting(ContainerCreating)`,
+        `running`, `terminated(1)`."""
+        return self._watch.snapshots.states(self._watch.runtime_name(pod), container)
+
+    # --- events, as the API has them ------------------------------------------------------
+
+    @looked_at
+    def events(self, reason: str | None = None, *, pod: str | None = None) -> list[dict[str, Any]]:
+        """The events, oldest first: for that reason, about that pod (None: all)."""
+        wanted = pod and self._watch.runtime_name(pod)
+        found = [
+            e
+            for e in self._watch.snapshots.events
+            if (reason is None or e["reason"] == reason)
+            and (wanted is None or e["involvedObject"]["name"] == wanted)
+        ]
+        return Seen(found, self, _phrase("event", reason, pod))
+
+    @looked_at
+    def event_count(self, reason: str, *, pod: str | None = None) -> int:
+        """How often that was reported: an event with a count stands for so many (BACK-012)."""
+        return sum(int(e.get("count") or 1) for e in self.events(reason, pod=pod))
+
+    # --- for failures and results ---------------------------------------------------------
+
+    def report(self) -> list[str]:
+        """What happened last, as lines below the text of a failure."""
+        return self._watch.report()
+
+    def trace(self) -> list[str]:
+        """All recorded calls, one line each."""
+        return self._watch.trace()
+
+
+def _phrase(*words: str | None) -> str:
+    return " ".join(word for word in words if word)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from conformance.harness.setup import Parts
+from conformance.harness.apiserver import ApiServer
+from conformance.harness.kubelets.base import Kubelet
+from simtime import Clock
 
 READS: Final = frozenset(
     {
@@ -50,11 +51,21 @@ def call_line(call: Any, start_s: float) -> str:
     return f"{call.started_s - start_s:9.3f} +{took} {call.method} {whom}{timeout}{ending}"
 
 
-class Observations:
-    """What was seen at the last refresh, and the statuses seen so far."""
+class Snapshots:
+    """What the kubelet and the API server showed at the last refresh, and all pod statuses so far.
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    `pods` and `api_pods` are by name, as in the runtime (`web-node` for a static pod); `statuses`
+    has the successive distinct statuses of each pod in `/pods`. `api` None: there is no API server,
+    and the snapshots of it stay empty.
+    """
+
+    def __init__(
+        self, kubelet: Kubelet, api: ApiServer | None, clock: Clock, node_name: str
+    ) -> None:
+        self._kubelet = kubelet
+        self._api = api
+        self._clock = clock
+        self._node_name = node_name
         self.pods: dict[str, dict[str, Any]] = {}
         self.api_pods: dict[str, dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
@@ -63,20 +74,20 @@ class Observations:
         self._history: list[tuple[float, str, dict[str, Any]]] = []
 
     async def refresh(self) -> None:
-        """Read everything again."""
-        self.pods = {p["metadata"]["name"]: p for p in await self._parts.kubelet.pods()}
+        """Look again. Raises KubeletDied."""
+        self.pods = {p["metadata"]["name"]: p for p in await self._kubelet.pods()}
         for name in sorted(self.pods):
             self._note(name, self.pods[name].get("status") or {})
-        if self._parts.api is not None:
-            self.api_pods = self._parts.api.pods()
-            self.events = self._parts.api.events()
-            self.node = self._parts.api.node(self._parts.node_name)
+        if self._api is not None:
+            self.api_pods = self._api.pods()
+            self.events = self._api.events()
+            self.node = self._api.node(self._node_name)
 
     def _note(self, name: str, status: dict[str, Any]) -> None:
         seen = self.statuses.setdefault(name, [])
         if not seen or seen[-1] != status:
             seen.append(status)
-            self._history.append((self._parts.clock.monotonic_s(), name, status))
+            self._history.append((self._clock.monotonic_s(), name, status))
 
     def states(self, pod: str, container: str) -> list[str]:
         """Successive distinct states of one container, init containers included."""
@@ -90,11 +101,12 @@ class Observations:
         return [state for state, _ in groupby(named)]
 
     def phases(self, pod: str) -> list[str]:
+        """Successive distinct phases of one pod."""
         named = [str(status.get("phase", "")) for status in self.statuses.get(pod, [])]
         return [phase for phase, _ in groupby(named)]
 
-    def lines(self, start_s: float) -> list[str]:
-        """The history, one line a status."""
+    def status_lines(self, start_s: float) -> list[str]:
+        """The statuses of all pods, one line each, with the seconds since `start_s`."""
         return [f"{at_s - start_s:9.3f} {name} {describe(st)}" for at_s, name, st in self._history]
 
 
@@ -122,3 +134,13 @@ def describe(status: Mapping[str, Any]) -> str:
             state = state_name(entry.get("state") or {})
             parts.append(f"{entry['name']}={state}{ready} restarts={entry.get('restartCount', 0)}")
     return "; ".join(parts)
+
+
+def container_status(pod: Mapping[str, Any] | None, name: str) -> dict[str, Any]:
+    """The status of a container of any kind in a pod object; {} when there is none, or no pod."""
+    status = (pod or {}).get("status") or {}
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for entry in status.get(kind) or []:
+            if entry["name"] == name:
+                return dict(entry)
+    return {}

@@ -19,7 +19,7 @@ from typing import Any, Final
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
 from conformance.harness.certificate import server_context
-from conformance.harness.cgroups import NodeCgroups, own_groups
+from conformance.harness.cgroup_trees import CgroupTrees, own_groups
 from conformance.harness.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
 from conformance.harness.environment import (
     CONTAINERD,
@@ -28,6 +28,7 @@ from conformance.harness.environment import (
     Choice,
     EnvironmentProblem,
 )
+from conformance.harness.image_registry import ImageRegistries
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import (
     PORTS,
@@ -40,7 +41,6 @@ from conformance.harness.kubelets.process import (
     with_own_plugins,
 )
 from conformance.harness.node import Node
-from conformance.harness.registry import Registries
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature, Level
@@ -73,7 +73,7 @@ class RealEnvironment:
     choice: Choice
     shared: Path
     upstream: Any = None
-    registries: Registries | None = None
+    registries: ImageRegistries | None = None
     tls: ssl.SSLContext | None = None
 
     @asynccontextmanager
@@ -101,19 +101,19 @@ class RealEnvironment:
                 endpoint,
                 node_name=NODE_NAME,
                 kubeconfig=kubeconfig,
-                pods_asked=api.pods_asked if api is not None else None,
+                pods_asked=api.pod_lists if api is not None else None,
             )
             stack.push_async_callback(kubelet.close)
             config = kubelet_config(paths, case.node_config)
             pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
             yield Parts(
-                kubelet,
-                runtime,
-                api,
-                clock,
-                pace,
-                paths,
-                config,
+                kubelet=kubelet,
+                runtime=runtime,
+                api=api,
+                clock=clock,
+                pace=pace,
+                paths=paths,
+                config=config,
                 logind=own.logind,
                 plugins=plugins,
                 cgroups=own.cgroups,
@@ -154,7 +154,7 @@ class _Own:
 
     program: Program
     disk: OwnDisk | None
-    cgroups: NodeCgroups | None
+    cgroups: CgroupTrees | None
     logind: FakeLogind | None
 
 
@@ -226,8 +226,8 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
     from conformance.harness.containerd import NodeError, start_containerd
+    from conformance.harness.containerd.image_registries import NodeRegistries
     from conformance.harness.containerd.node import NodeDirs
-    from conformance.harness.containerd.registry import NodeRegistries
 
     if not why_no_disk():
         await stack.enter_async_context(shared_mounts(NodeDirs(base).kubelet))

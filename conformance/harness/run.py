@@ -96,7 +96,7 @@ def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
     if isinstance(problem, ExpectationFailed):
         return Outcome.FAILED, str(problem)
     if isinstance(problem, KubeletDied):
-        last = "\n".join(node.trace(last=15)) if node else ""
+        last = "\n".join(node.report()) if node else ""
         return Outcome.FAILED, f"expected: a running kubelet\nseen:     {problem}\n{last}"
     if isinstance(problem, TimeoutError) and node is not None:
         return Outcome.FAILED, f"the case did not end within its time limit, {node.now_s:.0f} s"

@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from conformance.harness.apiserver import ApiServer
+from conformance.harness.cgroup_trees import CgroupTrees
+from conformance.harness.disks import FollowedDisk, OwnDisk
+from conformance.harness.kubelets.base import Kubelet, NodePaths
 from conformance.harness.limits import Pace
-
-if TYPE_CHECKING:
-    from conformance.harness.cgroups import NodeCgroups
-    from conformance.harness.disks import FollowedDisk, OwnDisk
-    from conformance.harness.kubelets.base import Kubelet, NodePaths
-    from conformance.harness.runtimes.base import Runtime
-    from fakecri.machine.logind import FakeLogind
-    from simtime import Clock
+from conformance.harness.runtimes.base import Runtime
+from fakecri.deviceplugin import FakeDevicePlugin
+from fakecri.machine.logind import FakeLogind
+from simtime import Clock
 
 NODE_NAME: Final = "node"
 
 
-@dataclass(slots=True)
+class PluginDirectory(Protocol):
+    """The directory of device plugins: fakecri's InProcessPlugins or ServedPlugins."""
+
+    async def start(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
+        """Listen and register at the kubelet. Raises fakecri's CriError when that fails."""
+        ...
+
+    async def stop(self, plugin: FakeDevicePlugin) -> None:
+        """End the plugin; no error when it does not run."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
 class Parts:
-    """What stands behind a `Node`; only the harness sees it. `config` is what the kubelet is
-    started with next."""
+    """What stands behind a `Node`; only the harness sees it."""
 
     kubelet: Kubelet
+    """The kubelet under test."""
     runtime: Runtime
-    api: ApiServer | None
+    """The case's view of the runtime."""
     clock: Clock
+    """Virtual or real."""
     pace: Pace
+    """How often waits look, and how much slack they have, with that clock."""
     paths: NodePaths
+    """The directories of the case."""
     config: dict[str, Any]
+    """The KubeletConfiguration that the kubelet is started with next."""
     node_name: str = NODE_NAME
-    logind: FakeLogind | None = None  # who tells of shutdowns of the machine
-    cgroups: NodeCgroups | None = None
-    disk: OwnDisk | FollowedDisk | None = None  # under the kubelet's root directory
-    plugins: Any = None  # where device plugins listen: fakecri's InProcessPlugins, ServedPlugins
-
-    def write_manifest(self, file: str, manifest: Mapping[str, Any]) -> None:
-        """Write a manifest as JSON, which is YAML too."""
-        self.write_text(file, json.dumps(manifest, indent=1))
-
-    def write_text(self, file: str, text: str) -> None:
-        """Write the file in one step: written under a hidden name, then renamed."""
-        target = self.paths.manifests / file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        hidden = target.parent / f".{target.name}.new"
-        hidden.write_text(text)
-        hidden.rename(target)
+    """The name of the node at the API."""
+    api: ApiServer | None = None
+    """In cases that need Feature.API."""
+    logind: FakeLogind | None = None
+    """Announces shutdowns of the machine, in cases that need Feature.SHUTDOWN."""
+    cgroups: CgroupTrees | None = None
+    """The cgroups that the kubelet works in, in cases that need Feature.CGROUPS."""
+    disk: OwnDisk | FollowedDisk | None = None
+    """The disk under the kubelet's root directory, in cases that need Feature.OWN_DISK."""
+    plugins: PluginDirectory | None = None
+    """The directory of device plugins, in cases that need Feature.DEVICE_PLUGINS."""
 
     def the_api(self) -> ApiServer:
         """The API server. Raises RuntimeError in a case that does not need Feature.API."""
@@ -58,20 +67,25 @@ class Parts:
         return self.api
 
     def the_logind(self) -> FakeLogind:
-        """Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
+        """The fake logind. Raises RuntimeError in a case that does not need Feature.SHUTDOWN."""
         if self.logind is None:
             raise RuntimeError("this case shuts the machine down without needs=[Feature.SHUTDOWN]")
         return self.logind
 
-    def the_cgroups(self) -> NodeCgroups:
+    def the_cgroups(self) -> CgroupTrees:
         """The node's cgroups. Raises RuntimeError in a case that does not need Feature.CGROUPS."""
         if self.cgroups is None:
             raise RuntimeError("this case looks at cgroups without needs=[Feature.CGROUPS]")
         return self.cgroups
 
-    def api_requests(self, method: str, path: str) -> list[Any]:
-        """What was asked of the API server."""
-        return list(self.the_api().fake.requests(method, path))
+    def the_plugins(self) -> PluginDirectory:
+        """The directory of device plugins. Raises RuntimeError in a case that does not need
+        Feature.DEVICE_PLUGINS."""
+        if self.plugins is None:
+            raise RuntimeError(
+                "this case has device plugins without needs=[Feature.DEVICE_PLUGINS]"
+            )
+        return self.plugins
 
 
 def kubelet_config(paths: NodePaths, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.harness import limits
 from conformance.harness.apiserver import ApiServer
-from conformance.harness.cgroups import view_of
+from conformance.harness.cgroup_trees import trees_of
 from conformance.harness.disks import FollowedDisk
 from conformance.harness.kubelets.base import NodePaths
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
@@ -54,7 +54,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     )
     kubelet = InProcessKubelet(paths, world)
     config = kubelet_config(paths, {"enableServer": False, "healthzPort": 0, **case.node_config})
-    cgroups = view_of(runtime.machine, config) if Feature.CGROUPS in case.needs else None
+    cgroups = trees_of(runtime.machine, config) if Feature.CGROUPS in case.needs else None
     disk = FollowedDisk(runtime.machine, paths.root) if Feature.OWN_DISK in case.needs else None
     try:
         yield Parts(

@@ -8,9 +8,9 @@ import pytest
 from conformance.registry import (
     Case,
     CaseError,
+    CaseRegistry,
     Feature,
     Level,
-    Registry,
     Selection,
     SelectionError,
     load_cases,
@@ -83,11 +83,11 @@ def test_enough_cases_can_run_on_a_real_runtime() -> None:
 )
 def test_a_malformed_case_is_refused(wrong: dict[str, object], text: str) -> None:
     with pytest.raises(CaseError, match=text):
-        Registry().add(case(**wrong))  # type: ignore[arg-type]
+        CaseRegistry().add(case(**wrong))  # type: ignore[arg-type]
 
 
 def test_two_cases_with_one_id_are_refused() -> None:
-    registry = Registry()
+    registry = CaseRegistry()
     registry.add(case(module="one"))
     with pytest.raises(CaseError, match="already taken by one"):
         registry.add(case(module="two"))

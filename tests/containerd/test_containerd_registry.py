@@ -15,7 +15,7 @@ from criapi.v1 import api_pb2 as cri
 
 from conformance.harness.containerd import start_containerd
 from conformance.harness.containerd.archives import busybox_recipe, layer_and_config
-from conformance.harness.containerd.registry import (
+from conformance.harness.containerd.image_registries import (
     NodeRegistries,
     hosts_toml,
     registry_settings,
@@ -26,7 +26,8 @@ from conformance.harness.containerd.settings import (
     NodeSettings,
     containerd_config,
 )
-from conformance.harness.registry import FakeRegistry, pull_secret
+from conformance.harness.image_registry import pull_secret
+from conformance.harness.runtimes.fake_registry import FakeRegistry
 from fakecri.server import GrpcUpstream
 
 

@@ -18,7 +18,8 @@ import pytest
 import pytest_asyncio
 from criapi.v1 import api_pb2 as cri
 
-from conformance.harness.registry import PASSWORD, USER, FakeRegistry, Registry
+from conformance.harness.image_registry import PASSWORD, USER, ImageRegistry
+from conformance.harness.runtimes.fake_registry import FakeRegistry
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
@@ -30,7 +31,7 @@ class Side:
     """A runtime, and the registry that it pulls from."""
 
     target: Any
-    registry: Registry
+    registry: ImageRegistry
     version: str = ""
     """containerd's; "" for the fake, which speaks as 1.6 does."""
 
@@ -71,7 +72,7 @@ async def side(
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
     from conformance.harness.containerd import start_containerd
-    from conformance.harness.containerd.registry import NodeRegistries
+    from conformance.harness.containerd.image_registries import NodeRegistries
     from fakecri.server import GrpcUpstream
 
     workdir = tmp_path_factory.mktemp("p")

@@ -119,7 +119,7 @@ async def a_kubelet_restart_forgets_the_delays(node: Node) -> None:
     await starts(node, 2, within_s=limits.START_S + limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("StartContainer", container="main"), 2, "starts in back-off")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await starts(node, 3, within_s=limits.START_S)
     times = await starts(node, 4, within_s=25)
     expect_spans(node, times[2:], [restart_after(10)], "the first delay of the new kubelet")
@@ -182,12 +182,12 @@ async def an_edited_manifest_starts_without_delay_of_the_old_pod(node: Node) -> 
 async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) -> None:
     """A container in back-off that gets another image is started at once, and its series begins
     anew."""
-    await node.create_pod(pod("web", container("main", exits(1))))
+    await node.api.create_pod(pod("web", container("main", exits(1))))
     await starts(node, 3, within_s=25)
     await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
     expect_equal(node, node.count("StartContainer", container="main"), 3, "starts in back-off")
-    changed = dict((node.api_pod("web") or {})["spec"]["containers"][0])
-    await node.patch_pod("web", {"spec": {"containers": [{**changed, "image": OTHER_IMAGE}]}})
+    changed = dict((node.api.pod("web") or {})["spec"]["containers"][0])
+    await node.api.patch_pod("web", {"spec": {"containers": [{**changed, "image": OTHER_IMAGE}]}})
     times = await starts(node, 4, within_s=limits.START_S)
     times = await starts(node, 5, within_s=restart_after(10).high_s)
     expect_spans(node, times[3:], [restart_after(10)], "the next restart")
@@ -201,11 +201,11 @@ async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) ->
 async def other_resources_start_without_the_delay_of_the_old_ones(node: Node) -> None:
     """A container in back-off that is resized is started at once."""
     asked: dict[str, Any] = {"requests": {"cpu": "10m"}}
-    await node.create_pod(pod("web", container("main", exits(1), resources=asked)))
+    await node.api.create_pod(pod("web", container("main", exits(1), resources=asked)))
     await starts(node, 3, within_s=25)
     await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
     expect_equal(node, node.count("StartContainer", container="main"), 3, "starts in back-off")
-    await node.resize_pod("web", "main", {"requests": {"cpu": "20m"}})
+    await node.api.resize_pod("web", "main", {"requests": {"cpu": "20m"}})
     await starts(node, 4, within_s=limits.START_S)
 
 

@@ -38,12 +38,12 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
 @conformance(id="backoff-event", rules=["BACK-008", "LIFE-242"], needs=[API], node_config=FOUR)
 async def a_back_off_is_told_in_an_event(node: Node) -> None:
     """The sync that decides to wait records Warning BackOff about the container."""
-    await node.create_pod(pod("web", container("main", exits(1))))
+    await node.api.create_pod(pod("web", container("main", exits(1))))
     await node.run_until(
         lambda: node.events("BackOff", pod="web"), within_s=15, what="an event BackOff"
     )
     event = node.events("BackOff", pod="web")[0]
-    uid = (node.api_pod("web") or {})["metadata"]["uid"]
+    uid = (node.api.pod("web") or {})["metadata"]["uid"]
     wanted = f"Back-off restarting failed container main in pod web_default({uid})"
     expect_equal(node, (event["type"], event["message"]), ("Warning", wanted), "event")
     expect_equal(node, event["involvedObject"].get("fieldPath"), "spec.containers{main}", "field")

@@ -16,7 +16,7 @@ HALF = pod("half", container("main", **asking("500m")))
 async def shares_follow_the_pods(node: Node) -> None:
     await node.run_until(lambda: node.cgroups.exists(*BURSTABLE), within_s=limits.START_S)
     expect_cpu(node, BURSTABLE, 2, 1)
-    with node.on("RunPodSandbox", pod="half").delays(2):
+    with node.runtime.on("RunPodSandbox", pod="half").delays(2):
         await node.apply_static(HALF)
         await node.run_until(
             lambda: node.count("RunPodSandbox", pod="half"), within_s=limits.START_S
@@ -104,11 +104,11 @@ async def set_right(node: Node) -> None:
 async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
     """Also the kill of a pod that nobody knows any more."""
     await node.apply_static(pod("unknown"))
-    node.on("StopContainer").delays(2)
+    node.runtime.on("StopContainer").delays(2)
     await node.wait_running("unknown")
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     await node.remove_static("unknown")
-    await node.start_kubelet()
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.count("StopContainer", pod="unknown"),
         within_s=limits.START_S + limits.HOUSEKEEPING_S,
@@ -132,5 +132,5 @@ async def huge_pages_of_classes_are_not_limited(node: Node) -> None:
     for group in (("kubepods",), BURSTABLE, BESTEFFORT):
         limit = node.cgroups.hugepages_bytes("2MB", *group)
         expect_equal(node, limit, 1 << 62, f"huge pages of {'/'.join(group)}")
-    limit = node.cgroups.hugepages_bytes("2MB", *node.pod_cgroup("any"))
+    limit = node.cgroups.hugepages_bytes("2MB", *node.cgroups.of_pod("any"))
     expect_equal(node, limit, 0, "huge pages of a pod")

@@ -26,12 +26,12 @@ async def gone(node: Node, *group: str, within_s: float = limits.STOP_S) -> None
 @conformance(id="cgroup-before-sandbox", rules=["CG-040"], needs=[CGROUPS, Feature.FAULTS])
 async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
     """While RunPodSandbox is on its way the pod's cgroup is there already, with its limits."""
-    with node.on("RunPodSandbox", pod="web").delays(2):
+    with node.runtime.on("RunPodSandbox", pod="web").delays(2):
         await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
         await node.run_until(
             lambda: node.count("RunPodSandbox", pod="web"), within_s=limits.START_S
         )
-        group = node.pod_cgroup("web")
+        group = node.cgroups.of_pod("web")
         expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists")
         expect_equal(node, node.cgroups.cpu_quota_us(*group), 50_000, "quota")
         expect_equal(node, node.cgroups.memory_limit_bytes(*group), 64 << 20, "memory limit")
@@ -42,11 +42,11 @@ async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
     """When a deleted pod is gone from the API, its cgroup is no longer there. Three pods, one after
     the other: what housekeeping finds left behind every 2 s goes, too, but later."""
     for name in ("one", "two", "three"):
-        await node.create_pod(pod(name))
+        await node.api.create_pod(pod(name))
         await node.wait_running(name)
-        group = node.pod_cgroup(name)
+        group = node.cgroups.of_pod(name)
         expect_equal(node, node.cgroups.exists(*group), True, "the cgroup exists")
-        await node.delete_pod(name)
+        await node.api.delete_pod(name)
         await node.run_until(
             partial(is_deleted, node, name), within_s=3 * limits.STOP_S, what="the pod is gone"
         )
@@ -55,17 +55,19 @@ async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
 
 
 def is_deleted(node: Node, name: str) -> bool:
-    return node.api_pod(name) is None
+    return node.api.pod(name) is None
 
 
 @conformance(id="cgroup-removed-when-finished", rules=["CG-042"], needs=[API, CGROUPS])
 async def a_finished_pod_has_no_cgroup(node: Node) -> None:
     """A pod that has succeeded loses its cgroup, though it stays at the API."""
-    await node.create_pod(pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never"))
+    await node.api.create_pod(
+        pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
+    )
     await node.wait_running("job")
-    group = node.pod_cgroup("job")
+    group = node.cgroups.of_pod("job")
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded", within_s=3 * limits.STOP_S, what="Succeeded"
+        lambda: node.api.phase("job") == "Succeeded", within_s=3 * limits.STOP_S, what="Succeeded"
     )
     await gone(node, *group)
 
@@ -75,10 +77,10 @@ async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
     """A kubelet that finds a pod with its cgroup stops nothing, and leaves the cgroup as it is."""
     await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
+    group = node.cgroups.of_pod("web")
     file, text = ("cpu.shares", "99") if node.cgroups.version == 1 else ("cpu.weight", "99")
     node.cgroups.write("cpu", file, text, *group)
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.wait_running("web")
     await node.run_for(2 * limits.HOUSEKEEPING_S)
     expect_equal(node, node.cgroups.cpu(*group), 99, "CPU that somebody wrote by hand")
@@ -92,7 +94,7 @@ async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
     """Containers that run without the pod's cgroup are stopped, and run again in a new one."""
     await node.apply_static(pod("web", container("main", **asking("100m"))))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
+    group = node.cgroups.of_pod("web")
     node.cgroups.remove(*group)
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"), within_s=SYNC_S, what="a stop"
@@ -112,7 +114,7 @@ async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
     back."""
     await node.apply_static(pod("web", restartPolicy="Never"))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
+    group = node.cgroups.of_pod("web")
     node.cgroups.remove(*group)
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"), within_s=SYNC_S, what="a stop"
@@ -130,7 +132,7 @@ async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
     """With v1 a cgroup that is missing in the tree of one controller is missing."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
+    group = node.cgroups.of_pod("web")
     node.cgroups.remove(*group, tree="pids")
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == 2,
@@ -147,7 +149,7 @@ async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
     """A cgroup that the kernel refuses to make is an event; no sandbox is made until it can be."""
     await node.run_until(lambda: node.cgroups.exists(*BESTEFFORT), within_s=limits.START_S)
     node.cgroups.write("memory", "cgroup.max.descendants", "2", "kubepods")
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await node.run_until(
         lambda: node.events("FailedCreatePodContainer", pod="web"),
         within_s=limits.START_S,
@@ -174,7 +176,7 @@ async def a_limit_that_is_refused_stops_no_pod(node: Node) -> None:
     pod runs, with its other limits."""
     await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
+    group = node.cgroups.of_pod("web")
     expect_equal(node, node.cgroups.pids_limit(*group), None, "limit of processes")
     expect_equal(node, node.cgroups.cpu_quota_us(*group), 50_000, "quota")
 
@@ -202,10 +204,10 @@ async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
     """A pod that left while no kubelet ran is stopped by the next one, and its cgroup removed."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    group = node.pod_cgroup("web")
-    await node.stop_kubelet()
+    group = node.cgroups.of_pod("web")
+    await node.kubelet.stop()
     await node.remove_static("web")
-    await node.start_kubelet()
+    await node.kubelet.start()
     await gone(node, *group, within_s=4 * limits.STOP_S)
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),

@@ -66,11 +66,11 @@ async def without_enforcement_pods_get_all(node: Node) -> None:
 async def the_node_promises_less(node: Node) -> None:
     """The Node's allocatable leaves out the reservations and the hard eviction thresholds, of
     memory and of the disk; a percentage is counted in 32 bits."""
-    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
-    seen = {name: node.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
+    await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
+    seen = {name: node.api.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
     wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764000"}
     expect_equal(node, seen, wanted, "allocatable")
-    expect_equal(node, node.capacity("memory"), "8Gi", "capacity of memory")
+    expect_equal(node, node.api.capacity("memory"), "8Gi", "capacity of memory")
 
 
 @conformance(
@@ -80,10 +80,10 @@ async def the_node_promises_less(node: Node) -> None:
 )  # fmt: skip
 async def huge_pages_are_taken_from_memory(node: Node) -> None:
     """Huge pages are resources of the Node, and their memory is not promised again."""
-    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
-    seen = {name: node.allocatable(name) for name in ("memory", "hugepages-2Mi")}
+    await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
+    seen = {name: node.api.allocatable(name) for name in ("memory", "hugepages-2Mi")}
     expect_equal(node, seen, {"memory": "3Gi", "hugepages-2Mi": "1Gi"}, "allocatable")
-    expect_equal(node, node.capacity("memory"), "4Gi", "capacity of memory")
+    expect_equal(node, node.api.capacity("memory"), "4Gi", "capacity of memory")
 
 
 @conformance(id="node-enforced-event", rules=["CG-035"], needs=[API, CGROUPS])
@@ -110,7 +110,7 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
     eater = pod("eater", container("main", runs(memory_bytes=2 * GI)))
     await node.apply_static(eater)
     await node.wait_running("eater")
-    await node.restart_kubelet(systemReserved={"memory": "7Gi"})
+    await node.kubelet.restart(systemReserved={"memory": "7Gi"})
     await node.run_until(
         lambda: node.events("FailedNodeAllocatableEnforcement"),
         within_s=limits.START_S,
@@ -139,7 +139,7 @@ async def reserved_groups_are_limited(node: Node) -> None:
     groups = node.cgroups
     for name in ("sys", "kube"):
         groups.make(name)
-    await node.restart_kubelet(
+    await node.kubelet.restart(
         systemReserved={"cpu": "500m", "memory": "256Mi"},
         kubeReserved={"cpu": "250m", "memory": "256Mi"},
         systemReservedCgroup=groups.path("sys"),
@@ -157,7 +157,7 @@ async def reserved_groups_are_limited(node: Node) -> None:
 @conformance(id="node-reserved-group-missing", rules=["CG-035"], needs=[CGROUPS])
 async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
     """A reserved group that is not there is an error at start."""
-    said = await node.refused_start(
+    said = await node.kubelet.refused_start(
         systemReserved={"memory": "256Mi"},
         systemReservedCgroup=node.cgroups.path("nowhere"),
         enforceNodeAllocatable=["pods", "system-reserved"],
@@ -171,7 +171,7 @@ async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
     """Reservations above the capacity are an error at start; what runs is left alone."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    said = await node.refused_start(kubeReserved={"cpu": "9999"})
+    said = await node.kubelet.refused_start(kubeReserved={"cpu": "9999"})
     wanted = 'invalid Node Allocatable configuration. Resource "cpu" has a reservation of'
     expect(node, wanted in said.replace('\\"', '"'), f"a kubelet that ends with {wanted!r}", said)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
@@ -180,7 +180,7 @@ async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
 @conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS, NODE])
 async def a_missing_root_ends_the_kubelet(node: Node) -> None:
     """A cgroupRoot that is not there is an error at start."""
-    said = await node.refused_start(cgroupRoot="/nowhere")
+    said = await node.kubelet.refused_start(cgroupRoot="/nowhere")
     wanted = "invalid configuration: "
     expect(node, wanted in said and "nowhere" in said, f"a kubelet that ends with {wanted!r}", said)
 
@@ -189,10 +189,10 @@ async def a_missing_root_ends_the_kubelet(node: Node) -> None:
 async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
     """All cgroups lie below the cgroupRoot, also the one that the sandbox is told."""
     node.cgroups.make("below")
-    await node.restart_kubelet(cgroupRoot="/below")
+    await node.kubelet.restart(cgroupRoot="/below")
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    group = ("below", *node.pod_cgroup("web"))
+    group = ("below", *node.cgroups.of_pod("web"))
     expect_equal(node, node.cgroups.exists(*group), True, "the pod's cgroup exists")
     parent = node.calls("RunPodSandbox")[0].request.config.linux.cgroup_parent
     expect_equal(node, parent, node.cgroups.path(*group), "cgroup_parent")

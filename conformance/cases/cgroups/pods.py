@@ -34,7 +34,7 @@ async def cgroup_of(node: Node, plan: PodPlan) -> tuple[str, ...]:
     """Run the pod; the words of its cgroup."""
     await node.apply_static(plan)
     await node.wait_running(plan.name, plan.containers[-1].name)
-    return node.pod_cgroup(plan.name)
+    return node.cgroups.of_pod(plan.name)
 
 
 def expect_cpu(node: Node, group: tuple[str, ...], shares: int, weight: int) -> None:
@@ -323,8 +323,8 @@ async def a_burstable_container_may_swap_its_share(node: Node) -> None:
     memory; one of a critical pod, as every static pod is, a Guaranteed one, and one that asks for
     nothing, get none."""
     asks = container("asks", **asking(memory="1Gi"))
-    await node.create_pod(pod("burst", asks, container("no")))
-    await node.create_pod(pod("sure", container("main", **limited("100m", "1Gi"))))
+    await node.api.create_pod(pod("burst", asks, container("no")))
+    await node.api.create_pod(pod("sure", container("main", **limited("100m", "1Gi"))))
     await node.apply_static(pod("static", container("critical", **asking(memory="1Gi"))))
     for name, last in (("burst", "no"), ("sure", "main"), ("static", "critical")):
         await node.wait_running(name, last)

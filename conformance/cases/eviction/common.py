@@ -45,7 +45,7 @@ async def first_victim(node: Node) -> str:
 async def has_condition(node: Node, kind: str, status: str = "True") -> None:
     """Run until the Node's condition has that status."""
     await node.run_until(
-        lambda: node.node_condition(kind).get("status") == status,
+        lambda: node.api.node_condition(kind).get("status") == status,
         within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
         what=f"{kind} {status}",
     )
@@ -56,14 +56,14 @@ async def nothing_happens(node: Node, *, for_s: float = 3 * limits.EVICTION_CYCL
     await node.run_for(for_s)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     for kind in ("MemoryPressure", "DiskPressure", "PIDPressure"):
-        expect_equal(node, node.node_condition(kind).get("status"), "False", kind)
+        expect_equal(node, node.api.node_condition(kind).get("status"), "False", kind)
 
 
 async def evicted_for(node: Node, name: str, message: str, *, within_s: float) -> None:
     """Run until the pod is evicted, with a message that begins like this."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
+        lambda: node.api.phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
     )
-    status = (node.api_pod(name) or {})["status"]
+    status = (node.api.pod(name) or {})["status"]
     expect_equal(node, status["reason"], "Evicted", "reason")
     expect(node, status["message"].startswith(message), f"message {message!r}...", status)

@@ -27,9 +27,9 @@ def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
 )
 async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
     """Under disk pressure the pod with the largest usage dies first."""
-    node.leave_disk(PLENTY)
-    await node.run_pods(writer("small", 100), writer("large", 900))
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(PLENTY)
+    await node.api.run_pods(writer("small", 100), writer("large", 900))
+    node.machine.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.events("Evicted"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
@@ -46,12 +46,12 @@ async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
     """Of two pods above their ephemeral-storage request the one further above it dies, though it
     wrote less; one within its request comes after both."""
     asked = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
-    node.leave_disk(PLENTY)
+    node.machine.leave_disk(PLENTY)
     for name, (request, written_mi) in asked.items():
         work = runs(disk_bytes=written_mi * MI, stop_exit_code=1)
         fields: dict[str, Any] = {"resources": {"requests": {"ephemeral-storage": request}}}
-        await node.run_pods(pod(name, container("main", work, **fields)))
-    node.leave_disk(LITTLE)
+        await node.api.run_pods(pod(name, container("main", work, **fields)))
+    node.machine.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.events("Evicted"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
@@ -68,10 +68,10 @@ async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
 )
 async def unused_images_go_before_any_pod(node: Node) -> None:
     """Under disk pressure unused images are removed before a pod is stopped."""
-    node.leave_disk(PLENTY)
-    await node.run_pods(writer("web", 100))
+    node.machine.leave_disk(PLENTY)
+    await node.api.run_pods(writer("web", 100))
     await node.run_for(150)  # images are kept for two minutes after they were first seen (GC-103)
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"),
         within_s=2 * limits.EVICTION_CYCLE_S + limits.STOP_S,
@@ -91,11 +91,11 @@ async def unused_images_go_before_any_pod(node: Node) -> None:
 async def the_event_comes_before_the_reclaim(node: Node) -> None:
     """While images are being removed for want of space, the event of the node is there already,
     and no pod is stopped."""
-    node.leave_disk(PLENTY)
-    await node.run_pods(writer("web", 100))
+    node.machine.leave_disk(PLENTY)
+    await node.api.run_pods(writer("web", 100))
     await node.run_for(150)
-    rule = node.on("RemoveImage").hangs()
-    node.leave_disk(LITTLE)
+    rule = node.runtime.on("RemoveImage").hangs()
+    node.machine.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.count("RemoveImage"),
         within_s=2 * limits.EVICTION_CYCLE_S,
@@ -117,20 +117,20 @@ async def the_event_comes_before_the_reclaim(node: Node) -> None:
 )
 async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
     """Under disk pressure a pod is rejected whatever its requests."""
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     await node.run_until(
-        lambda: node.node_condition("DiskPressure").get("status") == "True",
+        lambda: node.api.node_condition("DiskPressure").get("status") == "True",
         within_s=2 * limits.EVICTION_CYCLE_S + 2,
         what="DiskPressure",
     )
     sized: dict[str, Any] = {
         "resources": {"requests": {"memory": "8Mi"}, "limits": {"memory": "8Mi"}}
     }
-    await node.create_pod(pod("web", container("main", **sized)))
+    await node.api.create_pod(pod("web", container("main", **sized)))
     await node.run_until(
-        lambda: node.api_phase("web") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
+        lambda: node.api.phase("web") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
     )
-    status = (node.api_pod("web") or {})["status"]
+    status = (node.api.pod("web") or {})["status"]
     wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
     expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
@@ -139,9 +139,9 @@ async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
 @conformance(id="disk-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
 async def nothing_is_evicted_while_the_disk_has_room(node: Node) -> None:
     """With more space available than the threshold nothing happens."""
-    node.leave_disk(PLENTY)
-    await node.run_pods(writer("web", 900))
-    node.leave_disk(1025 * MI)
+    node.machine.leave_disk(PLENTY)
+    await node.api.run_pods(writer("web", 900))
+    node.machine.leave_disk(1025 * MI)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
-    expect_equal(node, node.node_condition("DiskPressure").get("status"), "False", "condition")
+    expect_equal(node, node.api.node_condition("DiskPressure").get("status"), "False", "condition")

@@ -33,7 +33,7 @@ def writer(name: str, disk_mi: int, **more: Any) -> Any:
 
 def log_something(node: Node, name: str, size_bytes: int) -> None:
     """Put another file beside the container's log."""
-    node.write_log(name, "main", "0.log.old", "x" * size_bytes)
+    node.machine.write_log(name, "main", "0.log.old", "x" * size_bytes)
 
 
 async def unused_image_is_old(node: Node) -> None:
@@ -45,9 +45,9 @@ async def unused_image_is_old(node: Node) -> None:
              node_config=IMAGEFS)  # fmt: skip
 async def a_disk_for_images_runs_out(node: Node) -> None:
     """With a disk for images pods are ranked by their writable layers when it runs out."""
-    await node.separate_disks()
-    await node.run_pods(writer("small", 100), writer("large", 900))
-    node.leave_disk(LITTLE, disk="images")
+    await node.machine.separate_disks()
+    await node.api.run_pods(writer("small", 100), writer("large", 900))
+    node.machine.leave_disk(LITTLE, disk="images")
     wanted = f"{LOW}Threshold quantity: 1Gi, available: 500Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     await has_condition(node, "DiskPressure")
@@ -57,10 +57,10 @@ async def a_disk_for_images_runs_out(node: Node) -> None:
              node_config={"evictionHard": {"imagefs.inodesFree": "1k"}})  # fmt: skip
 async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
     """The same for inodes."""
-    await node.separate_disks()
+    await node.machine.separate_disks()
     small = hungry("small", inodes=10, requests=REQUEST)
-    await node.run_pods(small, hungry("large", inodes=500, requests=REQUEST))
-    node.leave_inodes(200, disk="images")
+    await node.api.run_pods(small, hungry("large", inodes=500, requests=REQUEST))
+    node.machine.leave_inodes(200, disk="images")
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
 
@@ -69,10 +69,10 @@ async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
              node_config=NODEFS)  # fmt: skip
 async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
     """With a disk for images pods are ranked by logs and volumes when the node's disk runs out."""
-    await node.separate_disks()
-    await node.run_pods(writer("layer", 900), writer("logs", 1))
+    await node.machine.separate_disks()
+    await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     expect_equal(node, await first_victim(node), "logs", "victim")
 
 
@@ -80,10 +80,10 @@ async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC], node_config=NODEFS)  # fmt: skip
 async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
     """With a disk for images no image is removed when the node's disk runs out."""
-    await node.separate_disks()
-    await node.run_pods(writer("web", 100))
+    await node.machine.separate_disks()
+    await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     expect_equal(node, await first_victim(node), "web", "victim")
     expect_equal(node, node.count("RemoveImage"), 0, "removed images")
 
@@ -96,10 +96,10 @@ async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
 )
 async def unused_images_make_room_on_their_disk(node: Node) -> None:
     """When unused images are enough no pod dies for a disk for images."""
-    await node.separate_disks()
-    await node.run_pods(writer("web", 100))
+    await node.machine.separate_disks()
+    await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
-    node.leave_disk(1024 * MI - 1, disk="images")
+    node.machine.leave_disk(1024 * MI - 1, disk="images")
     await node.run_until(
         lambda: node.count("RemoveImage"), within_s=EVICTED_S, what="removal of an image"
     )
@@ -113,9 +113,9 @@ async def unused_images_make_room_on_their_disk(node: Node) -> None:
              node_config={**IMAGEFS, **CRIO})  # fmt: skip
 async def images_alone_on_a_disk(node: Node) -> None:
     """With images alone on a disk nothing that pods have counts there: the lower priority dies."""
-    await node.separate_disks(split=True)
-    await node.run_pods(writer("large", 900, priority=10), writer("low", 1, priority=1))
-    node.leave_disk(LITTLE, disk="images")
+    await node.machine.separate_disks(split=True)
+    await node.api.run_pods(writer("large", 900, priority=10), writer("low", 1, priority=1))
+    node.machine.leave_disk(LITTLE, disk="images")
     expect_equal(node, await first_victim(node), "low", "victim")
 
 
@@ -124,10 +124,10 @@ async def images_alone_on_a_disk(node: Node) -> None:
              node_config={**NODEFS, **CRIO})  # fmt: skip
 async def layers_with_the_node_s_files(node: Node) -> None:
     """With images alone on a disk writable layers count on the node's, and no image is removed."""
-    await node.separate_disks(split=True)
-    await node.run_pods(writer("small", 100), writer("large", 900))
+    await node.machine.separate_disks(split=True)
+    await node.api.run_pods(writer("small", 100), writer("large", 900))
     await unused_image_is_old(node)
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     expect_equal(node, await first_victim(node), "large", "victim")
     expect_equal(node, node.count("RemoveImage"), 0, "removed images")
 
@@ -137,10 +137,10 @@ async def layers_with_the_node_s_files(node: Node) -> None:
 async def other_runtimes_do_not_split(node: Node) -> None:
     """Of a runtime that is not CRI-O a disk for containers is not asked for: layers are taken to
     be with the images."""
-    await node.separate_disks(split=True)
-    await node.run_pods(writer("layer", 900), writer("logs", 1))
+    await node.machine.separate_disks(split=True)
+    await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
-    node.leave_disk(LITTLE)
+    node.machine.leave_disk(LITTLE)
     expect_equal(node, await first_victim(node), "logs", "victim")
 
 
@@ -148,10 +148,10 @@ async def other_runtimes_do_not_split(node: Node) -> None:
              needs=[API, NODE, RESTART, VIRTUAL], node_config=NODEFS)  # fmt: skip
 async def the_layout_is_decided_at_the_start(node: Node) -> None:
     """A disk for images that comes later changes nothing for a running kubelet."""
-    await node.run_pods(writer("layer", 900), writer("logs", 1))
+    await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
-    await node.separate_disks(restart=False)
-    node.leave_disk(LITTLE)
+    await node.machine.separate_disks(restart=False)
+    node.machine.leave_disk(LITTLE)
     expect_equal(node, await first_victim(node), "layer", "victim")
 
 
@@ -161,7 +161,7 @@ async def the_layout_is_decided_at_the_start(node: Node) -> None:
 async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
     """A threshold for containerfs is taken and ignored: without one for the disk it is copied
     from there is none."""
-    await node.run_pods(hungry("web", requests=REQUEST))
+    await node.api.run_pods(hungry("web", requests=REQUEST))
     await nothing_happens(node, for_s=2 * limits.EVICTION_CYCLE_S + 2)
 
 
@@ -169,16 +169,16 @@ async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
              node_config=IMAGEFS)  # fmt: skip
 async def an_old_measurement_acts_once(node: Node) -> None:
     """While ImageFsInfo keeps its time stamp, its disk is acted on only once."""
-    await node.separate_disks()
+    await node.machine.separate_disks()
     plans = [writer(name, 10) for name in ("one", "two", "three")]
-    await node.run_pods(*plans)
-    node.leave_disk(LITTLE, disk="images")
-    node.freeze_image_times()
+    await node.api.run_pods(*plans)
+    node.machine.leave_disk(LITTLE, disk="images")
+    node.machine.freeze_image_times()
     await first_victim(node)
     await node.run_for(4 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.event_count("EvictionThresholdMet"), 1, "times it acted")
     expect_equal(node, len(node.events("Evicted")), 1, "evictions")
-    node.freeze_image_times(frozen=False)
+    node.machine.freeze_image_times(frozen=False)
     await node.run_until(
         lambda: len(node.events("Evicted")) > 1, within_s=EVICTED_S, what="another eviction"
     )
@@ -194,10 +194,10 @@ async def an_old_measurement_acts_once(node: Node) -> None:
 async def another_threshold_makes_a_reclaim_too_little(node: Node) -> None:
     """When removing images was enough for the disk, but memory is below a soft threshold whose
     time has not come, a pod dies for the disk all the same."""
-    await node.run_pods(writer("web", 100))
+    await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
-    node.leave_memory(100 * MI)
-    node.leave_disk(1024 * MI - 1)
+    node.machine.leave_memory(100 * MI)
+    node.machine.leave_disk(1024 * MI - 1)
     expect_equal(node, await first_victim(node), "web", "victim")
     expect(node, node.count("RemoveImage"), "an image was removed")
     message = node.events("Evicted")[0]["message"]

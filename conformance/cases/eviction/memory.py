@@ -26,11 +26,13 @@ def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodP
 @conformance(id="memory-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
 async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
     """With slightly more memory available than the threshold nothing happens."""
-    await node.run_pods(eater("web", 50))
-    node.leave_memory(201 * MI)
+    await node.api.run_pods(eater("web", 50))
+    node.machine.leave_memory(201 * MI)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
-    expect_equal(node, node.node_condition("MemoryPressure").get("status"), "False", "condition")
+    expect_equal(
+        node, node.api.node_condition("MemoryPressure").get("status"), "False", "condition"
+    )
 
 
 @conformance(
@@ -38,8 +40,10 @@ async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
 )
 async def the_pod_above_its_request_is_evicted(node: Node) -> None:
     """A pod that uses more than it requested dies before a larger one within its request."""
-    await node.run_pods(eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50))
-    node.leave_memory(150 * MI)
+    await node.api.run_pods(
+        eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50)
+    )
+    node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "above", "victim")
     expect_equal(node, node.count("StopContainer", pod="within"), 0, "stops of the other")
 
@@ -49,16 +53,16 @@ async def the_pod_above_its_request_is_evicted(node: Node) -> None:
 )
 async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
     """Of two pods above their request the one of lower priority dies, though it uses less."""
-    await node.run_pods(eater("important", 300, priority=100), eater("other", 100, priority=1))
-    node.leave_memory(150 * MI)
+    await node.api.run_pods(eater("important", 300, priority=100), eater("other", 100, priority=1))
+    node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "other", "victim")
 
 
 @conformance(id="memory-larger-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD)
 async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
     """At equal priority the pod furthest above its request dies, though it uses less."""
-    await node.run_pods(eater("large", 120, requests_mi=60), eater("small", 90, requests_mi=10))
-    node.leave_memory(150 * MI)
+    await node.api.run_pods(eater("large", 120, requests_mi=60), eater("small", 90, requests_mi=10))
+    node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "small", "victim")
 
 
@@ -66,8 +70,8 @@ async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
              node_config=HARD)  # fmt: skip
 async def the_qos_class_plays_no_role(node: Node) -> None:
     """A Burstable pod far above its request dies before a BestEffort pod that uses little."""
-    await node.run_pods(eater("any", 40), eater("burst", 200, requests_mi=50))
-    node.leave_memory(150 * MI)
+    await node.api.run_pods(eater("any", 40), eater("burst", 200, requests_mi=50))
+    node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "burst", "victim")
     expect_equal(node, node.count("StopContainer", pod="any"), 0, "stops of the other")
 
@@ -77,12 +81,12 @@ async def the_qos_class_plays_no_role(node: Node) -> None:
 )
 async def one_pod_is_evicted_at_a_time(node: Node) -> None:
     """When the first victim frees enough memory the second pod lives on."""
-    await node.run_pods(eater("first", 200), eater("second", 100))
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(eater("first", 200), eater("second", 100))
+    node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "first", "victim")
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, len(node.events("Evicted")), 1, "evictions")
-    expect_equal(node, node.api_phase("second"), "Running", "phase of the second")
+    expect_equal(node, node.api.phase("second"), "Running", "phase of the second")
 
 
 @conformance(
@@ -90,10 +94,10 @@ async def one_pod_is_evicted_at_a_time(node: Node) -> None:
 )
 async def the_message_names_threshold_and_consumption(node: Node) -> None:
     """The pod's message says what was low, the threshold, and what each container used."""
-    await node.run_pods(eater("web", 300, requests_mi=100))
-    node.leave_memory(50 * MI)
-    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=2 * CYCLE_S)
-    message = (node.api_pod("web") or {})["status"]["message"]
+    await node.api.run_pods(eater("web", 300, requests_mi=100))
+    node.machine.leave_memory(50 * MI)
+    await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=2 * CYCLE_S)
+    message = (node.api.pod("web") or {})["status"]["message"]
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: "
     expect(node, message.startswith(wanted), f"message {wanted!r}...", message)
     ending = "Container main was using 300Mi, request is 100Mi, has larger consumption of memory. "
@@ -109,15 +113,15 @@ async def the_message_names_threshold_and_consumption(node: Node) -> None:
 )
 async def the_condition_stays_for_the_transition_period(node: Node) -> None:
     """MemoryPressure stays True for evictionPressureTransitionPeriod after the pressure ended."""
-    await node.run_pods(eater("web", 10))
+    await node.api.run_pods(eater("web", 10))
 
     def pressure() -> str:
-        return str(node.node_condition("MemoryPressure").get("status"))
+        return str(node.api.node_condition("MemoryPressure").get("status"))
 
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await node.run_until(lambda: pressure() == "True", within_s=25, what="MemoryPressure")
-    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=CYCLE_S)
-    node.leave_memory(900 * MI)
+    await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=CYCLE_S)
+    node.machine.leave_memory(900 * MI)
     await node.run_for(45)
     expect_equal(node, pressure(), "True", "MemoryPressure 45 s after the pressure")
     await node.run_until(lambda: pressure() == "False", within_s=45, what="no MemoryPressure")
@@ -132,7 +136,7 @@ async def the_condition_stays_for_the_transition_period(node: Node) -> None:
 )
 async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
     """When all containers end with 0 on SIGTERM the evicted pod shows Succeeded, no reason."""
-    await node.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
-    node.leave_memory(50 * MI)
-    await node.run_until(lambda: node.api_phase("web") == "Succeeded", within_s=2 * CYCLE_S)
-    expect_equal(node, (node.api_pod("web") or {})["status"].get("reason"), None, "reason")
+    await node.api.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
+    node.machine.leave_memory(50 * MI)
+    await node.run_until(lambda: node.api.phase("web") == "Succeeded", within_s=2 * CYCLE_S)
+    expect_equal(node, (node.api.pod("web") or {})["status"].get("reason"), None, "reason")

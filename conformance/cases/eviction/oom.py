@@ -28,17 +28,17 @@ def asks(name: str, memory: str = "", cpu: str = "", *, limited: bool = False) -
 
 async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
     """oom_score_adj of the pod's containers as the runtime was told, by name."""
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     name = plan.name
-    await node.run_until(lambda: node.api_phase(name) == "Running", within_s=limits.START_S)
+    await node.run_until(lambda: node.api.phase(name) == "Running", within_s=limits.START_S)
     made = [call.request.config for call in node.calls("CreateContainer", pod=name)]
     return {config.metadata.name: config.linux.resources.oom_score_adj for config in made}
 
 
 async def memory_bytes(node: Node) -> int:
     """The node's memory."""
-    await node.run_until(lambda: node.capacity("memory"), within_s=limits.START_S)
-    return parse_nano(node.capacity("memory")) // NANO
+    await node.run_until(lambda: node.api.capacity("memory"), within_s=limits.START_S)
+    return parse_nano(node.api.capacity("memory")) // NANO
 
 
 @conformance(id="oom-score-classes", rules=["EVIC-120", "LIFE-140"], needs=[API])
@@ -164,10 +164,10 @@ AT_LIMIT = (
 @conformance(id="oom-system", rules=["EVIC-124"], level=Level.SHOULD, needs=[API, NODE])
 async def a_machine_out_of_memory_is_an_event_of_the_node(node: Node) -> None:
     """When the whole machine runs out of memory the node gets an event that names the victim."""
-    await node.create_pod(pod("web"))
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
-    node.kernel_says(*AT_LIMIT)
-    node.kernel_says(*GLOBAL)
+    await node.api.create_pod(pod("web"))
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    node.machine.kernel_says(*AT_LIMIT)
+    node.machine.kernel_says(*GLOBAL)
     await node.run_until(lambda: node.events("SystemOOM"), within_s=limits.START_S)
     events = node.events("SystemOOM")
     text = "System OOM encountered, victim process: eater, pid: 4711"
@@ -185,14 +185,14 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
     """The machine is out of memory: a BestEffort pod's container is the victim though a Guaranteed
     one uses more, the event names it, and it starts again."""
     sure: dict[str, Any] = {"resources": {"limits": {"memory": "512Mi", "cpu": "100m"}}}
-    await node.create_pod(pod("sure", container("main", runs(memory_bytes=400 * MI), **sure)))
-    await node.create_pod(pod("web", container("main", runs(memory_bytes=50 * MI))))
+    await node.api.create_pod(pod("sure", container("main", runs(memory_bytes=400 * MI), **sure)))
+    await node.api.create_pod(pod("web", container("main", runs(memory_bytes=50 * MI))))
     await node.run_until(
         lambda: node.running("sure", "main") and node.running("web", "main"),
         within_s=limits.START_S,
         what="both containers",
     )
-    victim = node.run_out_of_memory()
+    victim = node.machine.run_out_of_memory()
     await node.run_until(
         lambda: node.container("web", "main").get("restartCount", 0) == 1,
         within_s=2 * limits.START_S,

@@ -35,19 +35,19 @@ def with_volume(name: str) -> PodPlan:
 async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
     """When the disk with the volumes has too little left, the pod that wrote most into an emptyDir
     is evicted; what it had is room enough, so the condition goes and the other pod runs on."""
-    node.leave_disk(300 * MI)
-    await node.run_pods(with_volume("big"), with_volume("small"))
-    node.write_volume_file("big", "scratch", "file", "x" * 40 * MI)
-    node.write_volume_file("small", "scratch", "file", "x" * MI)
+    node.machine.leave_disk(300 * MI)
+    await node.api.run_pods(with_volume("big"), with_volume("small"))
+    node.machine.write_volume_file("big", "scratch", "file", "x" * 40 * MI)
+    node.machine.write_volume_file("small", "scratch", "file", "x" * MI)
     await node.run_for(15)  # measured
     expect_equal(node, node.count("StopContainer"), 0, "stops while there is room")
-    node.leave_disk(80 * MI)
+    node.machine.leave_disk(80 * MI)
     await has_condition(node, "DiskPressure")
     await evicted_for(node, "big", f"{LOW}ephemeral-storage. Threshold quantity: 100Mi, available:",
                       within_s=EVICTED_S)  # fmt: skip
     await node.run_for(15)
     await has_condition(node, "DiskPressure", "False")
-    expect_equal(node, node.api_phase("small"), "Running", "phase of the pod that wrote little")
+    expect_equal(node, node.api.phase("small"), "Running", "phase of the pod that wrote little")
 
 
 @conformance(
@@ -56,17 +56,17 @@ async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
 )  # fmt: skip
 async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
     """The same for inodes: the pod with the most files is evicted, and they go with it."""
-    node.leave_inodes(2000)
-    await node.run_pods(with_volume("many"), with_volume("few"))
+    node.machine.leave_inodes(2000)
+    await node.api.run_pods(with_volume("many"), with_volume("few"))
     for number in range(300):
-        node.write_volume_file("many", "scratch", f"file-{number}", "x")
+        node.machine.write_volume_file("many", "scratch", f"file-{number}", "x")
     await node.run_for(15)
-    node.leave_inodes(900)
+    node.machine.leave_inodes(900)
     await has_condition(node, "DiskPressure")
     await evicted_for(node, "many", f"{LOW}inodes. Threshold quantity: 1", within_s=EVICTED_S)
     await node.run_for(15)
     await has_condition(node, "DiskPressure", "False")
-    expect_equal(node, node.api_phase("few"), "Running", "phase of the pod with few files")
+    expect_equal(node, node.api.phase("few"), "Running", "phase of the pod with few files")
 
 
 @conformance(
@@ -78,12 +78,12 @@ async def who_takes_the_memory_that_is_left_goes(node: Node) -> None:
     """A threshold just below what is available is crossed by a pod that takes much memory: it is
     evicted, the modest one runs on."""
     asks = {"memory": "1Mi", "cpu": "1m"}
-    await node.run_pods(hungry("modest", memory_mi=4, requests=asks))
-    free = (await node.summary())["node"]["memory"]["availableBytes"]
-    await node.restart_kubelet(evictionHard={"memory.available": f"{free // MI - 200}Mi"})
-    await node.run_pods(hungry("eater", memory_mi=400, requests=asks))
+    await node.api.run_pods(hungry("modest", memory_mi=4, requests=asks))
+    free = (await node.kubelet.summary())["node"]["memory"]["availableBytes"]
+    await node.kubelet.restart(evictionHard={"memory.available": f"{free // MI - 200}Mi"})
+    await node.api.run_pods(hungry("eater", memory_mi=400, requests=asks))
     await evicted_for(node, "eater", f"{LOW}memory. Threshold quantity: ", within_s=EVICTED_S)
-    message = (node.api_pod("eater") or {})["status"]["message"]
+    message = (node.api.pod("eater") or {})["status"]["message"]
     expect(node, "Container main was using" in message, "the container's usage", message)
     await has_condition(node, "MemoryPressure", "False")
-    expect_equal(node, node.api_phase("modest"), "Running", "phase of the modest pod")
+    expect_equal(node, node.api.phase("modest"), "Running", "phase of the modest pod")

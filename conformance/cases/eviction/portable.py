@@ -16,8 +16,8 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
     """The signal alone is under pressure: the Node tells what it lacks and has the condition, and
     an ordinary pod ends. It is evicted; or refused, when the restarted kubelet looked at the node
     before it looked at the pod (EVIC-112)."""
-    await node.run_pods(hungry("web", requests=REQUEST))
-    async with node.pressure(signal):
+    await node.api.run_pods(hungry("web", requests=REQUEST))
+    async with node.kubelet.pressure(signal):
         await has_condition(node, condition)
         await evicted_for(node, "web", "", within_s=EVICTED_S)
         told = {e["message"] for e in node.events("EvictionThresholdMet")}
@@ -28,7 +28,7 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
 async def few_processes_left(node: Node) -> None:
     """Below a threshold of pid.available an ordinary pod ends, and the Node has PIDPressure."""
     await ends_pods(node, "pid.available", "pids", "PIDPressure")
-    seen = node.node_condition("PIDPressure")
+    seen = node.api.node_condition("PIDPressure")
     wanted = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
     expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
 
@@ -37,7 +37,7 @@ async def few_processes_left(node: Node) -> None:
 async def little_disk_left(node: Node) -> None:
     """Below a threshold of nodefs.available an ordinary pod ends, and the Node has DiskPressure."""
     await ends_pods(node, "nodefs.available", "ephemeral-storage", "DiskPressure")
-    seen = node.node_condition("DiskPressure")
+    seen = node.api.node_condition("DiskPressure")
     wanted = ("KubeletHasDiskPressure", "kubelet has disk pressure")
     expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
 
@@ -66,9 +66,9 @@ async def few_inodes_left_for_images(node: Node) -> None:
 async def below_a_soft_threshold(node: Node) -> None:
     """Below a soft threshold the condition comes first; the pod dies after the grace period, with
     evictionMaxPodGracePeriod for itself."""
-    await node.run_pods(hungry("web", requests=REQUEST, grace_s=20))
+    await node.api.run_pods(hungry("web", requests=REQUEST, grace_s=20))
     signal = "memory.available"
-    await node.restart_kubelet(
+    await node.kubelet.restart(
         evictionSoft={signal: "99.9%"},
         evictionSoftGracePeriod={signal: "25s"},
         evictionMaxPodGracePeriod=5,
@@ -95,8 +95,8 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
     """With the gate PodAndContainerStatsFromCRI pods are ranked by what ListPodSandboxStats says
     of them: not by their use, but by what of it they did not request."""
     large = hungry("a", memory_mi=90, requests={"memory": "80Mi", "cpu": "1m"})
-    await node.run_pods(large, hungry("b", memory_mi=60, requests=REQUEST))
-    async with node.pressure("memory.available"):
+    await node.api.run_pods(large, hungry("b", memory_mi=60, requests=REQUEST))
+    async with node.kubelet.pressure("memory.available"):
         await evicted_for(node, "b", "The node was low on resource: memory. ", within_s=EVICTED_S)
         expect(node, node.count("ListPodSandboxStats"), "the runtime was asked for its pods")
         first = node.events("Evicted")[0]["involvedObject"]["name"]
@@ -106,16 +106,16 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
 @conformance(id="pressure-refuses-all", rules=["EVIC-110", "EVIC-111"], needs=[API, PRESSURE])
 async def pods_with_requests_are_refused_under_disk_pressure(node: Node) -> None:
     """Under DiskPressure a pod with requests is rejected: Failed, Evicted, no CRI call."""
-    async with node.pressure("nodefs.available"):
+    async with node.kubelet.pressure("nodefs.available"):
         await has_condition(node, "DiskPressure")
-        await node.create_pod(hungry("web", requests=REQUEST))
+        await node.api.create_pod(hungry("web", requests=REQUEST))
         wanted = "Pod was rejected: The node had condition: [DiskPressure]. "
         within_s = limits.STATUS_PASS_S + limits.START_S
         await evicted_for(node, "web", wanted, within_s=within_s)
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
-        await node.create_pod(hungry("vital", priority=2_000_000_000))
+        await node.api.create_pod(hungry("vital", priority=2_000_000_000))
         await node.run_until(
-            lambda: node.api_phase("vital") == "Running",
+            lambda: node.api.phase("vital") == "Running",
             within_s=limits.START_S,
             what="the critical pod runs",
         )

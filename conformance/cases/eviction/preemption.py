@@ -31,7 +31,7 @@ def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPl
 
 async def running(node: Node, name: str) -> None:
     """Run until the pod is Running, though others must stop first."""
-    await node.run_until(lambda: node.api_phase(name) == "Running", within_s=GONE_S, what=name)
+    await node.run_until(lambda: node.api.phase(name) == "Running", within_s=GONE_S, what=name)
 
 
 def preempted(node: Node) -> list[str]:
@@ -41,8 +41,8 @@ def preempted(node: Node) -> list[str]:
 
 async def cpus_m(node: Node) -> int:
     """What the node can give to pods, in millicores."""
-    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
-    return 1000 * parse_nano(node.allocatable("cpu")) // NANO
+    await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
+    return 1000 * parse_nano(node.api.allocatable("cpu")) // NANO
 
 
 @conformance(
@@ -50,8 +50,8 @@ async def cpus_m(node: Node) -> int:
 )
 async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
     """On a full node an ordinary pod ends for a critical one, before that one's sandbox is made."""
-    await node.run_pods(pod("one", container("main", runs(stop_exit_code=1))), pod("two"))
-    await node.create_pod(pod("critical", **CRITICAL))
+    await node.api.run_pods(pod("one", container("main", runs(stop_exit_code=1))), pod("two"))
+    await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
     victims = preempted(node)
     expect_equal(node, len(victims), 1, "victims")
@@ -64,11 +64,11 @@ async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
 async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
     """A preempted pod is Failed with reason, message and DisruptionTarget; the grace is its own."""
     victim = pod("web", container("main", ignores_term()), grace_s=4)
-    await node.run_pods(victim, sized("large", 1, limited=True))
-    await node.create_pod(pod("critical", **CRITICAL))
+    await node.api.run_pods(victim, sized("large", 1, limited=True))
+    await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
-    await node.run_until(lambda: node.api_phase("web") == "Failed", within_s=REFUSED_S)
-    status = (node.api_pod("web") or {})["status"]
+    await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=REFUSED_S)
+    status = (node.api.pod("web") or {})["status"]
     expect_equal(node, (status["reason"], status["message"]), ("Preempting", PREEMPTED), "status")
     target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
     seen = target.get("status"), target.get("reason"), target.get("message")
@@ -83,10 +83,10 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
 @conformance(id="preempt-not-for-ordinary", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
 async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
     """A pod of high, but no system priority gets no room: it is refused, and nothing stops."""
-    await node.run_pods(pod("one"), pod("two"))
-    await node.create_pod(pod("important", priority=1000000000))
-    await node.run_until(lambda: node.api_phase("important") == "Failed", within_s=REFUSED_S)
-    status = (node.api_pod("important") or {})["status"]
+    await node.api.run_pods(pod("one"), pod("two"))
+    await node.api.create_pod(pod("important", priority=1000000000))
+    await node.run_until(lambda: node.api.phase("important") == "Failed", within_s=REFUSED_S)
+    status = (node.api.pod("important") or {})["status"]
     expect_equal(node, status["reason"], "OutOfpods", "reason")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
@@ -97,8 +97,8 @@ async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
 async def the_least_qos_class_ends_first(node: Node) -> None:
     """Of a Guaranteed, a Burstable and a BestEffort pod, each enough, the BestEffort one ends."""
     besteffort = pod("besteffort", container("main", runs(stop_exit_code=1)))
-    await node.run_pods(sized("guaranteed", 1, limited=True), sized("burstable", 1), besteffort)
-    await node.create_pod(pod("critical", **CRITICAL))
+    await node.api.run_pods(sized("guaranteed", 1, limited=True), sized("burstable", 1), besteffort)
+    await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
     expect_equal(node, preempted(node), ["besteffort"], "victims")
 
@@ -108,8 +108,8 @@ async def the_pod_that_comes_closest_ends(node: Node) -> None:
     """Of pods of one class the smallest that is enough ends, not the largest."""
     cpus = await cpus_m(node)
     plans = [sized(name, cpus * share // 100) for name, share in SHARES.items()]
-    await node.run_pods(*plans)
-    await node.create_pod(sized("critical", cpus * 30 // 100, **CRITICAL))
+    await node.api.run_pods(*plans)
+    await node.api.create_pod(sized("critical", cpus * 30 // 100, **CRITICAL))
     await running(node, "critical")
     expect_equal(node, preempted(node), ["middle"], "victims")
 
@@ -122,8 +122,8 @@ async def several_victims_end_one_after_the_other(node: Node) -> None:
     """When no class is enough, Burstable pods end before Guaranteed ones, one at a time."""
     cpus = await cpus_m(node)
     half = cpus * 45 // 100
-    await node.run_pods(sized("guaranteed", half, limited=True), sized("burstable", half))
-    await node.create_pod(sized("critical", cpus * 90 // 100, **CRITICAL))
+    await node.api.run_pods(sized("guaranteed", half, limited=True), sized("burstable", half))
+    await node.api.create_pod(sized("critical", cpus * 90 // 100, **CRITICAL))
     await running(node, "critical")
     expect_equal(node, preempted(node), ["burstable", "guaranteed"], "victims")
     first, second = (node.calls("StopContainer", pod=name)[0] for name in preempted(node))
@@ -136,8 +136,8 @@ async def several_victims_end_one_after_the_other(node: Node) -> None:
 async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
     """A system-node-critical pod takes the place of a system-cluster-critical one."""
     work = container("main", runs(stop_exit_code=1))
-    await node.run_pods(pod("cluster", work, **CRITICAL), pod("node", work, **NODE_CRITICAL))
-    await node.create_pod(pod("new", **NODE_CRITICAL))
+    await node.api.run_pods(pod("cluster", work, **CRITICAL), pod("node", work, **NODE_CRITICAL))
+    await node.api.create_pod(pod("new", **NODE_CRITICAL))
     await running(node, "new")
     expect_equal(node, preempted(node), ["cluster"], "victims")
 
@@ -146,10 +146,10 @@ async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
 async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> None:
     """A critical pod that is larger than the node is refused, and nobody ends for it."""
     cpus = await cpus_m(node)
-    await node.run_pods(sized("web", cpus // 2))
-    await node.create_pod(sized("critical", cpus + 7, **CRITICAL))
-    await node.run_until(lambda: node.api_phase("critical") == "Failed", within_s=REFUSED_S)
-    status = (node.api_pod("critical") or {})["status"]
+    await node.api.run_pods(sized("web", cpus // 2))
+    await node.api.create_pod(sized("critical", cpus + 7, **CRITICAL))
+    await node.run_until(lambda: node.api.phase("critical") == "Failed", within_s=REFUSED_S)
+    status = (node.api.pod("critical") or {})["status"]
     wanted = (
         "Pod was rejected: Unexpected error while attempting to recover from admission failure: "
         "preemption: error finding a set of pods to preempt: no set of running pods found to "
@@ -163,11 +163,11 @@ async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> Non
 @conformance(id="preempt-other-reason", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
 async def nobody_ends_for_a_pod_that_is_refused_anyway(node: Node) -> None:
     """A critical pod that does not belong on the node is refused for that, and nothing stops."""
-    await node.run_pods(pod("one"), pod("two"))
-    await node.create_pod(pod("critical", nodeSelector={"no": "such"}, **CRITICAL))
-    await node.run_until(lambda: node.api_phase("critical") == "Failed", within_s=REFUSED_S)
+    await node.api.run_pods(pod("one"), pod("two"))
+    await node.api.create_pod(pod("critical", nodeSelector={"no": "such"}, **CRITICAL))
+    await node.run_until(lambda: node.api.phase("critical") == "Failed", within_s=REFUSED_S)
     expect_equal(
-        node, (node.api_pod("critical") or {})["status"]["reason"], "NodeAffinity", "reason"
+        node, (node.api.pod("critical") or {})["status"]["reason"], "NodeAffinity", "reason"
     )
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
@@ -176,11 +176,11 @@ async def nobody_ends_for_a_pod_that_is_refused_anyway(node: Node) -> None:
 async def a_static_pod_is_critical(node: Node) -> None:
     """A static pod takes the place of an ordinary one; later pods wait until that has stopped."""
     victim = pod("victim", container("main", ignores_term()), grace_s=4)
-    await node.run_pods(victim, sized("other", 1))
+    await node.api.run_pods(victim, sized("other", 1))
     await node.apply_static(pod("static"))
     await node.run_until(lambda: preempted(node), within_s=limits.START_S, what="a preemption")
-    await node.create_pod(pod("later"))
-    await node.run_until(lambda: node.api_phase("later") == "Failed", within_s=GONE_S)
+    await node.api.create_pod(pod("later"))
+    await node.run_until(lambda: node.api.phase("later") == "Failed", within_s=GONE_S)
     expect_equal(node, preempted(node), ["victim"], "victims")
     stops = node.calls("StopContainer", pod="victim")
     expect(node, stops and stops[0].ended_s, "the victim had stopped before later was looked at")
@@ -196,11 +196,11 @@ async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> No
     critical = pod(
         "critical", container("main", runs(), resources=cpu(cpus * 20 // 100)), **CRITICAL
     )
-    await node.run_pods(
+    await node.api.run_pods(
         critical, sized("victim", cpus * 70 // 100), sized("small", cpus * 5 // 100)
     )
     await node.run_for(limits.NOTICE_S)
-    await node.resize_pod("critical", "main", cpu(cpus * 60 // 100))
+    await node.api.resize_pod("critical", "main", cpu(cpus * 60 // 100))
     await node.run_until(lambda: node.events("ResizeCompleted"), within_s=GONE_S)
     expect_equal(node, preempted(node), ["victim"], "victims")
     expect_equal(node, node.count("StopContainer", pod="critical"), 0, "stops of the critical pod")

@@ -25,7 +25,7 @@ def burstable(name: str, **spec: Any) -> PodPlan:
 async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None:
     """Run until the API shows the pod as Failed."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
+        lambda: node.api.phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
     )
 
 
@@ -34,12 +34,12 @@ async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None
 )
 async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
     """Below a hard threshold a pod is stopped with 2 s, whatever its grace, and stays Failed."""
-    await node.run_pods(burstable("web", grace_s=20))
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(burstable("web", grace_s=20))
+    async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
         timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
         expect_equal(node, timeouts, [2], "timeouts of StopContainer")
-        status = (node.api_pod("web") or {})["status"]
+        status = (node.api.pod("web") or {})["status"]
         expect_equal(node, status["reason"], "Evicted", "reason")
         wanted = "The node was low on resource: memory. Threshold quantity: "
         expect(node, status["message"].startswith(wanted), f"message {wanted!r}...", status)
@@ -47,7 +47,7 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
         seen = target.get("status"), target.get("reason")
         expect_equal(node, seen, ("True", "TerminationByKubelet"), "DisruptionTarget")
     await node.run_for(limits.NOTICE_S)
-    expect(node, node.api_pod("web"), "the pod object stays")
+    expect(node, node.api.pod("web"), "the pod object stays")
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
 
 
@@ -56,7 +56,7 @@ async def static_pods_are_never_evicted(node: Node) -> None:
     """Under pressure a static pod runs on, even one without any request."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    async with node.pressure(MEMORY):
+    async with node.kubelet.pressure(MEMORY):
         await node.run_for(2 * limits.EVICTION_CYCLE_S + 2)
         expect_equal(node, node.count("StopContainer"), 0, "stops")
         await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
@@ -65,7 +65,7 @@ async def static_pods_are_never_evicted(node: Node) -> None:
 @conformance(id="static-admitted", rules=["EVIC-110", "SRC-039"], needs=[STATUS, PRESSURE])
 async def static_pods_start_under_pressure(node: Node) -> None:
     """A static pod starts on a node under memory pressure."""
-    async with node.pressure(MEMORY):
+    async with node.kubelet.pressure(MEMORY):
         await node.run_for(limits.EVICTION_CYCLE_S + 2)
         await node.apply_static(pod("web"))
         await node.wait_running("web")
@@ -74,12 +74,12 @@ async def static_pods_start_under_pressure(node: Node) -> None:
 @conformance(id="evict-not-critical", rules=["EVIC-085"], needs=[API, PRESSURE])
 async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
     """The ordinary pod is evicted; the one with priority 2000000000 runs on."""
-    await node.run_pods(burstable("vital", priority=2_000_000_000), burstable("web"))
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(burstable("vital", priority=2_000_000_000), burstable("web"))
+    async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
         await node.run_for(limits.EVICTION_CYCLE_S + 2)
         expect_equal(node, node.count("StopContainer", pod="vital"), 0, "stops of vital")
-        expect_equal(node, node.api_phase("vital"), "Running", "phase of vital")
+        expect_equal(node, node.api.phase("vital"), "Running", "phase of vital")
 
 
 @conformance(
@@ -87,14 +87,14 @@ async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
 )
 async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
     """While StopContainer has not returned the API shows the evicted pod as Running."""
-    await node.run_pods(burstable("web"))
-    node.on("StopContainer", pod="web").delays(4)
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(burstable("web"))
+    node.runtime.on("StopContainer", pod="web").delays(4)
+    async with node.kubelet.pressure(MEMORY):
         await node.run_until(
             lambda: node.count("StopContainer", pod="web"), within_s=EVICTED_S, what="the stop"
         )
         await node.run_for(2.5)
-        expect_equal(node, node.api_phase("web"), "Running", "phase while it stops")
+        expect_equal(node, node.api.phase("web"), "Running", "phase while it stops")
         await evicted(node, "web")
 
 
@@ -104,8 +104,8 @@ async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "1Mi"}}}
     hooks = {"preStop": hook(takes_s=0)}
     web = pod("web", container("main", runs(stop_exit_code=1), hooks=hooks, **fields))
-    await node.run_pods(web)
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(web)
+    async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
         expect_order(
             node, node.writes("web"), ["ExecSync main/0", "StopContainer main/0"], "hook, stop"
@@ -115,13 +115,13 @@ async def a_prestop_hook_runs_at_an_eviction(node: Node) -> None:
 @conformance(id="pressure-condition", rules=["EVIC-060", "EVIC-056"], needs=[API, PRESSURE])
 async def pressure_shows_in_the_node(node: Node) -> None:
     """The Node gets MemoryPressure=True and an event EvictionThresholdMet."""
-    async with node.pressure(MEMORY):
+    async with node.kubelet.pressure(MEMORY):
         await node.run_until(
-            lambda: node.node_condition("MemoryPressure").get("status") == "True",
+            lambda: node.api.node_condition("MemoryPressure").get("status") == "True",
             within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
             what="MemoryPressure",
         )
-        seen = node.node_condition("MemoryPressure")
+        seen = node.api.node_condition("MemoryPressure")
         wanted = ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
         expect_equal(node, (seen["reason"], seen["message"]), wanted, "reason and message")
         await node.run_until(
@@ -139,19 +139,19 @@ async def pressure_shows_in_the_node(node: Node) -> None:
 )
 async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None:
     """Under memory pressure a pod without requests is rejected: Failed, Evicted, no CRI call."""
-    async with node.pressure(MEMORY):
+    async with node.kubelet.pressure(MEMORY):
         await node.run_until(
-            lambda: node.node_condition("MemoryPressure").get("status") == "True",
+            lambda: node.api.node_condition("MemoryPressure").get("status") == "True",
             within_s=2 * limits.EVICTION_CYCLE_S + limits.START_S,
             what="MemoryPressure",
         )
-        await node.create_pod(pod("web"))
+        await node.api.create_pod(pod("web"))
         await node.run_until(
-            lambda: node.api_phase("web") == "Failed",
+            lambda: node.api.phase("web") == "Failed",
             within_s=limits.STATUS_PASS_S + limits.START_S,
             what="web rejected",
         )
-        status = (node.api_pod("web") or {})["status"]
+        status = (node.api.pod("web") or {})["status"]
         wanted = "Pod was rejected: The node had condition: [MemoryPressure]. "
         expect_equal(node, (status["reason"], status["message"]), ("Evicted", wanted), "status")
         expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
@@ -160,8 +160,8 @@ async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None
 @conformance(id="pressure-cycle", rules=["EVIC-050"], level=Level.SHOULD, needs=[API, PRESSURE])
 async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
     """While pressure lasts the next pod is evicted after the one before has been cleaned up."""
-    await node.run_pods(burstable("one"), burstable("two"))
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(burstable("one"), burstable("two"))
+    async with node.kubelet.pressure(MEMORY):
         for name in ("one", "two"):
             await evicted(node, name, within_s=EVICTED_S + 35)
         one, two = (node.times_s("StopContainer", pod=n)[0] for n in ("one", "two"))
@@ -175,9 +175,9 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
 async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
     """When an evicted pod has not stopped after 10 s Warning ExceededGracePeriod is told, the pod
     is not Failed yet, and the kill goes on."""
-    await node.run_pods(burstable("web"))
-    rule = node.on("StopContainer", pod="web").hangs()
-    async with node.pressure(MEMORY):
+    await node.api.run_pods(burstable("web"))
+    rule = node.runtime.on("StopContainer", pod="web").hangs()
+    async with node.kubelet.pressure(MEMORY):
         await node.run_until(
             lambda: node.count("StopContainer", pod="web"), within_s=EVICTED_S, what="StopContainer"
         )
@@ -191,6 +191,6 @@ async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
         text = "Container runtime did not kill the pod within specified grace period."
         expect_equal(node, (told["type"], told["message"]), ("Warning", text), "the event")
         expect(node, node.now_s - asked >= 9, "after ten seconds", node.now_s - asked)
-        expect_equal(node, node.api_phase("web"), "Running", "phase at the API while it runs")
+        expect_equal(node, node.api.phase("web"), "Running", "phase at the API while it runs")
         rule.release()
         await evicted(node, "web", within_s=limits.STOP_S + limits.NOTICE_S)

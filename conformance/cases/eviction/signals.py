@@ -27,12 +27,12 @@ EVICTED_S = 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 )  # fmt: skip
 async def processes_run_out(node: Node) -> None:
     """When fewer processes are left than the threshold, the Node says so and a pod is evicted."""
-    await node.run_pods(hungry("web", requests=REQUEST))
-    node.leave_pids(500)
+    await node.api.run_pods(hungry("web", requests=REQUEST))
+    node.machine.leave_pids(500)
     wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
     await has_condition(node, "PIDPressure")
-    seen = node.node_condition("PIDPressure")
+    seen = node.api.node_condition("PIDPressure")
     text = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
     expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
     told = node.events("EvictionThresholdMet")[0]
@@ -43,8 +43,8 @@ async def processes_run_out(node: Node) -> None:
 async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
     """Of two pods the one of lower priority dies, though it has fewer processes."""
     low = hungry("low", processes=2, requests=REQUEST, priority=1)
-    await node.run_pods(hungry("high", processes=90, requests=REQUEST, priority=9), low)
-    node.leave_pids(500)
+    await node.api.run_pods(hungry("high", processes=90, requests=REQUEST, priority=9), low)
+    node.machine.leave_pids(500)
     expect_equal(node, await first_victim(node), "low", "victim")
 
 
@@ -52,17 +52,17 @@ async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
 async def under_pid_pressure_the_pod_with_most_processes_goes_first(node: Node) -> None:
     """At equal priority the pod with more processes dies, whatever it requested."""
     small, large = hungry("few", processes=3), hungry("many", processes=40, requests=REQUEST)
-    await node.run_pods(small, large)
-    node.leave_pids(500)
+    await node.api.run_pods(small, large)
+    node.machine.leave_pids(500)
     expect_equal(node, await first_victim(node), "many", "victim")
 
 
 @conformance(id="pid-refuses", rules=["EVIC-110", "EVIC-111"], needs=[API, NODE], node_config=PIDS)
 async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
     """Under PIDPressure a pod with requests is rejected, too."""
-    node.leave_pids(500)
+    node.machine.leave_pids(500)
     await has_condition(node, "PIDPressure")
-    await node.create_pod(hungry("web", requests=REQUEST))
+    await node.api.create_pod(hungry("web", requests=REQUEST))
     wanted = "Pod was rejected: The node had condition: [PIDPressure]. "
     await evicted_for(node, "web", wanted, within_s=limits.STATUS_PASS_S + limits.START_S)
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes")
@@ -78,11 +78,11 @@ async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
 async def pods_may_not_use_what_is_reserved(node: Node) -> None:
     """When all pods together come near their cgroup's limit a pod is evicted, though the node has
     memory enough."""
-    await node.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    await node.api.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
-    expect_equal(node, node.api_phase("small"), "Running", "phase of small")
+    expect_equal(node, node.api.phase("small"), "Running", "phase of small")
 
 
 @conformance(
@@ -95,7 +95,7 @@ async def pods_may_not_use_what_is_reserved(node: Node) -> None:
 )  # fmt: skip
 async def without_enforcement_nothing_is_reserved(node: Node) -> None:
     """With enforceNodeAllocatable `none` pods may use all of the node's memory."""
-    await node.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
+    await node.api.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     await nothing_happens(node)
 
 
@@ -106,14 +106,14 @@ async def without_enforcement_nothing_is_reserved(node: Node) -> None:
 async def inodes_run_out(node: Node) -> None:
     """When the disk has few inodes left the pod with most of them is evicted."""
     small = hungry("small", inodes=10, requests=REQUEST)
-    await node.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
-    node.leave_inodes(200)
+    await node.api.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
+    node.machine.leave_inodes(200)
     wanted = "The node was low on resource: inodes. Threshold quantity: 1k, available: 200. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
     told = node.events("EvictionThresholdMet")[0]
     expect_equal(node, told["message"], "Attempting to reclaim inodes", "event of the node")
     await has_condition(node, "DiskPressure")
-    seen = node.node_condition("DiskPressure")
+    seen = node.api.node_condition("DiskPressure")
     text = ("KubeletHasDiskPressure", "kubelet has disk pressure")
     expect_equal(node, (seen["reason"], seen["message"]), text, "reason and message")
 
@@ -125,8 +125,8 @@ async def inodes_run_out(node: Node) -> None:
 async def a_storage_request_protects_inodes_too(node: Node) -> None:
     """Of two pods the one that requested storage lives, though it has more inodes."""
     asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
-    await node.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
-    node.leave_inodes(200)
+    await node.api.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
+    node.machine.leave_inodes(200)
     expect_equal(node, await first_victim(node), "plain", "victim")
 
 
@@ -136,10 +136,10 @@ async def a_storage_request_protects_inodes_too(node: Node) -> None:
 )  # fmt: skip
 async def a_threshold_may_be_a_share(node: Node) -> None:
     """A threshold in percent is a share of the capacity, shown in bytes."""
-    await node.run_pods(hungry("web", memory_mi=100))
-    node.leave_memory(2049 * MI)
+    await node.api.run_pods(hungry("web", memory_mi=100))
+    node.machine.leave_memory(2049 * MI)
     await nothing_happens(node)
-    node.leave_memory(2000 * MI)
+    node.machine.leave_memory(2000 * MI)
     wanted = "The node was low on resource: memory. Threshold quantity: 2Gi, available: 2000Mi. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
 
@@ -150,9 +150,9 @@ async def a_threshold_may_be_a_share(node: Node) -> None:
 )  # fmt: skip
 async def memory_is_more_urgent_than_disk(node: Node) -> None:
     """When memory and disk run out together memory is reclaimed first."""
-    await node.run_pods(hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
-    node.leave_disk(100 * MI)
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
+    node.machine.leave_disk(100 * MI)
+    node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "web", "victim")
     told = node.events("EvictionThresholdMet")[0]
     expect_equal(node, told["message"], "Attempting to reclaim memory", "first event")
@@ -164,10 +164,10 @@ async def memory_is_more_urgent_than_disk(node: Node) -> None:
 )  # fmt: skip
 async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     """A pod that has not started yet is evicted before any that runs, whatever its priority."""
-    await node.create_pod(pod("stuck", priority=1000))
-    node.on("CreateContainer", pod="stuck").hangs()
-    await node.run_pods(hungry("web", memory_mi=300))
-    node.leave_memory(100 * MI)
+    await node.api.create_pod(pod("stuck", priority=1000))
+    node.runtime.on("CreateContainer", pod="stuck").hangs()
+    await node.api.run_pods(hungry("web", memory_mi=300))
+    node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "stuck", "victim")
     message = node.events("Evicted")[0]["message"]
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 100Mi. "
@@ -183,11 +183,11 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
 )  # fmt: skip
 async def changes_of_conditions_are_told(node: Node) -> None:
     """A change of MemoryPressure is told by an event of the Node, in both directions."""
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
     before = node.event_count("NodeHasSufficientMemory")
     expect(node, node.events("NodeHasInsufficientMemory"), "event NodeHasInsufficientMemory")
-    node.leave_memory(900 * MI)
+    node.machine.leave_memory(900 * MI)
     await has_condition(node, "MemoryPressure", "False")
     await node.run_until(
         lambda: node.event_count("NodeHasSufficientMemory") > before,
@@ -202,10 +202,10 @@ async def changes_of_conditions_are_told(node: Node) -> None:
 )  # fmt: skip
 async def the_kubelet_sets_no_taints(node: Node) -> None:
     """Under pressure the Node has no taints of the kubelet's: they are the controllers'."""
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
-    kinds = {taint["key"] for taint in node.taints()}
+    kinds = {taint["key"] for taint in node.api.taints()}
     expect(node, not any("pressure" in key for key in kinds), "no taints of pressure", kinds)
 
 
@@ -215,9 +215,9 @@ async def the_kubelet_sets_no_taints(node: Node) -> None:
 )  # fmt: skip
 async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> None:
     """While the disk of the images cannot be found nothing is evicted, not even for memory."""
-    node.lose_image_disk()
-    await node.run_pods(hungry("web", memory_mi=300))
-    node.leave_memory(100 * MI)
+    node.machine.lose_image_disk()
+    await node.api.run_pods(hungry("web", memory_mi=300))
+    node.machine.leave_memory(100 * MI)
     await nothing_happens(node)
 
 
@@ -230,10 +230,10 @@ async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> No
 )  # fmt: skip
 async def the_kernel_tells_before_the_next_look(node: Node) -> None:
     """With kernelMemcgNotification and cgroup v1 a pod is evicted as soon as memory runs short."""
-    await node.run_pods(hungry("web", memory_mi=300))
+    await node.api.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)  # between two looks
     began_s = node.now_s
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await node.run_until(lambda: node.events("Evicted"), within_s=1, what="an eviction at once")
     expect(node, node.now_s - began_s < 1, "within a second", node.now_s - began_s)
 
@@ -245,9 +245,9 @@ async def the_kernel_tells_before_the_next_look(node: Node) -> None:
 )  # fmt: skip
 async def without_notification_the_kubelet_looks_every_ten_seconds(node: Node) -> None:
     """Without kernelMemcgNotification nothing happens before the next look."""
-    await node.run_pods(hungry("web", memory_mi=300))
+    await node.api.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await node.run_for(3)
     expect_equal(node, node.event_count("Evicted"), 0, "evictions before the next look")
     expect_equal(node, await first_victim(node), "web", "victim")

@@ -30,8 +30,8 @@ LOW = "The node was low on resource: memory. "
 )  # fmt: skip
 async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
     """Below a soft threshold the condition shows at once, and a pod dies after the grace period."""
-    await node.run_pods(hungry("web", memory_mi=50))
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(hungry("web", memory_mi=50))
+    node.machine.leave_memory(100 * MI)
     began_s = node.now_s
     await has_condition(node, "MemoryPressure")
     expect_equal(node, node.count("StopContainer"), 0, "stops when the condition shows")
@@ -47,11 +47,11 @@ async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
 )  # fmt: skip
 async def recovery_restarts_the_grace_period(node: Node) -> None:
     """When memory comes back before the grace period is over nobody dies, and it starts anew."""
-    await node.run_pods(hungry("web", memory_mi=50))
+    await node.api.run_pods(hungry("web", memory_mi=50))
     for _ in range(3):
-        node.leave_memory(100 * MI)
+        node.machine.leave_memory(100 * MI)
         await node.run_for(GRACE_S - 6)
-        node.leave_memory(500 * MI)
+        node.machine.leave_memory(500 * MI)
         await node.run_for(limits.EVICTION_CYCLE_S + 1)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
@@ -65,8 +65,8 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
     """A soft threshold stops a pod with the smaller of evictionMaxPodGracePeriod and its own
     grace period."""
     patient = hungry("patient", memory_mi=90, grace_s=60)
-    await node.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
-    node.leave_memory(20 * MI)
+    await node.api.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
+    node.machine.leave_memory(20 * MI)
     for name in ("patient", "quick"):
         await evicted_for(node, name, LOW, within_s=4 * CYCLE_S + 30)
     found = [c.request.timeout for c in node.calls("StopContainer")]
@@ -80,8 +80,8 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
 )  # fmt: skip
 async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
     """With a grace period of 0 s a soft threshold acts at once and leaves pods no time."""
-    await node.run_pods(hungry("web", memory_mi=50, grace_s=30))
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(hungry("web", memory_mi=50, grace_s=30))
+    node.machine.leave_memory(100 * MI)
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
     expect_equal(node, timeouts, [2], "timeout of StopContainer")
@@ -95,12 +95,12 @@ async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
 async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
     """Once below the threshold, pods die until threshold and minimum reclaim together are free."""
     plans = [hungry(name, memory_mi=size) for name, size in (("a", 250), ("b", 200), ("c", 90))]
-    await node.run_pods(*plans)
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(*plans)
+    node.machine.leave_memory(100 * MI)
     await evicted_for(node, "a", LOW, within_s=2 * CYCLE_S)  # 350 MiB are free, 500 are wanted
     await evicted_for(node, "b", LOW, within_s=2 * CYCLE_S + 30)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
-    expect_equal(node, node.api_phase("c"), "Running", "phase of c")
+    expect_equal(node, node.api.phase("c"), "Running", "phase of c")
     expect_equal(node, len(node.events("Evicted")), 2, "evictions")
 
 
@@ -110,8 +110,8 @@ async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
 )  # fmt: skip
 async def without_a_minimum_the_threshold_is_enough(node: Node) -> None:
     """Without minimum reclaim no second pod dies once the threshold is passed."""
-    await node.run_pods(hungry("a", memory_mi=110), hungry("b", memory_mi=90))
-    node.leave_memory(100 * MI)
+    await node.api.run_pods(hungry("a", memory_mi=110), hungry("b", memory_mi=90))
+    node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "a", "victim")
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
     expect_equal(node, len(node.events("Evicted")), 1, "evictions")
@@ -123,16 +123,16 @@ async def without_a_minimum_the_threshold_is_enough(node: Node) -> None:
 )  # fmt: skip
 async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
     """Pressure that is over is remembered for five minutes, but not by a new kubelet."""
-    node.leave_memory(100 * MI)
+    node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
-    node.leave_memory(900 * MI)
+    node.machine.leave_memory(900 * MI)
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
-    await node.create_pod(pod("early"))
+    await node.api.create_pod(pod("early"))
     await node.run_until(
-        lambda: node.api_phase("early") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
+        lambda: node.api.phase("early") == "Failed", within_s=limits.STATUS_PASS_S + limits.START_S
     )
-    await node.restart_kubelet()
-    await node.run_pods(pod("late"))
+    await node.kubelet.restart()
+    await node.api.run_pods(pod("late"))
 
 
 @conformance(
@@ -141,14 +141,14 @@ async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
 )  # fmt: skip
 async def under_memory_pressure_some_pods_may_start(node: Node) -> None:
     """Under MemoryPressure pods with requests, pods that tolerate it and critical pods start."""
-    node.leave_memory(150 * MI)
+    node.machine.leave_memory(150 * MI)
     await has_condition(node, "MemoryPressure")
-    node.leave_memory(900 * MI)  # the condition lasts, and nobody has to die
+    node.machine.leave_memory(900 * MI)  # the condition lasts, and nobody has to die
     await node.run_for(limits.EVICTION_CYCLE_S + 1)
     tolerated = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
-    await node.run_pods(
+    await node.api.run_pods(
         hungry("asks", requests={"memory": "8Mi"}),
         pod("tolerates", tolerations=[tolerated]),
         pod("vital", priority=2_000_000_000),
     )
-    expect_equal(node, node.node_condition("MemoryPressure").get("status"), "True", "condition")
+    expect_equal(node, node.api.node_condition("MemoryPressure").get("status"), "True", "condition")

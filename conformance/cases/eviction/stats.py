@@ -18,7 +18,7 @@ async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(limits.EVICTION_CYCLE_S)
-    found = (await node.summary())["node"]
+    found = (await node.kubelet.summary())["node"]
     expect_equal(node, found["nodeName"], node.name, "name")
     memory = found["memory"]
     for name in ("time", "availableBytes", "workingSetBytes"):
@@ -44,9 +44,9 @@ async def the_summary_has_the_pods_that_run(node: Node) -> None:
     await node.apply_static(pod("web", container("main"), container("side")))
     await node.wait_running("web", "main", "side")
     await node.run_for(limits.EVICTION_CYCLE_S)
-    pods = {p["podRef"]["name"]: p for p in (await node.summary())["pods"]}
-    expect(node, node.runtime_name("web") in pods, "web is in the summary", sorted(pods))
-    web = pods[node.runtime_name("web")]
+    pods = {p["podRef"]["name"]: p for p in (await node.kubelet.summary())["pods"]}
+    expect(node, node.runtime.pod_name("web") in pods, "web is in the summary", sorted(pods))
+    web = pods[node.runtime.pod_name("web")]
     expect_equal(node, sorted(c["name"] for c in web["containers"]), ["main", "side"], "containers")
     for found in web["containers"]:
         for part in ("cpu", "memory", "rootfs", "logs", "swap", "startTime"):
@@ -63,9 +63,9 @@ async def a_pod_without_running_containers_has_no_statistics(node: Node) -> None
     """A pod whose only container has ended is not in the summary."""
     await node.apply_static(pod("web", restartPolicy="Never"))
     await node.wait_running("web")
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.phase("web") in ("Failed", "Succeeded"), within_s=limits.STOP_S
     )
-    names = [p["podRef"]["name"] for p in (await node.summary())["pods"]]
-    expect(node, node.runtime_name("web") not in names, "web is not in the summary", names)
+    names = [p["podRef"]["name"] for p in (await node.kubelet.summary())["pods"]]
+    expect(node, node.runtime.pod_name("web") not in names, "web is not in the summary", names)

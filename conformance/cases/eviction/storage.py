@@ -35,18 +35,18 @@ def limited(name: str, disk_mi: int, limit: str, **spec: Any) -> PodPlan:
 )
 async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
     """A pod whose emptyDir holds more than its sizeLimit is evicted, and another one lives on."""
-    await node.run_pods(with_volume("full"), with_volume("fine"))
-    node.write_volume_file("full", "scratch", "file", "x" * 100_000)
-    node.write_volume_file("fine", "scratch", "file", "x" * 10_000)
+    await node.api.run_pods(with_volume("full"), with_volume("fine"))
+    node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
+    node.machine.write_volume_file("fine", "scratch", "file", "x" * 10_000)
     await evicted_for(node, "full", VOLUME, within_s=MEASURED_S)
-    status = (node.api_pod("full") or {})["status"]
+    status = (node.api.pod("full") or {})["status"]
     expect_equal(node, status["message"], VOLUME, "message")
     kinds = [c["type"] for c in status["conditions"]]
     expect(node, "DisruptionTarget" not in kinds, "no condition DisruptionTarget", kinds)
     event = node.events("Evicted")[0]
     expect_equal(node, event["message"], VOLUME, "message of the event")
     expect_equal(node, event["metadata"].get("annotations"), None, "annotations of the event")
-    expect_equal(node, node.api_phase("fine"), "Running", "phase of the other")
+    expect_equal(node, node.api.phase("fine"), "Running", "phase of the other")
 
 
 @conformance(
@@ -57,9 +57,9 @@ async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
 )
 async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
     """A volume is measured at most every minute: its pod lives that long."""
-    await node.run_pods(with_volume("full"))
+    await node.api.run_pods(with_volume("full"))
     await node.run_for(65)  # measured empty in the first minute
-    node.write_volume_file("full", "scratch", "file", "x" * 100_000)
+    node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
     began_s = node.now_s
     await evicted_for(node, "full", VOLUME, within_s=120 + EVICTED_S)
     waited_s = node.now_s - began_s
@@ -74,8 +74,8 @@ async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
 )
 async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
     """The same for a volume with medium Memory."""
-    await node.run_pods(with_volume("full", medium="Memory"))
-    node.write_volume_file("full", "scratch", "file", "x" * 100_000)
+    await node.api.run_pods(with_volume("full", medium="Memory"))
+    node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
     await evicted_for(node, "full", VOLUME, within_s=MEASURED_S)
 
 
@@ -86,7 +86,7 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     plan = pod("web", container("main", work, resources=small), container("b", resources=large))
-    await node.run_pods(plan)
+    await node.api.run_pods(plan)
     wanted = 'Container main exceeded its local ephemeral storage limit "20Mi". '
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
     timeouts = [c.request.timeout for c in node.calls("StopContainer")]
@@ -98,7 +98,7 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
     """A container without limit counts against the limits of the others."""
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     asked = {"limits": {"ephemeral-storage": "20Mi"}}
-    await node.run_pods(pod("web", container("main", resources=asked), container("b", work)))
+    await node.api.run_pods(pod("web", container("main", resources=asked), container("b", work)))
     wanted = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. "
     await evicted_for(node, "web", wanted, within_s=EVICTED_S)
 
@@ -107,22 +107,22 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
 async def all_offenders_end_in_one_cycle(node: Node) -> None:
     """Two pods above their limits end in the same cycle, and a pod within its limit lives on."""
     plans = [limited(name, 40, "20Mi") for name in ("one", "two")]
-    await node.run_pods(*plans, limited("fine", 10, "20Mi"))
+    await node.api.run_pods(*plans, limited("fine", 10, "20Mi"))
     for name in ("one", "two"):
         await evicted_for(node, name, "Pod ephemeral", within_s=EVICTED_S)
     one, two = (node.times_s("StopContainer", pod=name)[0] for name in ("one", "two"))
     expect(node, abs(one - two) < limits.EVICTION_CYCLE_S - 1, "in one cycle", (one, two))
-    expect_equal(node, node.api_phase("fine"), "Running", "phase of the pod within its limit")
+    expect_equal(node, node.api.phase("fine"), "Running", "phase of the pod within its limit")
 
 
 @conformance(id="limits-not-critical", rules=["EVIC-085", "EVIC-102"], needs=[API])
 async def critical_pods_may_exceed_their_limits(node: Node) -> None:
     """A pod of a system priority above its storage limit runs on."""
     vital = limited("vital", 40, "20Mi", priority=2_000_000_000)
-    await node.run_pods(vital, limited("web", 40, "20Mi"))
+    await node.api.run_pods(vital, limited("web", 40, "20Mi"))
     await evicted_for(node, "web", "Pod ephemeral", within_s=EVICTED_S)
     await node.run_for(limits.EVICTION_CYCLE_S)
-    expect_equal(node, node.api_phase("vital"), "Running", "phase of the critical pod")
+    expect_equal(node, node.api.phase("vital"), "Running", "phase of the critical pod")
 
 
 @conformance(
@@ -133,10 +133,10 @@ async def critical_pods_may_exceed_their_limits(node: Node) -> None:
 )
 async def limits_can_be_switched_off(node: Node) -> None:
     """With localStorageCapacityIsolation off nobody is ended for a volume above its limit."""
-    await node.run_pods(with_volume("web"))
-    node.write_volume_file("web", "scratch", "file", "x" * 100_000)
+    await node.api.run_pods(with_volume("web"))
+    node.machine.write_volume_file("web", "scratch", "file", "x" * 100_000)
     await node.run_for(MEASURED_S)
-    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, node.api.phase("web"), "Running", "phase")
 
 
 @conformance(
@@ -147,5 +147,5 @@ async def limits_can_be_switched_off(node: Node) -> None:
 )
 async def limits_need_no_thresholds(node: Node) -> None:
     """Storage limits hold on a node without any eviction threshold."""
-    await node.run_pods(limited("web", 40, "20Mi"))
+    await node.api.run_pods(limited("web", 40, "20Mi"))
     await evicted_for(node, "web", "Pod ephemeral", within_s=EVICTED_S)

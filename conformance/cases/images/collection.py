@@ -42,7 +42,7 @@ def removed(node: Node) -> set[str]:
 async def unused_images_go_and_used_ones_stay(node: Node) -> None:
     """On a disk that is too full images that no container uses are removed; those of running and
     of finished containers stay."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("done:1")
     done = f"{registry.open_host}/done:1"
     await node.apply_static(pod("web"))
@@ -73,7 +73,7 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
 async def too_little_freed_is_told(node: Node) -> None:
     """When the used images alone are too much the node has an event; a second failure in a row is
     another one."""
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await wait_running(node, "web")
     await node.run_until(
         lambda: node.events("ImageGCFailed"),

@@ -25,7 +25,7 @@ NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 @conformance(id="image-policy-present", rules=["BACK-202"], needs=[API, STATUS])
 async def a_present_image_is_not_pulled(node: Node) -> None:
     """With IfNotPresent an image that is there is used, and an event says so."""
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await wait_running(node, "web")
     expect_equal(node, node.count("PullImage"), 0, "pulls")
     text = f'Container image "{IMAGE}" already present on machine and can be accessed by the pod'
@@ -35,7 +35,7 @@ async def a_present_image_is_not_pulled(node: Node) -> None:
 @conformance(id="image-policy-absent", rules=["BACK-202", "BACK-213"], needs=[STATUS, REGISTRY])
 async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
     """With IfNotPresent: a look, the pull, a look for the size, one for the user, the container."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.apply_static(pod("web", container("main", image=image)))
@@ -50,7 +50,7 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
 @conformance(id="image-policy-always", rules=["BACK-202"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
 async def always_pulls_at_every_start(node: Node) -> None:
     """With Always there is no look before the pull, and a restart pulls again."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     work = in_turn(exits(1), runs())
@@ -67,17 +67,17 @@ async def always_pulls_at_every_start(node: Node) -> None:
 @conformance(id="image-policy-never", rules=["BACK-202"], needs=[API, STATUS, REGISTRY])
 async def never_does_not_pull(node: Node) -> None:
     """With Never an absent image is not pulled, though it could be: ErrImageNeverPull."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
-    await node.create_pod(pod("web", container("main", image=image, imagePullPolicy="Never")))
+    await node.api.create_pod(pod("web", container("main", image=image, imagePullPolicy="Never")))
     text = f'Container image "{image}" is not present with pull policy of Never'
     expect_equal(node, await wait_waiting(node, "web", "ErrImageNeverPull"), text, "message")
     expect_about(node, await wait_event(node, "web", "ErrImageNeverPull", text), "Warning")
     error = await wait_event(node, "web", "Failed", "Error: ErrImageNeverPull")
     expect_about(node, error, "Warning")
     expect_equal(node, node.count("PullImage"), 0, "pulls")
-    expect_equal(node, node.api_phase("web"), "Pending", "phase")
+    expect_equal(node, node.api.phase("web"), "Pending", "phase")
 
 
 @conformance(id="image-policy-never-present", rules=["BACK-202"], needs=[STATUS])
@@ -92,7 +92,7 @@ async def never_uses_what_is_there(node: Node) -> None:
 async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
     """Without tag and policy: `:latest` is pulled without a look; the spec's text stays as it
     is."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:latest")
     image = f"{registry.open_host}/app"
     plan = pod("web", container("main", image=image))
@@ -124,8 +124,8 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
 @conformance(id="image-inspect-error", rules=["BACK-203"], needs=[API, STATUS, FAULTS])
 async def a_failing_look_is_told_and_repeated(node: Node) -> None:
     """When ImageStatus fails the container waits: ImageInspectError; then it is tried again."""
-    with node.on("ImageStatus").fails("UNKNOWN", "store is broken"):
-        await node.create_pod(pod("web"))
+    with node.runtime.on("ImageStatus").fails("UNKNOWN", "store is broken"):
+        await node.api.create_pod(pod("web"))
         message = await wait_waiting(node, "web", "ImageInspectError")
         wanted = 'Failed to inspect image "": rpc error: code = Unknown desc = store is broken'
         expect_equal(node, message, wanted, "message")
@@ -141,7 +141,7 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
 
 async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
     """The waiting state when a pull fails with that."""
-    with node.on("PullImage").fails(code, text):
+    with node.runtime.on("PullImage").fails(code, text):
         await node.apply_static(pod("web", container("main", image=MISSING_IMAGE)))
         await node.run_until(
             lambda: waiting(node, "web").get("reason") not in (None, "ContainerCreating"),

@@ -24,10 +24,10 @@ API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Fea
 @conformance(id="pull-success", rules=["BACK-204"], needs=[API, STATUS, REGISTRY])
 async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     """Events: Pulling, then Pulled with how long it took and the image's size."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
-    await node.create_pod(pod("web", container("main", image=image)))
+    await node.api.create_pod(pod("web", container("main", image=image)))
     await wait_running(node, "web")
     pulling = await wait_event(node, "web", "Pulling", f'Pulling image "{image}"')
     expect_about(node, pulling, "Normal")
@@ -53,10 +53,10 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
 async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
     """An image that the registry does not have: ErrImagePull with the runtime's words, in the
     status and in events."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:2"
-    await node.create_pod(pod("web", container("main", image=image)))
+    await node.api.create_pod(pod("web", container("main", image=image)))
     message = await wait_waiting(node, "web", "ErrImagePull")
     error = error_of(pulls(node, image)[0])
     expect(node, error.startswith("rpc error: code = NotFound desc = "), "a code NotFound", error)
@@ -70,11 +70,11 @@ async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
 async def an_outage_is_waited_out(node: Node) -> None:
     """While nobody answers the pull fails and is backed off; once the registry is back the next
     try succeeds."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await registry.stop()
-    await node.create_pod(pod("web", container("main", image=image)))
+    await node.api.create_pod(pod("web", container("main", image=image)))
     await node.run_until(lambda: pulls(node, image), within_s=PULLED_S, what="a pull")
     text = await wait_waiting(node, "web", "ImagePullBackOff")
     error = error_of(pulls(node, image)[0])
@@ -101,7 +101,7 @@ async def an_outage_is_waited_out(node: Node) -> None:
 async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
     """Failing pulls come 10, 20, 40, 80, 160, 300, 300 s after each other, at the next try of the
     pod, which comes every 10 to 15 s."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image)))
     delays = [10, 20, 40, 80, 160, 300, 300]
@@ -118,7 +118,7 @@ async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
 @conformance(id="pull-pending", rules=["BACK-207", "LIFE-122"], needs=[STATUS, REGISTRY])
 async def a_container_without_image_holds_no_other_up(node: Node) -> None:
     """While one image cannot be pulled the pod's other container runs; the phase is Pending."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image), container("fine")))
     await wait_running(node, "web", "fine")
@@ -131,7 +131,7 @@ async def a_container_without_image_holds_no_other_up(node: Node) -> None:
 async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
     """Two containers of a pod with the same missing image make one pull; another pod is not held
     up by it."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     two = (container("main", image=image), container("other", image=image))
     await node.apply_static(pod("web", *two))
@@ -148,7 +148,7 @@ async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
 @conformance(id="pull-deadline", rules=["CRI-006", "BACK-208"], needs=[STATUS, REGISTRY])
 async def a_pull_has_no_deadline(node: Node) -> None:
     """PullImage carries no deadline: a big image may take its time."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
     await node.apply_static(pod("web", container("main", image=image)))

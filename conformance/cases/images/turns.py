@@ -22,8 +22,8 @@ PODS = ("one", "two", "three")
 
 async def pull_three(node: Node) -> list[Any]:
     """Three pods with images of their own, each pull of which takes a while; the pulls."""
-    registry = await node.registry()
-    with node.on("PullImage").delays(TAKES_S):
+    registry = await node.runtime.registry()
+    with node.runtime.on("PullImage").delays(TAKES_S):
         for name in PODS:
             await registry.add(f"{name}:1")
             image = f"{registry.open_host}/{name}:1"
@@ -83,12 +83,12 @@ def seconds(text: str) -> float:
 @conformance(id="pull-waiting-told", rules=["BACK-208", "BACK-204"], needs=[API, FAULTS, REGISTRY])
 async def the_event_tells_the_waiting_apart(node: Node) -> None:
     """Of two pulls at once the second tells two times: the pull's own, and with its waiting."""
-    registry = await node.registry()
-    with node.on("PullImage").delays(TAKES_S):
+    registry = await node.runtime.registry()
+    with node.runtime.on("PullImage").delays(TAKES_S):
         for name in PODS[:2]:
             await registry.add(f"{name}:1")
             image = f"{registry.open_host}/{name}:1"
-            await node.create_pod(pod(name, container("main", image=image)))
+            await node.api.create_pod(pod(name, container("main", image=image)))
         await node.run_until(
             lambda: all(node.events("Pulled", pod=name) for name in PODS[:2]),
             within_s=2 * TAKES_S + PULLED_S,
@@ -112,11 +112,11 @@ async def the_event_tells_the_waiting_apart(node: Node) -> None:
 async def a_pull_above_the_rate_fails_at_once(node: Node) -> None:
     """A second pull within the second that the rate allows one for fails without a call, and is
     backed off like any other failure."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("app:1")
     other, image = f"{registry.open_host}/other:1", f"{registry.open_host}/app:1"
     plan = pod("web", container("other", image=other), container("main", image=image))
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     text = f'Failed to pull image "{image}": pull QPS exceeded'
     await wait_event(node, "web", "Failed", text)
     expect_equal(node, pulls(node, image), [], "pulls of the second image")

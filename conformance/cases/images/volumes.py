@@ -40,11 +40,11 @@ def mount_of(node: Node, path: str) -> Any:
 async def an_image_can_be_mounted(node: Node) -> None:
     """The image of a volume is pulled, told about the pod, and given to the runtime to mount,
     read-only and without a host path."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("data:1")
     image = f"{registry.open_host}/data:1"
     look = Exec(("test", "-e", "/data/bin/busybox"))
-    await node.create_pod(with_volume(image, hooks={"postStart": look}))
+    await node.api.create_pod(with_volume(image, hooks={"postStart": look}))
     await wait_running(node, "web")
     mount = mount_of(node, "/data")
     pulled = pulls(node, image)[0].response.image_ref
@@ -59,9 +59,9 @@ async def an_image_can_be_mounted(node: Node) -> None:
 async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None:
     """A container that mounts an image that cannot be pulled waits for that reason; one that does
     not runs."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     image = f"{registry.open_host}/data:1"
-    await node.create_pod(with_volume(image, container("fine")))
+    await node.api.create_pod(with_volume(image, container("fine")))
     await wait_running(node, "web", "fine")
     message = await wait_waiting(node, "web", "ErrImagePull")
     expect_equal(node, message, error_of(pulls(node, image)[0]), "message")
@@ -77,7 +77,7 @@ async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None
 @conformance(id="image-volume-never", rules=["LIFE-130", "BACK-202"], needs=NEEDS)
 async def a_volume_has_a_pull_policy_of_its_own(node: Node) -> None:
     """With Never the image of a volume is not pulled."""
-    registry = await node.registry()
+    registry = await node.runtime.registry()
     await registry.add("data:1")
     image = f"{registry.open_host}/data:1"
     await node.apply_static(with_volume(image, policy="Never"))

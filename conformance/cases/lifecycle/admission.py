@@ -16,10 +16,10 @@ NO_LEVEL = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling
 
 async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
     """Create the pod and check that it is Failed for that, in status and event, untouched."""
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     name = plan.name
-    await node.run_until(lambda: node.api_phase(name) == "Failed", within_s=REFUSED_S)
-    status = (node.api_pod(name) or {})["status"]
+    await node.run_until(lambda: node.api.phase(name) == "Failed", within_s=REFUSED_S)
+    status = (node.api.pod(name) or {})["status"]
     wanted = (reason, f"Pod was rejected: {message}")
     expect_equal(node, (status["reason"], status["message"]), wanted, "status")
     told = [(event["type"], event["message"]) for event in node.events(reason, pod=name)]
@@ -48,8 +48,8 @@ async def an_unsafe_kernel_setting_is_refused(node: Node) -> None:
 @conformance(id="admit-name", rules=["LIFE-226"], needs=[API], node_config={"maxPods": 1})
 async def what_does_not_fit_is_told_in_order(node: Node) -> None:
     """A pod that lacks room and does not belong here is refused for the room."""
-    await node.create_pod(pod("one"))
-    await node.run_until(lambda: node.api_phase("one") == "Running", within_s=limits.START_S)
+    await node.api.create_pod(pod("one"))
+    await node.run_until(lambda: node.api.phase("one") == "Running", within_s=limits.START_S)
     text = "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
     await refused(node, pod("two", nodeSelector={"no": "such"}), "OutOfpods", text)
 
@@ -58,8 +58,8 @@ async def what_does_not_fit_is_told_in_order(node: Node) -> None:
 async def a_taken_host_port_is_refused(node: Node) -> None:
     """Two pods cannot have the same port of the node."""
     ports: dict[str, Any] = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
-    await node.create_pod(pod("one", container("main", **ports)))
-    await node.run_until(lambda: node.api_phase("one") == "Running", within_s=limits.START_S)
+    await node.api.create_pod(pod("one", container("main", **ports)))
+    await node.run_until(lambda: node.api.phase("one") == "Running", within_s=limits.START_S)
     text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
     await refused(node, pod("two", container("main", **ports)), "NodePorts", text)
 
@@ -88,10 +88,10 @@ async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
 async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     """The Node names the runtime's handlers in order, whether it keeps to group policies, and the
     features that pods may need."""
-    await node.create_pod(pod("web"))
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.api.create_pod(pod("web"))
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.run_until(
-        lambda: node.node_status("declaredFeatures"),
+        lambda: node.api.node_status("declaredFeatures"),
         within_s=limits.STATUS_PASS_S,
         what="features",
     )
@@ -102,12 +102,12 @@ async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
     )
     call = next(call for call in node.calls("Status") if call.response is not None)
     names = sorted(handler.name for handler in call.response.runtime_handlers)
-    told = node.node_status("runtimeHandlers") or []
+    told = node.api.node_status("runtimeHandlers") or []
     expect_equal(node, [handler.get("name", "") for handler in told], names, "handlers")
     groups = call.response.features.supplemental_groups_policy
-    features = node.node_status("features") or {}  # none where the runtime tells none
+    features = node.api.node_status("features") or {}  # none where the runtime tells none
     seen = features.get("supplementalGroupsPolicy", False)
     expect_equal(node, seen, groups, "supplementalGroupsPolicy")
-    declared = node.node_status("declaredFeatures") or []
+    declared = node.api.node_status("declaredFeatures") or []
     expect(node, RESTART_ALL in declared, f"{RESTART_ALL} declared", declared)
     expect_equal(node, declared, sorted(declared), "declared features in order")

@@ -13,7 +13,7 @@ API, STATUS, FAULTS = Feature.API, Feature.STATUS, Feature.FAULTS
 async def api_running(node: Node, name: str) -> None:
     """Run until the API shows the pod as Running."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Running",
+        lambda: node.api.phase(name) == "Running",
         within_s=limits.START_S,
         what=f"pod {name} Running at the API",
     )
@@ -22,24 +22,24 @@ async def api_running(node: Node, name: str) -> None:
 @conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-022"], needs=[API])
 async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
     """A pod bound to the node starts, and its status appears at the API."""
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await api_running(node, "web")
-    status = (node.api_pod("web") or {})["status"]
+    status = (node.api.pod("web") or {})["status"]
     ready = {c["type"]: c["status"] for c in status["conditions"]}
     wanted = dict.fromkeys(["Initialized", "Ready", "ContainersReady", "PodScheduled"], "True")
     expect(node, wanted.items() <= ready.items(), f"conditions {wanted}", ready)
-    shown = node.api_container("web", "main")
+    shown = node.api.container("web", "main")
     expect(node, "running" in shown["state"] and shown["ready"], "main runs and is ready", shown)
 
 
 @conformance(id="api-delete", rules=["LIFE-200", "STAT-030"], needs=[API])
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
     """Deletion with grace: StopContainer with that grace, a terminal phase, then the pod goes."""
-    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
+    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
     await api_running(node, "web")
-    await node.delete_pod("web", grace_s=5)
+    await node.api.delete_pod("web", grace_s=5)
     await node.run_until(
-        lambda: node.api_pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
+        lambda: node.api.pod("web") is None, within_s=1 + limits.STOP_S + 2, what="pod removed"
     )
     stops = node.calls("StopContainer", pod="web")
     expect_equal(node, [c.request.timeout for c in stops], [5], "timeouts of StopContainer")
@@ -50,22 +50,22 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
 @conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190"], needs=[API])
 async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> None:
     """While a container ignores SIGTERM the deleted pod stays, and its phase is Running."""
-    await node.create_pod(pod("web", container("main", ignores_term())))
+    await node.api.create_pod(pod("web", container("main", ignores_term())))
     await api_running(node, "web")
-    await node.delete_pod("web", grace_s=4)
+    await node.api.delete_pod("web", grace_s=4)
     await node.run_for(2.5)
-    expect_equal(node, node.api_phase("web"), "Running", "phase during the grace")
-    await node.run_until(lambda: node.api_pod("web") is None, within_s=4 + limits.STOP_S)
+    expect_equal(node, node.api.phase("web"), "Running", "phase during the grace")
+    await node.run_until(lambda: node.api.pod("web") is None, within_s=4 + limits.STOP_S)
 
 
 @conformance(id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116"], needs=[API])
 async def a_changed_image_restarts_the_container(node: Node) -> None:
     """A new image in the spec stops the container and starts one with that image, at once."""
-    await node.create_pod(pod("web", container("main"), container("other")))
+    await node.api.create_pod(pod("web", container("main"), container("other")))
     await api_running(node, "web")
-    changed = [dict((node.api_pod("web") or {})["spec"]["containers"][i]) for i in (0, 1)]
+    changed = [dict((node.api.pod("web") or {})["spec"]["containers"][i]) for i in (0, 1)]
     changed[0]["image"] = OTHER_IMAGE
-    await node.patch_pod("web", {"spec": {"containers": changed}})
+    await node.api.patch_pod("web", {"spec": {"containers": changed}})
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=limits.START_S,
@@ -83,12 +83,12 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     time counts from the pod's start, whenever its container was started last."""
     work = in_turn(exits(1, after_s=9), runs(stop_exit_code=1))
     created_s = node.now_s
-    await node.create_pod(pod("job", container("main", work), activeDeadlineSeconds=11))
+    await node.api.create_pod(pod("job", container("main", work), activeDeadlineSeconds=11))
     await api_running(node, "job")
     await node.run_until(
-        lambda: node.api_phase("job") == "Failed", within_s=11 + 3 + limits.STOP_S, what="Failed"
+        lambda: node.api.phase("job") == "Failed", within_s=11 + 3 + limits.STOP_S, what="Failed"
     )
-    status = (node.api_pod("job") or {})["status"]
+    status = (node.api.pod("job") or {})["status"]
     expect_equal(node, status.get("reason"), "DeadlineExceeded", "reason")
     steps = ["StartContainer main/1", "StopContainer main/1", "StopPodSandbox/0"]
     expect_order(node, node.writes("job"), steps, "restart, then the stop")
@@ -106,35 +106,35 @@ async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(no
     policies = ("Always", "OnFailure", "Never")
     for policy in policies:
         job = pod(policy.lower(), restartPolicy=policy, activeDeadlineSeconds=4)
-        await node.create_pod(job)
+        await node.api.create_pod(job)
     for policy in policies:
         await api_running(node, policy.lower())
     await node.run_until(
-        lambda: all(node.api_phase(p.lower()) in ("Succeeded", "Failed") for p in policies),
+        lambda: all(node.api.phase(p.lower()) in ("Succeeded", "Failed") for p in policies),
         within_s=4 + 3 + limits.STOP_S,
         what="the end of all three",
     )
     await node.run_for(limits.HOUSEKEEPING_S)  # the last status of the pod may come behind it
     for policy in policies:
-        status = (node.api_pod(policy.lower()) or {})["status"]
+        status = (node.api.pod(policy.lower()) or {})["status"]
         seen = (status["phase"], status.get("reason"), status.get("message"))
         late = "Pod was active on the node longer than the specified deadline"
         expect_equal(node, seen, ("Failed", "DeadlineExceeded", late), f"end of {policy}")
-        ended = node.api_container(policy.lower(), "main")["state"].get("terminated", {})
+        ended = node.api.container(policy.lower(), "main")["state"].get("terminated", {})
         expect_equal(node, ended.get("exitCode"), 0, f"exit code in {policy}")
 
 
 @conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
 async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> None:
     """A Succeeded pod is not started again, also not by a restarted kubelet."""
-    await node.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
+        lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
     )
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_for(2 * limits.HOUSEKEEPING_S)
     expect_equal(node, node.count("CreateContainer", pod="job"), 1, "runs")
-    expect_equal(node, node.api_phase("job"), "Succeeded", "phase")
+    expect_equal(node, node.api.phase("job"), "Succeeded", "phase")
 
 
 @conformance(id="phase-from-outside", rules=["STAT-029", "LIFE-166"], needs=[API])
@@ -142,35 +142,35 @@ async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
     """A running pod that somebody else marks as Failed is stopped, and stays Failed although its
     container ends with 0."""
     plan = pod("web", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     await api_running(node, "web")
-    await node.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)
-    await node.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # leads to a sync
+    await node.api.patch_pod("web", {"status": {"phase": "Failed"}}, status=True)
+    await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # leads to a sync
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=limits.STOP_S,
         what="the pod is stopped",
     )
     await node.run_until(
-        lambda: "terminated" in node.api_container("web", "main").get("state", {}),
+        lambda: "terminated" in node.api.container("web", "main").get("state", {}),
         within_s=limits.STATUS_PASS_S,
         what="the end of main at the API",
     )
     await node.run_for(limits.STATUS_PASS_S + 1)
-    expect_equal(node, node.api_phase("web"), "Failed", "phase")
+    expect_equal(node, node.api.phase("web"), "Failed", "phase")
     expect_equal(node, node.count("StartContainer", pod="web"), 1, "starts")
 
 
 @conformance(id="deleted-while-down", rules=["LIFE-202", "LIFE-200"], needs=[API, Feature.RESTART])
 async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(node: Node) -> None:
     """A restarted kubelet gives a pod that is being deleted its full deletion grace."""
-    await node.create_pod(pod("web", grace_s=9))
+    await node.api.create_pod(pod("web", grace_s=9))
     await api_running(node, "web")
-    await node.stop_kubelet()
-    await node.delete_pod("web", grace_s=4)
-    await node.start_kubelet()
+    await node.kubelet.stop()
+    await node.api.delete_pod("web", grace_s=4)
+    await node.kubelet.start()
     await node.run_until(
-        lambda: node.api_pod("web") is None, within_s=limits.START_S + limits.STOP_S
+        lambda: node.api.pod("web") is None, within_s=limits.START_S + limits.STOP_S
     )
     timeouts = [c.request.timeout for c in node.calls("StopContainer", pod="web")]
     expect_equal(node, timeouts, [4], "timeouts of StopContainer")
@@ -179,9 +179,9 @@ async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(nod
 @conformance(id="start-events", rules=["LIFE-240", "LIFE-241"], needs=[API], level=Level.SHOULD)
 async def a_start_and_a_stop_tell_their_story_in_events(node: Node) -> None:
     """A normal life emits Pulled, Created, Started and Killing, about the container."""
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await api_running(node, "web")
-    await node.delete_pod("web", grace_s=2)
+    await node.api.delete_pod("web", grace_s=2)
     await node.run_until(lambda: node.events("Killing", pod="web"), within_s=limits.STOP_S)
     reasons = [e["reason"] for e in node.events(pod="web")]
     expect_order(node, reasons, ["Pulled", "Created", "Started", "Killing"], "events")

@@ -81,10 +81,10 @@ async def a_container_can_be_told_about_its_pod(node: Node) -> None:
 @conformance(id="env-objects", rules=["LIFE-137"], needs=[API])
 async def config_maps_and_secrets_become_variables(node: Node) -> None:
     """envFrom gives whole objects with a prefix, valueFrom single keys, which win."""
-    await node.create_object(
+    await node.api.create_object(
         "configmaps", {"metadata": {"name": "settings"}, "data": {"MODE": "fast", "LEVEL": "3"}}
     )
-    await node.create_object(
+    await node.api.create_object(
         "secrets", {"metadata": {"name": "keys"}, "data": {"token": "c2VjcmV0"}}
     )
     main = container(
@@ -99,7 +99,7 @@ async def config_maps_and_secrets_become_variables(node: Node) -> None:
             variable("NONE", configMapKeyRef={"name": "no", "key": "k", "optional": True}),
         ],
     )
-    await node.create_pod(pod("web", main, enableServiceLinks=False))
+    await node.api.create_pod(pod("web", main, enableServiceLinks=False))
     seen = variables(await created(node))
     wanted = {"MODE": "fast", "LEVEL": "own", "S_token": "secret", "TOKEN": "secret"}
     expect_equal(node, seen, wanted, "variables")
@@ -110,19 +110,19 @@ async def a_missing_config_map_keeps_its_container_waiting(node: Node) -> None:
     """Without its ConfigMap a container waits: CreateContainerConfigError; it starts when the
     ConfigMap is there. Others start all the same."""
     env = [variable("MODE", configMapKeyRef={"name": "settings", "key": "MODE"})]
-    await node.create_pod(pod("web", container("main", env=env), container("other")))
+    await node.api.create_pod(pod("web", container("main", env=env), container("other")))
     await node.run_until(
         lambda: (
-            node.api_container("web", "main").get("state", {}).get("waiting", {}).get("reason")
+            node.api.container("web", "main").get("state", {}).get("waiting", {}).get("reason")
             == "CreateContainerConfigError"
         ),
         within_s=limits.START_S + limits.NOTICE_S + limits.STATUS_PASS_S,
         what="waiting: CreateContainerConfigError",
     )
-    waiting = node.api_container("web", "main")["state"]["waiting"]
+    waiting = node.api.container("web", "main")["state"]["waiting"]
     expect_equal(node, waiting.get("message"), 'configmap "settings" not found', "message")
     expect_equal(node, node.count("StartContainer", container="other"), 1, "starts of other")
-    await node.create_object(
+    await node.api.create_object(
         "configmaps", {"metadata": {"name": "settings"}, "data": {"MODE": "fast"}}
     )
     config = await created(node, within_s=6 * limits.SYNC_ERROR_S)
@@ -132,7 +132,7 @@ async def a_missing_config_map_keeps_its_container_waiting(node: Node) -> None:
 @conformance(id="env-services", rules=["LIFE-137"], needs=[API])
 async def services_of_the_namespace_become_variables(node: Node) -> None:
     """Address and ports of the namespace's services are variables, unless the pod wants none."""
-    await node.create_object(
+    await node.api.create_object(
         "services",
         {
             "metadata": {"name": "my-shop"},
@@ -143,11 +143,11 @@ async def services_of_the_namespace_become_variables(node: Node) -> None:
         },
     )
     await node.run_for(2)
-    await node.create_pod(pod("linked"))
+    await node.api.create_pod(pod("linked"))
     await node.run_until(
         lambda: node.count("StartContainer", pod="linked"), within_s=limits.START_S
     )
-    await node.create_pod(pod("alone", enableServiceLinks=False))
+    await node.api.create_pod(pod("alone", enableServiceLinks=False))
     await node.run_until(lambda: node.count("StartContainer", pod="alone"), within_s=limits.START_S)
     linked, alone = (
         variables(node.calls("CreateContainer", pod=name)[-1].request.config)
@@ -306,15 +306,15 @@ async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) ->
     main = container("main", env=[variable("MODE", fileKeyRef=source)])
     other = container("other", volumeMounts=[{"name": "shared", "mountPath": "/shared"}])
     shared = [{"name": "shared", "emptyDir": {}}]
-    await node.create_pod(pod("web", main, other, volumes=shared))
+    await node.api.create_pod(pod("web", main, other, volumes=shared))
     await node.run_until(
         lambda: (
-            node.api_container("web", "main").get("state", {}).get("waiting", {}).get("message")
+            node.api.container("web", "main").get("state", {}).get("waiting", {}).get("message")
         ),
         within_s=limits.START_S + limits.NOTICE_S + limits.STATUS_PASS_S,
         what="main waits with a message",
     )
-    waiting = node.api_container("web", "main")["state"]["waiting"]
+    waiting = node.api.container("web", "main")["state"]["waiting"]
     seen = (waiting.get("reason"), waiting["message"])
     wanted = ("CreateContainerConfigError", "couldn't parse env file")
     expect_equal(node, seen, wanted, "reason and message")

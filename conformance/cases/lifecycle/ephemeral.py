@@ -15,11 +15,11 @@ PID_TARGET, PID_CONTAINER = 3, 1  # NamespaceMode
 async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
     """An ephemeral container starts in the pod's sandbox; the others run on; it has a status."""
     web = pod("web")
-    await node.create_pod(web)
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
-    await node.debug(web, container("debug"))
+    await node.api.create_pod(web)
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.debug(web, container("debug"))
     await node.run_until(
-        lambda: "running" in node.api_container("web", "debug").get("state", {}),
+        lambda: "running" in node.api.container("web", "debug").get("state", {}),
         within_s=limits.START_S,
         what="debug runs",
     )
@@ -31,17 +31,17 @@ async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
 async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
     """An ephemeral container that fails stays down, and the pod stays Running and ready."""
     web = pod("web")
-    await node.create_pod(web)
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
-    await node.debug(web, container("debug", exits(1)))
+    await node.api.create_pod(web)
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.debug(web, container("debug", exits(1)))
     await node.run_until(
-        lambda: "terminated" in node.api_container("web", "debug").get("state", {}),
+        lambda: "terminated" in node.api.container("web", "debug").get("state", {}),
         within_s=limits.START_S + limits.NOTICE_S,
         what="debug has ended",
     )
     await node.run_for(2 * limits.NOTICE_S)
     expect_equal(node, node.count("StartContainer", container="debug"), 1, "starts of debug")
-    status = (node.api_pod("web") or {})["status"]
+    status = (node.api.pod("web") or {})["status"]
     ready = {c["type"]: c["status"] for c in status["conditions"]}
     expect_equal(node, (status["phase"], ready["Ready"]), ("Running", "True"), "phase and Ready")
 
@@ -50,9 +50,9 @@ async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
 async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) -> None:
     """With a target the container is created in the target's PID namespace, else in its own."""
     web = pod("web")
-    await node.create_pod(web)
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
-    await node.debug(web, container("debug"), target="main")
+    await node.api.create_pod(web)
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.debug(web, container("debug"), target="main")
     await node.run_until(
         lambda: node.count("CreateContainer", container="debug"), within_s=limits.START_S
     )
@@ -70,13 +70,13 @@ async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -
     """While an init container runs an ephemeral container starts beside it."""
     setup = container("setup", exits(0, after_s=6))
     web = pod("web", container("main"), init=[setup])
-    await node.create_pod(web)
+    await node.api.create_pod(web)
     await node.run_until(
-        lambda: "running" in node.api_container("web", "setup").get("state", {}),
+        lambda: "running" in node.api.container("web", "setup").get("state", {}),
         within_s=limits.START_S,
         what="setup runs",
     )
-    await node.debug(web, container("debug"))
+    await node.api.debug(web, container("debug"))
     await node.run_until(
         lambda: node.count("StartContainer", container="main"),
         within_s=6 + limits.START_S,
@@ -91,13 +91,13 @@ async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -
 async def an_ephemeral_container_does_not_keep_a_finished_pod(node: Node) -> None:
     """When the regular containers of a run-once pod are done the ephemeral one is stopped too."""
     job = pod("job", container("main", exits(0, after_s=5)), restartPolicy="Never")
-    await node.create_pod(job)
+    await node.api.create_pod(job)
     await node.run_until(
         lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
     )
-    await node.debug(job, container("debug"))
+    await node.api.debug(job, container("debug"))
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded",
+        lambda: node.api.phase("job") == "Succeeded",
         within_s=5 + limits.START_S + limits.STOP_S,
         what="phase Succeeded",
     )

@@ -19,7 +19,7 @@ def waiting_reason(node: Node, pod_name: str, name: str) -> str:
 @conformance(id="sandbox-retried", rules=["LIFE-130", "LIFE-037"], needs=[STATUS, FAULTS])
 async def a_failed_sandbox_is_tried_again(node: Node) -> None:
     """When RunPodSandbox fails nothing is created, and it is tried again within 15 s."""
-    node.on("RunPodSandbox", pod="web").fails("UNKNOWN", "no network", times=1)
+    node.runtime.on("RunPodSandbox", pod="web").fails("UNKNOWN", "no network", times=1)
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
     first, second = (node.calls("RunPodSandbox", pod="web")[i] for i in (0, 1))
@@ -32,7 +32,7 @@ async def a_failed_sandbox_is_tried_again(node: Node) -> None:
 @conformance(id="create-error", rules=["LIFE-131", "LIFE-037"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_be_created_waits_with_the_reason(node: Node) -> None:
     """A failing CreateContainer shows as waiting, CreateContainerError, and is tried again."""
-    rule = node.on("CreateContainer", container="main").fails("UNKNOWN", "no space")
+    rule = node.runtime.on("CreateContainer", container="main").fails("UNKNOWN", "no space")
     await node.apply_static(pod("web"))
     await node.run_until(
         lambda: waiting_reason(node, "web", "main") == "CreateContainerError",
@@ -47,7 +47,7 @@ async def a_container_that_cannot_be_created_waits_with_the_reason(node: Node) -
 @conformance(id="start-error", rules=["LIFE-131", "LIFE-114"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_be_started_is_created_again(node: Node) -> None:
     """After a failed StartContainer the container is replaced by a new attempt, not stopped."""
-    node.on("StartContainer", container="main").fails("UNKNOWN", "no such program", times=1)
+    node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no such program", times=1)
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
     expect_order(
@@ -62,7 +62,7 @@ async def a_container_that_cannot_be_started_is_created_again(node: Node) -> Non
 @conformance(id="one-cannot-start", rules=["LIFE-122"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_start_does_not_hold_up_the_others(node: Node) -> None:
     """When one regular container cannot be created the next ones start in the same sync."""
-    node.on("CreateContainer", container="bad").fails("UNKNOWN", "no space")
+    node.runtime.on("CreateContainer", container="bad").fails("UNKNOWN", "no space")
     await node.apply_static(pod("web", container("bad"), container("good")))
     await node.run_until(lambda: node.running("web", "good"), within_s=limits.START_S)
     expect_equal(node, node.phase("web"), "Pending", "phase with a container never started")

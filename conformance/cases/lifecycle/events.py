@@ -25,8 +25,8 @@ def imageless(count: int) -> list[Container]:
 def written(node: Node, event_type: str) -> list[Any]:
     """The kubelet's requests that post or patch events about pod web of that type."""
     events = {e["metadata"]["name"]: e for e in node.events(pod="web")}
-    posts = node.api_requests("POST", "/events$")
-    patches = node.api_requests("PATCH", "/events/")
+    posts = node.api.requests("POST", "/events$")
+    patches = node.api.requests("PATCH", "/events/")
     names = [r.body["metadata"]["name"] for r in posts]
     names += [r.path.split("?")[0].rsplit("/", 1)[-1] for r in patches]
     return [n for n in names if n in events and events[n]["type"] == event_type]
@@ -36,7 +36,7 @@ def written(node: Node, event_type: str) -> list[Any]:
 async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
     """The tenth different message of one object, type and reason, and the later ones, become one
     event with a rising count."""
-    await node.create_pod(pod("web", *imageless(12)))
+    await node.api.create_pod(pod("web", *imageless(12)))
     await node.run_until(
         lambda: node.event_count("ErrImageNeverPull", pod="web") >= 12,
         within_s=limits.START_S,
@@ -55,7 +55,7 @@ async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
 @conformance(id="event-flood-dropped", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
 async def a_flood_of_events_about_one_object_is_dropped(node: Node) -> None:
     """After 25 events of one type about one pod the rest are dropped; other types still pass."""
-    await node.create_pod(pod("web", *imageless(20), container("main")))
+    await node.api.create_pod(pod("web", *imageless(20), container("main")))
     await node.run_until(
         lambda: node.events("Started", pod="web"), within_s=limits.START_S, what="event Started"
     )
@@ -67,7 +67,7 @@ async def a_flood_of_events_about_one_object_is_dropped(node: Node) -> None:
 @conformance(id="repeated-event-counts", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
 async def the_same_event_again_counts_up(node: Node) -> None:
     """An event that repeats is one object whose count and last time move."""
-    await node.create_pod(pod("web", *imageless(1)))
+    await node.api.create_pod(pod("web", *imageless(1)))
     await node.run_until(
         lambda: node.event_count("ErrImageNeverPull", pod="web") >= 3,
         within_s=limits.START_S + 2 * limits.SYNC_ERROR_S,

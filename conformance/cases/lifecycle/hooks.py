@@ -36,14 +36,14 @@ async def a_sleep_hook_uses_up_its_seconds_of_the_grace(node: Node) -> None:
 async def a_prestop_hook_runs_for_a_single_container_too(node: Node) -> None:
     """A container that is replaced runs its preStop hook before StopContainer."""
     web = container("main", hooks={"preStop": hook(takes_s=1)})
-    await node.create_pod(pod("web", web, container("other"), grace_s=5))
+    await node.api.create_pod(pod("web", web, container("other"), grace_s=5))
     await node.run_until(
         lambda: node.count("StartContainer", container="other"), within_s=limits.START_S
     )
     await node.run_for(limits.NOTICE_S)
-    spec = (node.api_pod("web") or {})["spec"]["containers"]
+    spec = (node.api.pod("web") or {})["spec"]["containers"]
     changed = [{**c, "image": "localhost/busybox:2"} if c["name"] == "main" else c for c in spec]
-    await node.patch_pod("web", {"spec": {"containers": changed}})
+    await node.api.patch_pod("web", {"spec": {"containers": changed}})
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=1 + limits.NOTICE_S + limits.STOP_S,
@@ -87,7 +87,7 @@ async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
     await node.apply_static(pod("web", main))
     await node.wait_running("web")
     await node.run_for(limits.NOTICE_S)
-    visits = node.visits("web")
+    visits = node.runtime.visits("web")
     expect_equal(node, len(visits), 1, "visits")
     expect_equal(node, visits[0].path, "/started", "path")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
@@ -126,12 +126,12 @@ async def a_hook_whose_host_makes_no_url_keeps_nobody_from_being_stopped(node: N
     full grace."""
     action = {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}}
     main = container("main", lifecycle={"preStop": action})
-    await node.create_pod(pod("web", main, grace_s=6))
+    await node.api.create_pod(pod("web", main, grace_s=6))
     await node.run_until(
         lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
     )
     await node.run_for(limits.NOTICE_S)
-    await node.delete_pod("web")
+    await node.api.delete_pod("web")
     await node.run_until(
         lambda: node.count("StopContainer", container="main"), within_s=limits.STOP_S
     )

@@ -38,7 +38,7 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
     await node.wait_running("web")
     container_id = node.calls("StartContainer", pod="web")[0].request.container_id
     request = cri.ContainerStatusRequest(container_id=container_id)
-    told = (await node.cri.call("ContainerStatus", request)).status
+    told = (await node.runtime.direct.call("ContainerStatus", request)).status
     shown = node.container("web", "main")
     expect_equal(node, shown.get("imageID"), told.image_ref, "imageID")
     linux = told.user.linux
@@ -54,9 +54,9 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
 @conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])
 async def a_runtime_class_names_the_handler(node: Node) -> None:
     """The handler of a pod's RuntimeClass goes into RunPodSandbox; without a class none does."""
-    await node.create_runtime_class("plain", "runc")
-    await node.create_pod(pod("web", container("main"), runtimeClassName="plain"))
-    await node.create_pod(pod("other", container("main")))
+    await node.api.create_runtime_class("plain", "runc")
+    await node.api.create_pod(pod("web", container("main"), runtimeClassName="plain"))
+    await node.api.create_pod(pod("other", container("main")))
     await started(node, "web")
     await started(node, "other")
     handlers = {n: node.calls("RunPodSandbox", pod=n)[0].request.runtime_handler for n in NAMES}
@@ -66,7 +66,7 @@ async def a_runtime_class_names_the_handler(node: Node) -> None:
 @conformance(id="runtime-class-missing", rules=["LIFE-146"], needs=[API])
 async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
     """Without its RuntimeClass a pod gets no sandbox, an event says why, and it is tried again."""
-    await node.create_pod(pod("web", container("main"), runtimeClassName="later"))
+    await node.api.create_pod(pod("web", container("main"), runtimeClassName="later"))
     await node.run_until(
         lambda: node.events("FailedCreatePodSandBox", pod="web"),
         within_s=limits.START_S,
@@ -76,7 +76,7 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
     missing = 'Failed to create pod sandbox: runtimeclass.node.k8s.io "later" not found'
     expect_equal(node, told, missing, "message of the event")
     expect_equal(node, node.count("RunPodSandbox", pod="web"), 0, "sandboxes without the class")
-    await node.create_runtime_class("later", "runc")
+    await node.api.create_runtime_class("later", "runc")
     await node.run_until(
         lambda: node.count("StartContainer", pod="web"),
         within_s=2 * limits.SYNC_ERROR_S,
@@ -115,8 +115,8 @@ async def a_pod_keeps_its_users(node: Node) -> None:
     """A new sandbox of the pod has the ids of the first one, also after a kubelet restart."""
     await node.apply_static(pod("web", container("main"), hostUsers=False))
     await started(node, "web")
-    await node.restart_kubelet()
-    await node.stop_sandbox("web")
+    await node.kubelet.restart()
+    await node.runtime.stop_sandbox("web")
     await node.run_until(
         lambda: node.count("RunPodSandbox", pod="web") == 2,
         within_s=limits.STOP_S,
@@ -134,7 +134,7 @@ async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
         for mode in ("Enabled", "IfPossible", "Disabled")
     ]
     volumes = [{"name": "d", "emptyDir": {}}]
-    await node.create_pod(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
+    await node.api.create_pod(pod("web", container("main", volumeMounts=mounts), volumes=volumes))
     await started(node, "web")
     made = node.calls("CreateContainer", pod="web")[0].request.config.mounts
     found = {m.container_path: m.recursive_read_only for m in made if m.container_path in MODES}

@@ -29,10 +29,10 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
     most = 0
     while node.count("ReopenContainerLog", container="main") < 4:
         await node.run_for(0.5)
-        most = max(most, len(node.log_files("web", "main")))
+        most = max(most, len(node.machine.log_files("web", "main")))
         expect(node, node.now_s < 16 + 2 * WITHIN_S + limits.START_S, "four rotations", node.now_s)
     await node.run_for(limits.NOTICE_S)
-    files = node.log_files("web", "main")
+    files = node.machine.log_files("web", "main")
     expect(node, max(most, len(files)) <= MAX_FILES, f"at most {MAX_FILES} files", most)
     expect_equal(node, [f.endswith(".gz") for f in files], [False, True, False], "compressed")
     expect_equal(node, files[0], "0.log", "the log itself")
@@ -46,7 +46,7 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
 async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
     """When the runtime refuses to reopen the log it gets its name back, and is rotated later."""
     chatty = runs(prints=LINE)
-    with node.on("ReopenContainerLog").fails("UNKNOWN", "not now"):
+    with node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "not now"):
         await node.apply_static(pod("web", container("main", chatty)))
         await node.run_until(
             lambda: node.count("ReopenContainerLog", container="main"),
@@ -54,9 +54,11 @@ async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
             what="ReopenContainerLog",
         )
         await node.run_for(0.5)
-        expect_equal(node, node.log_files("web", "main"), ["0.log"], "log files")
+        expect_equal(node, node.machine.log_files("web", "main"), ["0.log"], "log files")
     await node.run_until(
-        lambda: len(node.log_files("web", "main")) == 2, within_s=WITHIN_S, what="two log files"
+        lambda: len(node.machine.log_files("web", "main")) == 2,
+        within_s=WITHIN_S,
+        what="two log files",
     )
 
 
@@ -72,4 +74,4 @@ async def a_small_log_is_left_alone(node: Node) -> None:
     await node.wait_running("web")
     await node.run_for(2 * PERIOD_S)
     expect_equal(node, node.count("ReopenContainerLog"), 0, "reopened logs")
-    expect_equal(node, node.log_files("web", "main"), ["0.log"], "log files")
+    expect_equal(node, node.machine.log_files("web", "main"), ["0.log"], "log files")

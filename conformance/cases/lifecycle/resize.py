@@ -35,10 +35,10 @@ def requesting(cpu: str) -> dict[str, Any]:
 
 async def run_pod(node: Node, plan: PodPlan) -> None:
     """Create it and wait until the API knows that it runs."""
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     names = [c.name for c in plan.containers]
     await node.run_until(
-        lambda: all("running" in node.api_container(plan.name, n).get("state", {}) for n in names),
+        lambda: all("running" in node.api.container(plan.name, n).get("state", {}) for n in names),
         within_s=limits.START_S,
         what=f"{plan.name} runs",
     )
@@ -58,7 +58,9 @@ async def uses_memory(node: Node, used_bytes: int) -> None:
         in_time = node.now_s < began_s + RESIZE_S + SETTLED_S + node.slack_s
         expect(node, in_time, f"{used_bytes} bytes in use")
         await node.run_for(0.2)
-        answer = await node.cri.call("ListContainerStats", cri.ListContainerStatsRequest())
+        answer = await node.runtime.direct.call(
+            "ListContainerStats", cri.ListContainerStatsRequest()
+        )
         used = sum(s.memory.usage_bytes.value for s in answer.stats)
         if not used_bytes <= used <= used_bytes * 1.2:
             since_s = node.now_s
@@ -70,7 +72,7 @@ async def until(node: Node, condition: Callable[[], object], what: str = "") -> 
 
 def api_condition(node: Node, pod_name: str, kind: str) -> dict[str, Any]:
     """The condition at the API; {} when there is none."""
-    conditions = ((node.api_pod(pod_name) or {}).get("status") or {}).get("conditions") or []
+    conditions = ((node.api.pod(pod_name) or {}).get("status") or {}).get("conditions") or []
     return next((dict(c) for c in conditions if c["type"] == kind), {})
 
 
@@ -92,7 +94,7 @@ def main_of(cpu: str, memory: str, **fields: Any) -> Container:
 async def a_resize_updates_the_running_container(node: Node) -> None:
     """More memory and CPU: UpdateContainerResources for memory, then for CPU; no restart."""
     await run_pod(node, pod("web", main_of("100m", "64Mi"), container("other")))
-    await node.resize_pod("web", "main", asking("200m", "96Mi"))
+    await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
     seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in updates(node)]
     expect_equal(node, seen, [(96, 10_000), (96, 20_000)], "memory limit in MiB, CPU quota")
@@ -106,7 +108,7 @@ async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -
     """With resizePolicy RestartContainer for memory the container is stopped and started again,
     with its new memory, in the same sandbox."""
     await run_pod(node, pod("web", main_of("100m", "64Mi", resizePolicy=RESTARTS)))
-    await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
     await resized(node, "web")
     steps = [w for w in node.writes("web") if "SandboxResources" not in w and "Remove" not in w]
     expect_order(
@@ -128,8 +130,8 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
     """While the runtime works, PodResizeInProgress is True for the new generation,
     allocatedResources are the new ones and resources the old; at the end the condition is gone."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.on("UpdateContainerResources", container="main").delays(3.0):
-        await node.resize_pod("web", "main", asking("200m", "96Mi"))
+    with node.runtime.on("UpdateContainerResources", container="main").delays(3.0):
+        await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
         await until(node, lambda: api_condition(node, "web", IN_PROGRESS), "resize in progress")
         condition = api_condition(node, "web", IN_PROGRESS)
         wanted = ("True", 2, None, None)
@@ -137,7 +139,7 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
             condition.get(key) for key in ("status", "observedGeneration", "reason", "message")
         )
         expect_equal(node, seen, wanted, "status, observedGeneration, reason, message")
-        told = node.api_container("web", "main")
+        told = node.api.container("web", "main")
         expect_equal(
             node, told["allocatedResources"], {"cpu": "200m", "memory": "96Mi"}, "allocated"
         )
@@ -146,7 +148,7 @@ async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
             lambda: node.events("ResizeCompleted", pod="web"), within_s=6 + RESIZE_S
         )
     await until(node, lambda: not api_condition(node, "web", IN_PROGRESS), "no condition any more")
-    told = node.api_container("web", "main")
+    told = node.api.container("web", "main")
     expect_equal(node, told["resources"], asking("200m", "96Mi"), "actual resources at the end")
 
 
@@ -155,7 +157,7 @@ async def events_tell_what_a_resize_asks_for(node: Node) -> None:
     """ResizeStarted and ResizeCompleted name the resources of all containers, and the generation
     of the spec, as JSON."""
     await run_pod(node, pod("web", main_of("100m", "64Mi"), container("other")))
-    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     await resized(node, "web")
     summary = {
         "containers": [
@@ -179,7 +181,7 @@ async def events_tell_what_a_resize_asks_for(node: Node) -> None:
 async def the_pod_grows_before_its_containers(node: Node) -> None:
     """More of all: of memory and then of CPU, the pod's cgroup is raised before the container."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.resize_pod("web", "main", asking("200m", "96Mi"))
+    await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
     order = [c.method for c in node.calls() if c.method.startswith("Update")]
     expect_equal(
@@ -201,7 +203,7 @@ async def the_pod_grows_before_its_containers(node: Node) -> None:
 
 
 def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) -> None:
-    group = node.pod_cgroup(name)
+    group = node.cgroups.of_pod(name)
     seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
     expect_equal(node, seen, (quota_us, memory_mi * MI), "CPU quota and memory limit of the pod")
 
@@ -210,7 +212,7 @@ def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) ->
 async def the_pod_shrinks_after_its_containers(node: Node) -> None:
     """Less of all: the container first, then the pod's cgroup, of memory and then of CPU."""
     await run_pod(node, pod("web", main_of("200m", "96Mi")))
-    await node.resize_pod("web", "main", asking("100m", "64Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
     await resized(node, "web")
     order = [c.method for c in node.calls() if c.method.startswith("Update")]
     expect_equal(
@@ -240,7 +242,7 @@ async def containers_that_get_less_come_first(node: Node) -> None:
         ),
     )
     up, down = asking("200m", "64Mi"), asking("100m", "64Mi")
-    await node.resize_containers("web", {"up": up, "down": down})
+    await node.api.resize_containers("web", {"up": up, "down": down})
     await resized(node, "web")
     names = {c.response.container_id: c.request.config.metadata.name
              for c in node.calls("CreateContainer")}  # fmt: skip
@@ -255,8 +257,8 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
     """An error of the runtime: reason Error and its text in PodResizeInProgress, a Warning, and
     another try, which goes on where the first one stopped."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.on("UpdateContainerResources", container="main").fails("UNKNOWN", "busy"):
-        await node.resize_pod("web", "main", asking("200m", "96Mi"))
+    with node.runtime.on("UpdateContainerResources", container="main").fails("UNKNOWN", "busy"):
+        await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
         await until(
             node,
             lambda: api_condition(node, "web", IN_PROGRESS).get("reason") == "Error",
@@ -280,8 +282,8 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
 async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> None:
     """When UpdatePodSandboxResources fails, nothing is written and no container updated."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.on("UpdatePodSandboxResources", pod="web").fails("INTERNAL", "too much"):
-        await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    with node.runtime.on("UpdatePodSandboxResources", pod="web").fails("INTERNAL", "too much"):
+        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
         await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
         error = message(node, "ResizeError", "web")[1]["error"]
         wanted = (
@@ -297,8 +299,10 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
 async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     """UpdatePodSandboxResources answers UNIMPLEMENTED: the resize goes on."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.on("UpdatePodSandboxResources", pod="web").fails("UNIMPLEMENTED", "unknown method"):
-        await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    with node.runtime.on("UpdatePodSandboxResources", pod="web").fails(
+        "UNIMPLEMENTED", "unknown method"
+    ):
+        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
         await resized(node, "web")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
 
@@ -311,12 +315,12 @@ async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Nod
     UNKNOWN ends the resize."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     call = "UpdatePodSandboxResources"
-    with node.on(call, pod="web").fails("UNKNOWN", "method not implemented yet"):
-        await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    with node.runtime.on(call, pod="web").fails("UNKNOWN", "method not implemented yet"):
+        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
         await resized(node, "web")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
-    with node.on(call, pod="web").fails("UNKNOWN", "no space left"):
-        await node.resize_pod("web", "main", asking("100m", "128Mi"))
+    with node.runtime.on(call, pod="web").fails("UNKNOWN", "no space left"):
+        await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
         await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
         expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
 
@@ -328,7 +332,7 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
     await run_pod(node, pod("web", main))
     await uses_memory(node, 95 * MI)
-    await node.resize_pod("web", "main", asking("100m", "64Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
     await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
     error = message(node, "ResizeError", "web")[1]["error"]
     expect(node, error.startswith("cannot decrease memory limits: "), "refused", error)
@@ -336,7 +340,7 @@ async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
     expect(node, wanted in error, wanted, error)
     expect_equal(node, len(updates(node)), 0, "updates")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=256)
-    await node.resize_pod("web", "main", asking("100m", "128Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"),
         within_s=limits.SYNC_ERROR_S + RESIZE_S,
@@ -349,7 +353,7 @@ async def a_sidecar_is_resized_too(node: Node) -> None:
     """A running sidecar gets other resources without a restart."""
     side = sidecar("side", resources=asking("100m", "64Mi"))
     await run_pod(node, pod("web", main_of("100m", "64Mi"), init=[side]))
-    await node.resize_pod("web", "side", asking("200m", "64Mi"), init=True)
+    await node.api.resize_pod("web", "side", asking("200m", "64Mi"), init=True)
     await resized(node, "web")
     expect_equal(node, [r.cpu_quota for r in updates(node, "side")], [20_000], "CPU quota")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
@@ -361,7 +365,7 @@ async def the_pods_own_resources_can_be_resized(node: Node) -> None:
     no limit of its own."""
     own = asking("200m", "128Mi")
     await run_pod(node, pod("web", container("main"), resources=own))
-    await node.resize_whole_pod("web", asking("300m", "192Mi"))
+    await node.api.resize_whole_pod("web", asking("300m", "192Mi"))
     await resized(node, "web")
     expect_pod_group(node, "web", quota_us=30_000, memory_mi=192)
     last = updates(node)[-1]
@@ -374,7 +378,7 @@ async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
     """Up and down again: two updates, and the pod has what it had."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     for number, cpu in enumerate(("200m", "100m"), start=1):
-        await node.resize_pod("web", "main", asking(cpu, "64Mi"))
+        await node.api.resize_pod("web", "main", asking(cpu, "64Mi"))
         # Not the event alone: a kubelet may tell of a resize that has not begun (CG-063).
         await until(node, partial(updated, node, number), f"update {number} of main")
         await until(node, partial(told_of, node, number + 1), f"resize {number} told as completed")

@@ -41,8 +41,8 @@ def taking(name: str, cpu_m: int, **spec: Any) -> Any:
 
 async def free_m(node: Node, share: float) -> int:
     """That share of the CPU the node can give to pods, in millicores."""
-    await node.run_until(lambda: node.allocatable("cpu"), within_s=limits.START_S)
-    return int(1000 * parse_nano(node.allocatable("cpu")) // NANO * share)
+    await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
+    return int(1000 * parse_nano(node.api.allocatable("cpu")) // NANO * share)
 
 
 async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
     """More than the node has, even in all: Deferred, with the message of the refusal; the event
     names the refusal's own reason. The container keeps what it has."""
     await run_pod(node, taking("web", 100))
-    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     condition = await pending(node, "web", "Deferred")
     expect_equal(node, condition["observedGeneration"], 2, "observedGeneration")
     wanted = "Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: "
@@ -69,7 +69,7 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
     expect_equal(node, words, "Pod resize OutOfcpu", "words of ResizeDeferred")
     expect_equal(node, summary["error"], condition["message"], "error of ResizeDeferred")
     expect_equal(node, summary["generation"], 2, "generation of ResizeDeferred")
-    told = node.api_container("web", "main")
+    told = node.api.container("web", "main")
     expect_equal(node, told["allocatedResources"], {"cpu": "100m"}, "allocated resources")
     expect_equal(node, len(updates(node)), 0, "updates")
 
@@ -80,9 +80,9 @@ async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
     part = await free_m(node, 0.6)
     await run_pod(node, taking("web", 100))
     await run_pod(node, taking("other", part))
-    await node.resize_pod("web", "main", requesting(f"{part}m"))
+    await node.api.resize_pod("web", "main", requesting(f"{part}m"))
     await pending(node, "web", "Deferred")
-    await node.delete_pod("other")
+    await node.api.delete_pod("other")
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"),
         within_s=limits.STOP_S + 2 * limits.STATUS_PASS_S,
@@ -98,9 +98,9 @@ async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
     part = await free_m(node, 0.6)
     await run_pod(node, taking("web", 100))
     await run_pod(node, taking("other", part))
-    await node.resize_pod("web", "main", requesting(f"{part}m"))
+    await node.api.resize_pod("web", "main", requesting(f"{part}m"))
     await pending(node, "web", "Deferred")
-    await node.resize_pod("other", "main", requesting("100m"))
+    await node.api.resize_pod("other", "main", requesting("100m"))
     await resized(node, "web")
 
 
@@ -113,9 +113,9 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
     await run_pod(node, taking("high", 100, priority=5))
     await run_pod(node, taking("other", part))
     for name in ("low", "high"):
-        await node.resize_pod(name, "main", requesting(f"{part}m"))
+        await node.api.resize_pod(name, "main", requesting(f"{part}m"))
         await pending(node, name, "Deferred")
-    await node.delete_pod("other")
+    await node.api.delete_pod("other")
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="high"),
         within_s=limits.STOP_S + 2 * limits.STATUS_PASS_S,
@@ -138,14 +138,14 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
 async def under_pressure_a_resize_is_deferred(node: Node) -> None:
     """While the node has DiskPressure every resize waits, even for less; afterwards it is done."""
     await run_pod(node, taking("web", 200))
-    node.leave_disk(500 * MI)
+    node.machine.leave_disk(500 * MI)
     await has_condition(node, "DiskPressure")
-    await node.resize_pod("web", "main", requesting("100m"))
+    await node.api.resize_pod("web", "main", requesting("100m"))
     condition = await pending(node, "web", "Deferred")
     text = "The node had condition: [DiskPressure]. "
     expect_equal(node, condition["message"], text, "message")
     expect_equal(node, message(node, "ResizeDeferred", "web")[0], "Pod resize Evicted", "words")
-    node.leave_disk(5000 * MI)
+    node.machine.leave_disk(5000 * MI)
     await has_condition(node, "DiskPressure", "False")
     await node.run_until(
         lambda: node.events("ResizeCompleted", pod="web"), within_s=200, what="the resize is done"
@@ -156,9 +156,9 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
 async def a_pending_resize_can_be_taken_back(node: Node) -> None:
     """The spec asks for what the pod has again: the condition goes, nothing is updated."""
     await run_pod(node, taking("web", 100))
-    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     await pending(node, "web", "Deferred")
-    await node.resize_pod("web", "main", requesting("100m"))
+    await node.api.resize_pod("web", "main", requesting("100m"))
     await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
     expect_equal(node, len(updates(node)), 0, "updates")
 
@@ -170,13 +170,13 @@ async def a_guaranteed_pod_keeps_its_cpus_under_the_static_policy(node: Node) ->
     """With cpuManagerPolicy static the CPU of a Guaranteed pod cannot be resized: Infeasible, and
     no further try; its memory can."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     condition = await pending(node, "web", "Infeasible")
     text = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
     expect_equal(node, condition["message"], text, "message")
     words, summary = message(node, "ResizeInfeasible", "web")
     expect_equal(node, (words, summary["error"]), ("Pod resize Infeasible", text), "event")
-    await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
     await resized(node, "web")
     expect_equal(node, updates(node)[-1].memory_limit_in_bytes, 96 * MI, "memory limit")
     await until(node, lambda: not api_condition(node, "web", PENDING), "no condition any more")
@@ -187,15 +187,15 @@ async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> Non
     """After a restart the pod is admitted with what was allocated to it, not with its spec, which
     asks for more than the node has; it runs on, and its resize is still Deferred."""
     await run_pod(node, taking("web", 100))
-    await node.resize_pod("web", "main", requesting(TOO_MUCH))
+    await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     await pending(node, "web", "Deferred")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_for(2 * limits.NOTICE_S)
     await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
-    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, node.api.phase("web"), "Running", "phase")
     expect_equal(node, api_condition(node, "web", PENDING)["reason"], "Deferred", "reason")
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")
-    await node.resize_pod("web", "main", requesting("200m"))
+    await node.api.resize_pod("web", "main", requesting("200m"))
     await resized(node, "web")
 
 
@@ -205,10 +205,10 @@ async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> Non
     next kubelet."""
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     await run_pod(node, pod("web", main_of("100m", "64Mi", resizePolicy=policy)))
-    await node.resize_pod("web", "main", asking("100m", "96Mi"))
+    await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
     await resized(node, "web")
     before = (node.count("StopContainer", pod="web"), node.count("UpdateContainerResources"))
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_for(3 * limits.NOTICE_S)
     after = (node.count("StopContainer", pod="web"), node.count("UpdateContainerResources"))
     expect_equal(node, after, before, "stops and updates")
@@ -219,9 +219,9 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
     """The next kubelet finds a spec that differs from what is allocated, and resizes the running
     container, 30 s later if nothing happens before."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.stop_kubelet()
-    await node.resize_pod("web", "main", asking("200m", "64Mi"))
-    await node.start_kubelet()
+    await node.kubelet.stop()
+    await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
+    await node.kubelet.start()
     await node.run_until(
         lambda: updates(node), within_s=FIRST_RETRY_S + limits.NOTICE_S, what="an update"
     )
@@ -239,11 +239,11 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
 async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -> None:
     """Killed after memory was updated and before CPU was: the next kubelet does what is left."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.on("UpdateContainerResources", container="main").delays(1.5):
-        await node.resize_pod("web", "main", asking("200m", "96Mi"))
+    with node.runtime.on("UpdateContainerResources", container="main").delays(1.5):
+        await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
         await until(node, lambda: len(updates(node)) == 2, "memory was updated, CPU is under way")
-        await node.kill_kubelet()
-    await node.start_kubelet()
+        await node.kubelet.kill()
+    await node.kubelet.start()
     await node.run_until(
         lambda: len(updates(node)) == 3, within_s=limits.START_S + limits.NOTICE_S, what="the rest"
     )
@@ -259,7 +259,7 @@ async def the_checkpoint_has_what_was_allocated(node: Node) -> None:
     change with a resize."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     expect_equal(node, noted(node), [asking("100m", "64Mi")] * 2, "allocated, actuated")
-    await node.resize_pod("web", "main", asking("200m", "64Mi"))
+    await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     await resized(node, "web")
     expect_equal(node, noted(node), [asking("200m", "64Mi")] * 2, "allocated, actuated")
 
@@ -271,7 +271,7 @@ def noted(node: Node) -> list[Any]:
     """What both files say of main; the checksum is a number."""
     found = []
     for file in FILES:
-        whole = json.loads(node.read_root_file(file))
+        whole = json.loads(node.machine.read_root_file(file))
         expect(node, whole["checksum"] > 0, "a checksum", whole["checksum"])
         (entry,) = json.loads(whole["data"])["entries"].values()
         found.append(entry["ContainerResources"]["main"])
@@ -283,15 +283,15 @@ async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
     """Checkpoints that another program wrote are read at the start; the pod has what they say, and
     30 s later its spec is found to ask for something else."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     for file in FILES:
-        text = node.read_root_file(file)
+        text = node.machine.read_root_file(file)
         entries = decode(text)
         expect_equal(node, encode(entries), text, f"text of {file}, written by the suite")
         (uid,) = entries
         given = {"main": ResourceRequirements(**asking("150m", "64Mi"))}
-        node.write_root_file(file, encode({uid: PodResources(given)}))
-    await node.start_kubelet()
+        node.machine.write_root_file(file, encode({uid: PodResources(given)}))
+    await node.kubelet.start()
     await node.run_until(
         lambda: updates(node), within_s=FIRST_RETRY_S + limits.NOTICE_S, what="an update"
     )
@@ -304,10 +304,10 @@ async def a_corrupt_checkpoint_stops_the_start(node: Node) -> None:
     """A file whose checksum does not fit its data is not used, and pods run on."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     for file in FILES:
-        text = node.read_root_file(file)
-        node.write_root_file(file, json.dumps({**json.loads(text), "checksum": 1}))
-        await node.refused_start()
-        node.write_root_file(file, text)
-        await node.start_kubelet()
+        text = node.machine.read_root_file(file)
+        node.machine.write_root_file(file, json.dumps({**json.loads(text), "checksum": 1}))
+        await node.kubelet.refused_start()
+        node.machine.write_root_file(file, text)
+        await node.kubelet.start()
     await node.run_until(lambda: node.running("web"), within_s=limits.START_S)
     expect_equal(node, node.count("StopContainer", pod="web"), 0, "stops")

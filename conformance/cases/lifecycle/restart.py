@@ -17,7 +17,7 @@ async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None
     """A container killed from outside is created again with attempt 1 in the same sandbox."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),
         within_s=limits.NOTICE_S,
@@ -45,7 +45,7 @@ async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> 
     init = [container("setup", exits(0))]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web"), within_s=8)
-    await node.stop_sandbox("web")
+    await node.runtime.stop_sandbox("web")
     # A kubelet that sees the dead container before the dead sandbox may first try the old one, and
     # then main waits in its back-off.
     await node.run_until(
@@ -67,13 +67,13 @@ async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> 
 async def a_run_once_pod_that_could_not_start_stays_pending_without_its_sandbox(node: Node) -> None:
     """Policy Never, a container whose start failed, and then the sandbox is lost: there is no other
     sandbox, and as nothing ever ran the pod is not over, either."""
-    with node.on("StartContainer", container="main").fails("UNKNOWN", "no"):
+    with node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no"):
         await node.apply_static(pod("job", restartPolicy="Never"))
         await node.run_until(
             lambda: node.count("StartContainer", container="main"), within_s=limits.START_S
         )
         await node.run_for(limits.NOTICE_S)
-        await node.stop_sandbox("job")
+        await node.runtime.stop_sandbox("job")
         await node.run_for(limits.NOTICE_S + limits.SYNC_ERROR_S)
     expect_equal(node, node.count("RunPodSandbox"), 1, "sandboxes")
     expect_equal(node, node.phase("job"), "Pending", "phase")
@@ -94,7 +94,7 @@ async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
             answer.status.created_at -= 60 * 10**9
 
     main = container("main", in_turn(exits(1, after_s=2), runs()))
-    with node.on("ContainerStatus", container="main").changes_answer(minute_back):
+    with node.runtime.on("ContainerStatus", container="main").changes_answer(minute_back):
         await node.apply_static(pod("web", main))
         await node.run_until(
             lambda: node.count("CreateContainer", container="main") == 3,
@@ -167,7 +167,7 @@ async def a_sidecar_restarts_whatever_the_policy(node: Node) -> None:
     job = pod("job", container("main"), init=[sidecar("side")], restartPolicy="Never")
     await node.apply_static(job)
     await node.run_until(lambda: node.running("job", "main", "side"), within_s=8)
-    await node.kill_container("side", pod="job")
+    await node.runtime.kill_container("side", pod="job")
     await node.run_until(
         lambda: node.count("StartContainer", container="side") == 2,
         within_s=limits.NOTICE_S,
@@ -199,7 +199,7 @@ async def a_restarted_kubelet_finds_its_pods_and_restarts_none(node: Node) -> No
     await node.wait_running("web", "main", "other")
     uid = (node.pod("web") or {})["metadata"]["uid"]
     since = node.now_s
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.wait_running("web", "main", "other")
     await node.run_for(2 * limits.HOUSEKEEPING_S)
     expect_equal(node, node.writes("web", since_s=since), [], "changing calls after the restart")
@@ -213,10 +213,10 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
     work = in_turn(exits(1, after_s=6), runs())
     await node.apply_static(pod("web", container("main"), container("other", work)))
     await node.wait_running("web", "main", "other")
-    await node.kill_kubelet()
+    await node.kubelet.kill()
     since = node.now_s
     await node.run_for(7)
-    await node.start_kubelet()
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.container("web", "other").get("restartCount") == 1,
         within_s=limits.START_S,
@@ -246,10 +246,10 @@ async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
         within_s=limits.START_S + limits.restart_after(1).high_s + 1 + 2 * limits.NOTICE_S,
         what="two restarts",
     )
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.wait_running("web")
     expect_equal(node, restarts(), 2, "restartCount after the restart of the kubelet")
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 4,
         within_s=limits.NOTICE_S + limits.restart_after(1).high_s,

@@ -23,7 +23,7 @@ def rule(action: str, *codes: int, operator: str = "In") -> dict[str, Any]:
 def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
     """lastState.terminated of the container at the API."""
     found: dict[str, Any] = (
-        node.api_container(pod_name, name).get("lastState", {}).get("terminated", {})
+        node.api.container(pod_name, name).get("lastState", {}).get("terminated", {})
     )
     return found
 
@@ -33,7 +33,7 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
     """A container's own policy beats the pod's Never; the other one is not restarted."""
     own = container("own", in_turn(exits(0), runs()), restartPolicy="Always")
     other = container("other", exits(0))
-    await node.create_pod(pod("job", own, other, restartPolicy="Never"))
+    await node.api.create_pod(pod("job", own, other, restartPolicy="Never"))
     await node.run_until(
         lambda: node.count("StartContainer", container="own") == 2,
         within_s=limits.START_S + limits.NOTICE_S,
@@ -41,22 +41,22 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
     )
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, node.count("StartContainer", container="other"), 1, "starts of other")
-    expect_equal(node, node.api_phase("job"), "Running", "phase")
+    expect_equal(node, node.api.phase("job"), "Running", "phase")
 
 
 @conformance(id="own-policy-never", rules=["LIFE-124"], needs=[API])
 async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
     """A container's own Never beats the pod's Always."""
     own = container("own", exits(1), restartPolicy="Never")
-    await node.create_pod(pod("web", own, container("main")))
+    await node.api.create_pod(pod("web", own, container("main")))
     await node.run_until(
-        lambda: "terminated" in node.api_container("web", "own").get("state", {}),
+        lambda: "terminated" in node.api.container("web", "own").get("state", {}),
         within_s=limits.START_S + limits.NOTICE_S,
         what="own has ended",
     )
     await node.run_for(2 * limits.NOTICE_S)
     expect_equal(node, node.count("StartContainer", container="own"), 1, "starts of own")
-    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, node.api.phase("web"), "Running", "phase")
 
 
 @conformance(id="restart-rule", rules=["LIFE-124", "BACK-102"], needs=[API])
@@ -68,14 +68,14 @@ async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
         restartPolicy="Never",
         restartPolicyRules=[rule("Restart", 42)],
     )
-    await node.create_pod(pod("job", main, restartPolicy="Never"))
+    await node.api.create_pod(pod("job", main, restartPolicy="Never"))
     await node.run_until(
-        lambda: node.api_phase("job") == "Failed",
+        lambda: node.api.phase("job") == "Failed",
         within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
         what="phase Failed",
     )
     expect_equal(node, node.count("StartContainer", container="main"), 2, "starts of main")
-    state = node.api_container("job", "main").get("state", {})
+    state = node.api.container("job", "main").get("state", {})
     expect_equal(node, state.get("terminated", {}).get("exitCode"), 1, "exit code")
 
 
@@ -88,9 +88,9 @@ async def a_not_in_rule_restarts_on_every_other_exit_code(node: Node) -> None:
         restartPolicy="Never",
         restartPolicyRules=[rule("Restart", 0, 3, operator="NotIn")],
     )
-    await node.create_pod(pod("job", main, restartPolicy="Never"))
+    await node.api.create_pod(pod("job", main, restartPolicy="Never"))
     await node.run_until(
-        lambda: node.api_phase("job") == "Failed",
+        lambda: node.api.phase("job") == "Failed",
         within_s=limits.START_S + limits.NOTICE_S + limits.STOP_S,
         what="phase Failed",
     )
@@ -106,7 +106,7 @@ async def a_rule_restarts_a_failed_init_container_of_a_run_once_pod(node: Node) 
         restartPolicy="Never",
         restartPolicyRules=[rule("Restart", 42)],
     )
-    await node.create_pod(pod("job", container("main"), init=[setup], restartPolicy="Never"))
+    await node.api.create_pod(pod("job", container("main"), init=[setup], restartPolicy="Never"))
     await node.run_until(
         lambda: node.count("StartContainer", container="main"),
         within_s=limits.START_S + 2 * limits.NOTICE_S,
@@ -124,7 +124,7 @@ ALL: dict[str, Any] = {
 async def all_restarted(node: Node) -> None:
     """The statuses tell of the restart once it is over."""
     await node.run_until(
-        lambda: node.api_container("web", "main").get("restartCount") == 1,
+        lambda: node.api.container("web", "main").get("restartCount") == 1,
         within_s=limits.NOTICE_S,
         what="restartCount 1 of main",
     )
@@ -132,7 +132,7 @@ async def all_restarted(node: Node) -> None:
         reason = last_exit(node, "web", name).get("reason")
         expect_equal(node, reason, "RestartingAllContainers", f"last state of {name}")
     condition = {
-        c["type"]: c["status"] for c in (node.api_pod("web") or {})["status"]["conditions"]
+        c["type"]: c["status"] for c in (node.api.pod("web") or {})["status"]["conditions"]
     }
     expect_equal(node, condition.get("AllContainersRestarting"), "False", "the condition at last")
 
@@ -147,7 +147,7 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     container in the same sandbox."""
     trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
     web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
-    await node.create_pod(web)
+    await node.api.create_pod(web)
     await node.run_until(
         lambda: node.count("StartContainer", container="trigger") == 2,
         within_s=limits.START_S + 2 + 2 * limits.NOTICE_S + limits.STOP_S,
@@ -180,17 +180,19 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
 async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node) -> None:
     """A reset that failed halfway is finished, and the pod starts over from its init container,
     although the container that asked for it has been removed behind the kubelet's back."""
-    stays = node.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
+    stays = node.runtime.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
     trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
     web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
-    await node.create_pod(web)
+    await node.api.create_pod(web)
     await node.run_until(
         lambda: node.count("RemoveContainer", container="main"),
         within_s=limits.START_S + 2 + 2 * limits.NOTICE_S + limits.STOP_S,
         what="a first try to remove main",
     )
     ended_id = node.calls("StartContainer", container="trigger")[0].request.container_id
-    await node.cri.call("RemoveContainer", cri.RemoveContainerRequest(container_id=ended_id))
+    await node.runtime.direct.call(
+        "RemoveContainer", cri.RemoveContainerRequest(container_id=ended_id)
+    )
     await node.run_for(2 * limits.NOTICE_S)
     stays.remove()
     await node.run_until(
@@ -209,9 +211,11 @@ async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node
 async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
     """A run-once pod whose containers restart together is never shown as Failed or Succeeded."""
     trigger = container("trigger", in_turn(exits(88, after_s=1), exits(0, after_s=3)), **ALL)
-    await node.create_pod(pod("job", container("main", exits(0)), trigger, restartPolicy="Never"))
+    await node.api.create_pod(
+        pod("job", container("main", exits(0)), trigger, restartPolicy="Never")
+    )
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded",
+        lambda: node.api.phase("job") == "Succeeded",
         within_s=limits.START_S + 5 + 2 * limits.NOTICE_S + limits.STOP_S,
         what="phase Succeeded",
     )

@@ -36,16 +36,18 @@ def polite(name: str, **spec: Any) -> PodPlan:
 
 async def run_all(node: Node, *plans: PodPlan) -> None:
     """Create the pods at the API and run until all are Running and that has settled."""
-    await node.run_pods(*plans)
+    await node.api.run_pods(*plans)
     await node.run_for(SETTLED_S)
 
 
 async def shut_down(node: Node, within_s: float) -> None:
     """Have the machine go down and run until nobody holds it up any more."""
-    node.shut_down()
-    expect(node, node.holds_up_shutdown, "the shutdown is held up")
+    node.machine.shut_down()
+    expect(node, node.machine.holds_up_shutdown, "the shutdown is held up")
     await node.run_until(
-        lambda: not node.holds_up_shutdown, within_s=within_s, what="the machine may go down"
+        lambda: not node.machine.holds_up_shutdown,
+        within_s=within_s,
+        what="the machine may go down",
     )
 
 
@@ -53,7 +55,7 @@ async def called_off(node: Node) -> None:
     """A shutdown ends a pod and is called off then; the kubelet says so."""
     await run_all(node, polite("web"))
     await shut_down(node, within_s=limits.STOP_S)
-    node.call_off_shutdown()
+    node.machine.call_off_shutdown()
     text = "Shutdown manager detected shutdown cancellation"
     await node.run_until(
         lambda: text in [event["message"] for event in node.events("Shutdown")],
@@ -90,11 +92,11 @@ async def critical_pods_end_after_all_others(node: Node) -> None:
 async def the_pods_say_that_the_node_went_down(node: Node) -> None:
     """A pod that ended for a shutdown is Failed with reason, message and DisruptionTarget."""
     await run_all(node, polite("web"))
-    node.shut_down()
+    node.machine.shut_down()
     await node.run_until(
-        lambda: node.api_phase("web") == "Failed", within_s=limits.STOP_S + limits.STATUS_PASS_S
+        lambda: node.api.phase("web") == "Failed", within_s=limits.STOP_S + limits.STATUS_PASS_S
     )
-    status = (node.api_pod("web") or {})["status"]
+    status = (node.api.pod("web") or {})["status"]
     expect_equal(node, (status["reason"], status["message"]), ("Terminated", MESSAGE), "status")
     target = {c["type"]: c for c in status["conditions"]}.get("DisruptionTarget", {})
     seen = target.get("status"), target.get("reason"), target.get("message")
@@ -108,25 +110,25 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
     """From the signal on the node is not ready, and new pods are refused."""
     await run_all(node, stubborn("web"))
     await node.run_until(
-        lambda: node.node_condition("Ready").get("status") == "True", within_s=limits.START_S
+        lambda: node.api.node_condition("Ready").get("status") == "True", within_s=limits.START_S
     )
-    node.shut_down()
+    node.machine.shut_down()
     await node.run_until(
-        lambda: node.node_condition("Ready").get("status") == "False",
+        lambda: node.api.node_condition("Ready").get("status") == "False",
         within_s=limits.NOTICE_S,
         what="a node that is not ready",
     )
-    ready = node.node_condition("Ready")
+    ready = node.api.node_condition("Ready")
     seen = ready["reason"], ready["message"]
     expect_equal(node, seen, ("KubeletNotReady", "node is shutting down"), "Ready")
     event = node.events("Shutdown")[0]
     expect_equal(node, event["message"], "Shutdown manager detected shutdown event", "event")
-    await node.create_pod(pod("late"))
+    await node.api.create_pod(pod("late"))
     await node.run_until(
-        lambda: node.api_phase("late") == "Failed",
+        lambda: node.api.phase("late") == "Failed",
         within_s=limits.START_S + limits.STATUS_PASS_S,
     )
-    status = (node.api_pod("late") or {})["status"]
+    status = (node.api.pod("late") or {})["status"]
     wanted = ("NodeShutdown", "Pod was rejected: Pod was rejected as the node is shutting down.")
     expect_equal(node, (status["reason"], status["message"]), wanted, "status of the late pod")
     expect_equal(node, node.count("RunPodSandbox", pod="late"), 0, "sandboxes of the late pod")

@@ -24,7 +24,7 @@ async def containers_start_one_after_the_other_in_spec_order(node: Node) -> None
 @conformance(id="start-waits-for-start", rules=["LIFE-131"], needs=[STATUS, FAULTS])
 async def the_next_container_waits_for_the_start_of_the_one_before(node: Node) -> None:
     """A container is created only after StartContainer of the one before has returned."""
-    node.on("StartContainer", container="one").delays(1.5)
+    node.runtime.on("StartContainer", container="one").delays(1.5)
     await node.apply_static(pod("web", container("one"), container("two")))
     await node.wait_running("web", "one", "two")
     started = node.ended_s(node.calls("StartContainer", container="one")[0])
@@ -140,7 +140,7 @@ async def what_follows_a_sidecar_waits_for_its_startup_probe(node: Node) -> None
 @conformance(id="pods-independent", rules=["LIFE-030", "LIFE-034"], needs=[STATUS, FAULTS])
 async def a_hanging_pod_does_not_hold_up_another(node: Node) -> None:
     """While RunPodSandbox of one pod hangs another pod starts."""
-    hanging = node.on("RunPodSandbox", pod="stuck")
+    hanging = node.runtime.on("RunPodSandbox", pod="stuck")
     await node.apply_static(pod("stuck"))
     rule = hanging.hangs()
     await node.run_until(lambda: node.pod("stuck"), within_s=limits.START_S)

@@ -152,8 +152,8 @@ async def a_failed_stop_is_tried_again(node: Node) -> None:
     """When the stop of container and sandbox fails the pod is not given up: it is stopped again."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    node.on("StopContainer", container="main").fails("UNKNOWN", "device busy", times=1)
-    node.on("StopPodSandbox", pod="web").fails("UNKNOWN", "device busy", times=1)
+    node.runtime.on("StopContainer", container="main").fails("UNKNOWN", "device busy", times=1)
+    node.runtime.on("StopPodSandbox", pod="web").fails("UNKNOWN", "device busy", times=1)
     await node.remove_static("web")
     await node.run_until(
         lambda: any(not c.error for c in node.calls("StopPodSandbox", pod="web")),

@@ -25,14 +25,14 @@ def with_volume(name: str, work: Workload, *, restart: str, **fields: Any) -> Po
 @conformance(id="volume-removed-at-end", rules=["LIFE-073"], needs=[Feature.API, Feature.STATUS])
 async def a_finished_pod_keeps_no_empty_dir(node: Node) -> None:
     """What a pod wrote into an emptyDir is removed when it has ended; the pod stays at the API."""
-    await node.create_pod(with_volume("job", exits(0, after_s=5), restart="Never"))
+    await node.api.create_pod(with_volume("job", exits(0, after_s=5), restart="Never"))
     await node.wait_running("job")
-    node.write_volume_file("job", "scratch", "file", "x")
+    node.machine.write_volume_file("job", "scratch", "file", "x")
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded", within_s=5 + limits.START_S, what="Succeeded"
+        lambda: node.api.phase("job") == "Succeeded", within_s=5 + limits.START_S, what="Succeeded"
     )
     await node.run_until(
-        lambda: not node.has_volume_file("job", "scratch", "file"),
+        lambda: not node.machine.has_volume_file("job", "scratch", "file"),
         within_s=limits.STOP_S,
         what="the file is removed",
     )
@@ -44,13 +44,15 @@ async def an_empty_dir_outlives_its_containers(node: Node) -> None:
     work = in_turn(exits(1, after_s=3), runs())
     await node.apply_static(with_volume("web", work, restart="Always"))
     await node.wait_running("web")
-    node.write_volume_file("web", "scratch", "file", "x")
+    node.machine.write_volume_file("web", "scratch", "file", "x")
     await node.run_until(
         lambda: node.container("web", "main").get("restartCount") == 1 and node.running("web"),
         within_s=3 + limits.START_S + limits.NOTICE_S,
         what="the second run",
     )
-    expect_equal(node, node.has_volume_file("web", "scratch", "file"), True, "the file is there")
+    expect_equal(
+        node, node.machine.has_volume_file("web", "scratch", "file"), True, "the file is there"
+    )
 
 
 @conformance(id="sub-path-made", rules=["NODE-211"], needs=[Feature.STATUS])
@@ -61,7 +63,7 @@ async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
     await node.wait_running("web")
     (call,) = node.calls("CreateContainer", container="main")[-1:]
     given = next(m for m in call.request.config.mounts if m.container_path == "/scratch")
-    place = node.volume_path("web", "scratch", "new/part")
+    place = node.machine.volume_path("web", "scratch", "new/part")
     expect(node, os.path.samefile(given.host_path, place), f"{place} is mounted", given.host_path)
     expect_equal(node, stat.S_IMODE(place.stat().st_mode), 0o777, "its mode")
 
@@ -73,7 +75,7 @@ async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
     work = in_turn(exits(1, after_s=5), runs())
     await node.apply_static(with_volume("web", work, restart="Always", subPath="part"))
     await node.wait_running("web")
-    node.replace_volume_file("web", "scratch", "part", "/")
+    node.machine.replace_volume_file("web", "scratch", "part", "/")
     await node.run_until(
         lambda: (
             node.container("web", "main").get("state", {}).get("waiting", {}).get("reason")
@@ -94,10 +96,10 @@ async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
 async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
     """A hostPath that must be a directory and is not there: no sandbox, an event; with the
     directory the pod starts."""
-    path = node.host_path("data")
+    path = node.machine.host_path("data")
     volume = {"name": "data", "hostPath": {"path": str(path), "type": "Directory"}}
     main = container("main", volumeMounts=[{"name": "data", "mountPath": "/data"}])
-    await node.create_pod(pod("web", main, volumes=[volume]))
+    await node.api.create_pod(pod("web", main, volumes=[volume]))
     await node.run_until(
         lambda: node.events("FailedMount", pod="web"),
         within_s=limits.START_S + limits.STATUS_PASS_S,
@@ -120,7 +122,7 @@ async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
 async def a_volume_that_no_container_mounts_is_not_set_up(node: Node) -> None:
     """A pod with a volume of a ConfigMap that does not exist and that no container mounts runs."""
     volume = {"name": "settings", "configMap": {"name": "none"}}
-    await node.create_pod(pod("web", container("main"), volumes=[volume]))
+    await node.api.create_pod(pod("web", container("main"), volumes=[volume]))
     await node.wait_running("web")
 
 
@@ -130,7 +132,7 @@ async def a_volume_that_cannot_be_mounted_keeps_its_pod_waiting(node: Node) -> N
     deleted."""
     volume = {"name": "settings", "configMap": {"name": "none"}}
     main = container("main", volumeMounts=[{"name": "settings", "mountPath": "/settings"}])
-    await node.create_pod(pod("web", main, volumes=[volume]))
+    await node.api.create_pod(pod("web", main, volumes=[volume]))
     await node.run_until(
         lambda: node.events("FailedMount", pod="web"),
         within_s=limits.START_S + limits.STATUS_PASS_S,
@@ -138,10 +140,10 @@ async def a_volume_that_cannot_be_mounted_keeps_its_pod_waiting(node: Node) -> N
     )
     await node.run_for(limits.SYNC_ERROR_S)
     expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
-    expect_equal(node, node.api_phase("web"), "Pending", "phase")
-    await node.delete_pod("web")
+    expect_equal(node, node.api.phase("web"), "Pending", "phase")
+    await node.api.delete_pod("web")
     await node.run_until(
-        lambda: node.api_pod("web") is None,
+        lambda: node.api.pod("web") is None,
         within_s=limits.STOP_S + limits.STATUS_PASS_S + limits.HOUSEKEEPING_S,
         what="the pod is gone",
     )
@@ -156,7 +158,7 @@ async def an_empty_dir_is_for_the_group_of_its_pod(node: Node) -> None:
     context = {"fsGroup": group}
     await node.apply_static(pod("web", main, volumes=volumes, securityContext=context))
     await node.wait_running("web")
-    found = node.volume_path("web", "scratch").stat()
+    found = node.machine.volume_path("web", "scratch").stat()
     expect_equal(
         node, (found.st_gid, oct(found.st_mode & 0o7777)), (group, "0o2777"), "owner, mode"
     )

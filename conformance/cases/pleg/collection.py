@@ -23,7 +23,9 @@ async def run_unknown_pod(node: Node) -> str:
         "io.kubernetes.pod.uid": UID,
     }
     config = cri.PodSandboxConfig(metadata=metadata, labels=labels, hostname="stranger")
-    answer = await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    answer = await node.runtime.direct.call(
+        "RunPodSandbox", cri.RunPodSandboxRequest(config=config)
+    )
     return str(answer.pod_sandbox_id)
 
 
@@ -47,9 +49,9 @@ async def run_unknown_container(node: Node) -> str:
         config=config,
         sandbox_config=cri.PodSandboxConfig(metadata=metadata),
     )
-    made = await node.cri.call("CreateContainer", request)
+    made = await node.runtime.direct.call("CreateContainer", request)
     start = cri.StartContainerRequest(container_id=made.container_id)
-    await node.cri.call("StartContainer", start)
+    await node.runtime.direct.call("StartContainer", start)
     return str(made.container_id)
 
 
@@ -118,9 +120,9 @@ async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:
 @conformance(id="api-pod-collected", rules=["LIFE-200", "GC-020"], needs=[API], level=Level.SHOULD)
 async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) -> None:
     """A deleted pod's containers are removed from the runtime soon after they stopped."""
-    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=5))
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
-    await node.delete_pod("web")
+    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=5))
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
+    await node.api.delete_pod("web")
     await node.run_until(
         lambda: node.count("RemoveContainer", pod="web"),
         within_s=1 + limits.STOP_S + limits.NOTICE_S,
@@ -141,7 +143,7 @@ async def the_log_goes_with_its_container(node: Node) -> None:
         within_s=limits.START_S + 2 + 2 * limits.NOTICE_S,
         what="RemoveContainer of attempt 0",
     )
-    files = node.log_files("web", "main")
+    files = node.machine.log_files("web", "main")
     expect(node, "0.log" not in files and "1.log" in files, "the log of attempt 1 only", files)
 
 
@@ -152,24 +154,24 @@ async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
     await node.apply_static(pod("stays"))
     await node.wait_running("web")
     await node.wait_running("stays")
-    expect_equal(node, node.log_directories("web"), 1, "log directories before")
+    expect_equal(node, node.machine.log_directories("web"), 1, "log directories before")
     await node.remove_static("web")
     await node.run_until(
-        lambda: not node.log_directories("web"),
+        lambda: not node.machine.log_directories("web"),
         within_s=2 * limits.GC_PERIOD_S + limits.STOP_S + limits.NOTICE_S,
         what="no log directory of web",
     )
-    expect_equal(node, node.log_files("stays", "main"), ["0.log"], "logs of the other pod")
+    expect_equal(node, node.machine.log_files("stays", "main"), ["0.log"], "logs of the other pod")
 
 
 @conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL])
 async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
     """A run that cannot list the runtime gives Warning ContainerGCFailed; a removal that fails is
     no failed run, and is tried again by the next one."""
-    await node.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
-    await node.run_until(lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + 5)
-    with node.on("RemovePodSandbox").fails("UNKNOWN", "device busy"):
-        await node.delete_pod("job")
+    await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
+    await node.run_until(lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + 5)
+    with node.runtime.on("RemovePodSandbox").fails("UNKNOWN", "device busy"):
+        await node.api.delete_pod("job")
         await node.run_until(
             lambda: node.count("RemovePodSandbox") == 2,
             within_s=3 * limits.GC_PERIOD_S,
@@ -181,7 +183,7 @@ async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
         within_s=limits.GC_PERIOD_S + limits.NOTICE_S,
         what="the third try",
     )
-    with node.on("ListPodSandbox").fails("UNKNOWN", "no lists today"):
+    with node.runtime.on("ListPodSandbox").fails("UNKNOWN", "no lists today"):
         await node.run_until(
             lambda: node.events("ContainerGCFailed"),
             within_s=limits.GC_PERIOD_S + limits.NOTICE_S,

@@ -39,7 +39,7 @@ async def a_death_is_heard_of(node: Node) -> None:
         node, plain_lists(node, since) <= 4, "next to no lists in 10 s", plain_lists(node, since)
     )
     killed = node.now_s
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=limits.NOTICE_S,
@@ -102,10 +102,10 @@ async def a_removed_pod_ends_without_lists(node: Node) -> None:
 )  # fmt: skip
 async def without_events_the_runtime_is_listed_again(node: Node) -> None:
     """After five broken streams no other is opened, and the runtime is listed every second."""
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     before = node.count(STREAM)
-    with node.on(STREAM).fails("UNIMPLEMENTED", "no events here"):
-        await node.start_kubelet()
+    with node.runtime.on(STREAM).fails("UNIMPLEMENTED", "no events here"):
+        await node.kubelet.start()
         await node.apply_static(pod("web"))
         await node.wait_running("web")
         await node.run_for(2)
@@ -113,7 +113,7 @@ async def without_events_the_runtime_is_listed_again(node: Node) -> None:
     since = node.now_s
     await node.run_for(6)
     expect(node, plain_lists(node, since) >= 5, "at least five relists in 6 s", node.now_s)
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=limits.NOTICE_S,

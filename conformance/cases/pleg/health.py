@@ -15,9 +15,9 @@ RESTART, VIRTUAL = Feature.RESTART, Feature.VIRTUAL_TIME
 )
 async def nothing_starts_before_the_runtime_is_ready(node: Node) -> None:
     """While the runtime's Status never succeeded no pod starts; afterwards it does."""
-    await node.stop_kubelet()
-    with node.on("Status").fails("UNKNOWN", "not yet"):
-        await node.start_kubelet()
+    await node.kubelet.stop()
+    with node.runtime.on("Status").fails("UNKNOWN", "not yet"):
+        await node.kubelet.start()
         await node.apply_static(pod("web"))
         await node.run_for(6)
         expect_equal(node, node.count("RunPodSandbox"), 0, "sandboxes")
@@ -33,7 +33,7 @@ async def a_minute_without_a_runtime_harms_no_pod(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
-    with node.runtime_away():
+    with node.runtime.away():
         await node.apply_static(pod("later"))
         await node.run_for(60)
     await node.run_until(lambda: node.running("later"), within_s=30, what="later runs")
@@ -46,7 +46,7 @@ async def a_short_outage_of_the_runtime_restarts_nothing(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
-    with node.runtime_away():
+    with node.runtime.away():
         await node.run_for(8)
     await node.run_for(limits.NOTICE_S + limits.HOUSEKEEPING_S)
     expect_equal(node, node.writes("web"), before, "changing calls")
@@ -59,7 +59,7 @@ async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
     """When lists fail for more than three minutes no new pod starts until one succeeds."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    with node.on("ListPodSandbox").fails("UNKNOWN", "stuck"):
+    with node.runtime.on("ListPodSandbox").fails("UNKNOWN", "stuck"):
         await node.run_for(200)
         await node.apply_static(pod("later"))
         await node.run_for(20)
@@ -74,7 +74,7 @@ async def a_hung_stop_touches_only_its_pod(node: Node) -> None:
     await node.apply_static(pod("free"))
     await node.wait_running("stuck")
     await node.wait_running("free")
-    rule = node.on("StopContainer", pod="stuck").hangs()
+    rule = node.runtime.on("StopContainer", pod="stuck").hangs()
     await node.remove_static("stuck")
     await node.run_until(lambda: node.count("StopContainer", pod="stuck"), within_s=limits.STOP_S)
     await node.remove_static("free")

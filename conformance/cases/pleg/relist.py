@@ -48,7 +48,7 @@ async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
     await node.wait_running("web")
     await node.run_for(1.3)
     killed = node.now_s
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await restarted(node, limits.NOTICE_S)
     created = node.times_s("CreateContainer", container="main")[1]
     late = 2.0 + node.slack_s
@@ -61,8 +61,8 @@ async def a_failing_list_changes_nothing(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
-    with node.on("ListContainers").fails("UNAVAILABLE", "runtime is away"):
-        await node.kill_container("main", pod="web")
+    with node.runtime.on("ListContainers").fails("UNAVAILABLE", "runtime is away"):
+        await node.runtime.kill_container("main", pod="web")
         await node.run_for(5)
         expect_equal(node, node.writes("web"), before, "changing calls while lists fail")
     await restarted(node, limits.NOTICE_S)
@@ -74,8 +74,8 @@ async def a_failing_status_call_delays_the_news(node: Node) -> None:
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(2)
-    with node.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
-        await node.kill_container("main", pod="web")
+    with node.runtime.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
+        await node.runtime.kill_container("main", pod="web")
         await node.run_for(4)
         expect_equal(node, node.count("CreateContainer", container="main"), 1, "creations")
     await restarted(node, limits.SYNC_ERROR_S + limits.NOTICE_S)
@@ -161,11 +161,11 @@ async def a_finished_pod_keeps_its_ip(node: Node) -> None:
 @conformance(id="status-error-event", rules=["PLEG-104", "LIFE-038"], needs=[API, FAULTS, VIRTUAL])
 async def an_unknown_status_fails_the_sync(node: Node) -> None:
     """A cached status error is told in Warning FailedSync, and the pod is retried."""
-    await node.create_pod(pod("web"))
-    await node.run_until(lambda: node.api_phase("web") == "Running", within_s=limits.START_S)
+    await node.api.create_pod(pod("web"))
+    await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.run_for(2)
-    with node.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
-        await node.kill_container("main", pod="web")
+    with node.runtime.on("ContainerStatus", container="main").fails("UNKNOWN", "try later"):
+        await node.runtime.kill_container("main", pod="web")
         await node.run_until(
             lambda: node.events("FailedSync", pod="web"), within_s=120, what="event FailedSync"
         )

@@ -22,15 +22,15 @@ async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
     """From the deletion on liveness and startup probes stand still, and kill nothing."""
     probe = ExecProbe(until_s=4)
     main = container("main", runs(stop_takes_s=5), probes={"liveness": probe})
-    await node.create_pod(pod("web", main, grace_s=8))
+    await node.api.create_pod(pod("web", main, grace_s=8))
     await node.run_until(lambda: runs_of(node, "/tmp/liveness"), within_s=limits.START_S + 2)
-    await node.delete_pod("web")
+    await node.api.delete_pod("web")
     await node.run_until(
         lambda: node.count("StopContainer", container="main"), within_s=limits.NOTICE_S
     )
     stopping = node.times_s("StopContainer", container="main")[0]
     await node.run_until(
-        lambda: node.api_pod("web") is None, within_s=8 + limits.STOP_S, what="the pod gone"
+        lambda: node.api.pod("web") is None, within_s=8 + limits.STOP_S, what="the pod gone"
     )
     late = [t for t in runs_of(node, "/tmp/liveness") if t > stopping + 1.1]
     expect_equal(node, late, [], "liveness runs during the grace period")
@@ -43,21 +43,21 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     """Readiness runs until the containers are stopped, and not a second longer."""
     probe = ExecProbe(until_s=9)
     main = container("main", runs(stop_takes_s=7), probes={"readiness": probe})
-    await node.create_pod(pod("web", main, grace_s=12))
+    await node.api.create_pod(pod("web", main, grace_s=12))
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 2
     )
     started = node.ended_s(node.calls("StartContainer", container="main")[0])
     await node.run_until(lambda: node.now_s >= started + 6, within_s=10)
-    await node.delete_pod("web")
+    await node.api.delete_pod("web")
     await node.run_until(
-        lambda: node.api_container("web", "main").get("ready") is False,
+        lambda: node.api.container("web", "main").get("ready") is False,
         within_s=3 + 2 + limits.NOTICE_S,
         what="not ready at the API while it stops",
     )
-    expect(node, "running" in node.api_container("web", "main").get("state", {}), "still running")
+    expect(node, "running" in node.api.container("web", "main").get("state", {}), "still running")
     await node.run_until(
-        lambda: node.api_pod("web") is None, within_s=12 + limits.STOP_S, what="the pod gone"
+        lambda: node.api.pod("web") is None, within_s=12 + limits.STOP_S, what="the pod gone"
     )
     end = node.ended_s(node.calls("StopContainer", container="main")[0])
     await node.run_for(2)
@@ -75,18 +75,18 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     """What was ready before the kubelet started is ready until its probe says otherwise."""
     period_s = 12
     main = container("main", probes={"readiness": ExecProbe(period_s=period_s)})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.run_until(
-        lambda: node.api_container("web", "main").get("ready") is True,
+        lambda: node.api.container("web", "main").get("ready") is True,
         within_s=period_s + limits.START_S,
     )
     await node.run_for(OLD_S)
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     before = len(node.statuses("web"))
-    await node.start_kubelet()
+    await node.kubelet.start()
     began = node.now_s
     await node.run_for(2)
-    await node.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # one more sync
+    await node.api.patch_pod("web", {"metadata": {"labels": {"look": "again"}}})  # one more sync
     await node.run_until(
         lambda: runs_of(node, "/tmp/readiness", since_s=began),
         within_s=period_s + limits.START_S,
@@ -111,10 +111,10 @@ async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(nod
         lambda: node.container("web", "main").get("ready") is True, within_s=limits.START_S + 6
     )
     await node.run_for(OLD_S)
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     before = len(node.statuses("web"))
-    node.on("ExecSync", pod="web").delays(2)  # the first probe may run at once
-    await node.start_kubelet()
+    node.runtime.on("ExecSync", pod="web").delays(2)  # the first probe may run at once
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.container("web", "main").get("ready") is True,
         within_s=5 + limits.START_S + 2 + 2,
@@ -137,7 +137,7 @@ async def a_restarted_kubelet_counts_failures_from_zero(node: Node) -> None:
     await node.run_until(
         lambda: len(runs_of(node, "/tmp/liveness")) == 3, within_s=limits.START_S + 4 * 3
     )
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     began = node.now_s
     await node.run_until(
         lambda: node.count("StopContainer", container="main"),

@@ -65,7 +65,7 @@ async def a_failed_http_probe_names_the_status(node: Node) -> None:
         runs().with_port(Port(8080, status=503)),
         probes={"readiness": http_probe(8080)},
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await says(node, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
 
 
@@ -79,7 +79,7 @@ async def an_http_probe_sends_its_own_headers(node: Node) -> None:
     )
     await node.apply_static(pod("web", main))
     await becomes_ready(node)
-    visit = node.visits("web")[0]
+    visit = node.runtime.visits("web")[0]
     expect_equal(node, visit.path, "/health?full=1", "path")
     expect_equal(node, visit.header("Accept"), ["*/*"], "Accept")
     expect_equal(node, visit.header("Accept-Encoding"), [], "Accept-Encoding")
@@ -106,7 +106,7 @@ async def headers_of_the_manifest_replace_those_of_the_kubelet(node: Node) -> No
     )
     await node.apply_static(pod("web", main))
     await becomes_ready(node)
-    visit = node.visits("web")[0]
+    visit = node.runtime.visits("web")[0]
     expect_equal(node, visit.header("Host"), ["shop.example"], "Host")
     expect_equal(node, visit.header("X-Tag"), ["1", "2"], "X-Tag")
     expect_equal(node, visit.header("User-Agent"), [], "User-Agent")
@@ -126,9 +126,11 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
     )
     await node.apply_static(pod("web", main))
     await node.run_until(
-        lambda: len(node.visits("web")) >= 3, within_s=limits.START_S + RUN_S, what="three requests"
+        lambda: len(node.runtime.visits("web")) >= 3,
+        within_s=limits.START_S + RUN_S,
+        what="three requests",
     )
-    first = node.visits("web")[:3]
+    first = node.runtime.visits("web")[:3]
     expect_equal(node, [v.path for v in first], ["/start", "/middle", "/end"], "paths")
     expect_equal(node, [v.header("Host") for v in first], [["shop.example"]] * 3, "Host")
     expect(node, not ready(node), "503 behind the redirects: not ready")
@@ -145,7 +147,7 @@ async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
     probe = http_probe(8080, "/start", httpHeaders=headers)
     await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
     await becomes_ready(node)
-    first, second = node.visits("web")[:2]
+    first, second = node.runtime.visits("web")[:2]
     expect_equal(node, (first.port, second.port), (8080, 8081), "ports")
     expect_equal(node, first.header("Host"), ["shop.example"], "Host of the first")
     expect_equal(node, second.header("Host"), [f"{pod_ip(node, 'web')}:8081"], "Host of the second")
@@ -161,7 +163,7 @@ async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
     main = container(
         "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/away")}
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await becomes_ready(node)
     text = "Readiness probe warning: Probe terminated redirects, Response body: "
     await says(node, "ProbeWarning", text)
@@ -178,7 +180,7 @@ async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
         runs().with_port(Port(8080, status=500, lost_bytes=9)),
         probes={"liveness": http_probe(8080)},
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     text = "Liveness probe errored and resulted in failure state: unexpected EOF"
     await says(node, "Unhealthy", text)
     await node.run_for(3 * RUN_S)
@@ -192,7 +194,7 @@ async def redirects_end_after_ten_requests(node: Node) -> None:
     main = container(
         "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/loop")}
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     text = 'Readiness probe failed: Get "/loop": stopped after 10 redirects'
     await says(node, "Unhealthy", text)
 
@@ -213,7 +215,7 @@ async def an_https_probe_takes_any_certificate(node: Node) -> None:
 async def nobody_listening_is_a_failure(node: Node) -> None:
     """A connection that is refused fails the probe; the event has the client's words."""
     main = container("main", probes={"readiness": http_probe(8080, "/x")})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
     ip = pod_ip(node, "web")
     text = f'Get "http://{ip}:8080/x": dial tcp {ip}:8080: connect: connection refused'
@@ -228,7 +230,7 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
         runs().with_port(Port(8080, delay_s=4)),
         probes={"readiness": http_probe(8080, "/x", probe={"timeout_s": 1})},
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
     url = f"http://{pod_ip(node, 'web')}:8080/x"
     text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -269,7 +271,7 @@ async def a_port_is_found_by_its_name(node: Node) -> None:
 async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
     """A probe of a port that the container does not name never comes to a result."""
     main = container("main", runs().with_port(Port(8080)), probes={"liveness": tcp_probe("other")})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     text = 'strconv.Atoi: parsing "other": invalid syntax'
     whole = f"Liveness probe errored and resulted in unknown state: {text}"
     await says(node, "Unhealthy", whole)
@@ -294,7 +296,7 @@ async def a_tcp_probe_succeeds_when_somebody_listens(node: Node) -> None:
 async def a_failed_tcp_probe_says_why(node: Node) -> None:
     """The event of a refused TCP probe has the dial error."""
     main = container("main", probes={"readiness": tcp_probe(8080)})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
     text = f"dial tcp {pod_ip(node, 'web')}:8080: connect: connection refused"
     await says(node, "Unhealthy", f"Readiness probe failed: {text}")
@@ -337,7 +339,7 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
     await node.apply_static(pod("web", main))
     await becomes_ready(node)
     await node.run_for(2 * RUN_S)
-    asked = {v.service for v in node.visits("web")}
+    asked = {v.service for v in node.runtime.visits("web")}
     expect_equal(node, asked, {"db", ""}, "services asked for")
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
@@ -347,7 +349,7 @@ async def every_other_health_is_a_failure(node: Node) -> None:
     """NOT_SERVING fails the probe, and the event says so."""
     port = Port(9090, "grpc", health="NOT_SERVING")
     main = container("main", runs().with_port(port), probes={"readiness": grpc_probe(9090)})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     text = 'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")'
     await says(node, "Unhealthy", text)
 
@@ -356,7 +358,7 @@ async def every_other_health_is_a_failure(node: Node) -> None:
 async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
     """When nobody takes the connection in time, the probe has failed."""
     main = container("main", probes={"readiness": grpc_probe(9090, timeout_s=1)})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
     address = f"{pod_ip(node, 'web')}:9090"
     text = f'failed to connect service "{address}" within 1s: context deadline exceeded'
@@ -370,6 +372,6 @@ async def connection_and_call_share_the_time_limit(node: Node) -> None:
     main = container(
         "main", runs().with_port(port), probes={"readiness": grpc_probe(9090, timeout_s=1)}
     )
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     text = "Readiness probe failed: timeout: health rpc did not complete within 1s"
     await says(node, "Unhealthy", text)

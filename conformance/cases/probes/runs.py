@@ -62,7 +62,7 @@ async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
 async def failures_below_the_threshold_change_nothing(node: Node) -> None:
     """Each failing run leaves an event; without failureThreshold in a row nothing else happens."""
     probe = ExecProbe(from_s=2.5, failure_threshold=5)
-    await node.create_pod(pod("web", container("main", probes={"liveness": probe})))
+    await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
     await node.run_until(
         lambda: node.event_count("Unhealthy", pod="web") >= 2,
         within_s=limits.START_S + 3,
@@ -138,7 +138,7 @@ async def a_startup_probe_that_succeeded_runs_no_more(node: Node) -> None:
     )
     await node.run_for(3)
     expect_equal(node, len(probe_times_s(node, "/tmp/startup")), 1, "runs of the startup probe")
-    await node.kill_container("main", pod="web")
+    await node.runtime.kill_container("main", pod="web")
     await node.run_until(
         lambda: len(probe_times_s(node, "/tmp/startup")) == 2,
         within_s=limits.START_S + 3,
@@ -170,7 +170,9 @@ async def commands_of_probes_know_the_variables_as_they_are_written(node: Node) 
 async def the_event_of_a_failed_exec_probe_has_its_output(node: Node) -> None:
     """Standard output, then standard error."""
     run = script("echo err >&2; echo out; exit 3", 3, stdout="out\n", stderr="err\n")
-    await node.create_pod(pod("web", container("main", probes={"readiness": RunProbe(run=run)})))
+    await node.api.create_pod(
+        pod("web", container("main", probes={"readiness": RunProbe(run=run)}))
+    )
     await node.run_until(lambda: node.events("Unhealthy", pod="web"), within_s=limits.START_S + 2)
     event = node.events("Unhealthy", pod="web")[0]
     expect_equal(node, event["message"], "Readiness probe failed: out\nerr\n", "message")
@@ -181,7 +183,7 @@ async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
     """A command that outlives timeoutSeconds counts as a failure, and the event names it."""
     run = script("sleep 5; exit 0", 0, takes_s=5.0)
     probe = RunProbe(run=run, timeout_s=1)
-    await node.create_pod(pod("web", container("main", probes={"liveness": probe})))
+    await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
     await node.run_until(
         lambda: node.count("StopContainer", container="main"),
         within_s=limits.START_S + 4 + limits.NOTICE_S,
@@ -215,8 +217,8 @@ async def an_exec_probe_may_take_its_time(node: Node) -> None:
 async def a_broken_exec_call_is_no_failure(node: Node) -> None:
     """A failing ExecSync is tried three times at once and then forgotten: nothing is killed."""
     main = container("main", probes={"liveness": ExecProbe(period_s=3)})
-    with node.on("ExecSync").fails("INTERNAL", "no such thing"):
-        await node.create_pod(pod("web", main))
+    with node.runtime.on("ExecSync").fails("INTERNAL", "no such thing"):
+        await node.api.create_pod(pod("web", main))
         await node.run_until(
             lambda: node.count("ExecSync", container="main") >= 6,
             within_s=limits.START_S + 2 * 3 + 1,
@@ -236,7 +238,7 @@ async def a_broken_exec_call_is_no_failure(node: Node) -> None:
 async def a_liveness_kill_says_so(node: Node) -> None:
     """Event Killing: the container failed its liveness probe and will be restarted."""
     main = container("main", probes={"liveness": ExecProbe(until_s=1)})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.run_until(
         lambda: node.events("Killing", pod="web"), within_s=limits.START_S + 3 + limits.NOTICE_S
     )
@@ -251,7 +253,7 @@ async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
     probe = ExecProbe(from_s=60, grace_s=7)
     main = container("main", probes={"startup": probe})
     calm = container("calm")  # without it the whole pod would be stopped
-    await node.create_pod(pod("web", main, calm, grace_s=3, restartPolicy="Never"))
+    await node.api.create_pod(pod("web", main, calm, grace_s=3, restartPolicy="Never"))
     await node.run_until(
         lambda: node.events("Killing", pod="web"), within_s=limits.START_S + 2 + limits.NOTICE_S
     )

@@ -101,7 +101,7 @@ async def cpus_of_a_pod_that_is_gone_are_shared_again(node: Node) -> None:
         within_s=limits.STOP_S + 2 * RECONCILE_S,
         what="the CPU is shared again",
     )
-    state = json.loads(node.read_root_file("cpu_manager_state"))
+    state = json.loads(node.machine.read_root_file("cpu_manager_state"))
     expect_equal(node, state.get("entries"), None, "entries of the state file")
 
 
@@ -121,11 +121,13 @@ async def cpus_are_kept_over_restarts(node: Node) -> None:
     await node.apply_static(pod("web", guaranteed("main", "1")))
     await node.wait_running("web")
     own = created(node, "main").cpuset_cpus
-    before = json.loads(node.read_root_file("cpu_manager_state"))
-    await node.restart_kubelet()
+    before = json.loads(node.machine.read_root_file("cpu_manager_state"))
+    await node.kubelet.restart()
     await node.wait_running("web")
     expect_equal(node, await told_within(node, "main", 1), own, "CPUs after the restart")
-    expect_equal(node, json.loads(node.read_root_file("cpu_manager_state")), before, "state file")
+    expect_equal(
+        node, json.loads(node.machine.read_root_file("cpu_manager_state")), before, "state file"
+    )
     expect_equal(node, node.count("CreateContainer", container="main"), 1, "containers made")
 
 

@@ -29,9 +29,9 @@ async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -
     right is taken afterwards."""
     old = FakeDevicePlugin(WIDGET, ["w1"])
     old.version = "v1alpha1"
-    await node.plug_in(old, faithful=False)
+    await node.plugins.plug_in(old, faithful=False)
     native = FakeDevicePlugin("kubernetes.io/widget", ["w1"])
-    await node.plug_in(native, faithful=False)
+    await node.plugins.plug_in(native, faithful=False)
     wanted = [
         'requested API version "v1alpha1" is not supported by kubelet. '
         'Supported version is ["v1beta1"]',
@@ -46,18 +46,18 @@ async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
     """A device that turns unhealthy leaves allocatable, not capacity; with none left a pod is
     rejected, and one that runs is left alone."""
     plugin = await widgets(node, "w1")
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
     plugin.set_health("w1", "Unhealthy")
     await shows(node, "0")
-    expect_equal(node, node.capacity(WIDGET), "1", "capacity")
+    expect_equal(node, node.api.capacity(WIDGET), "1", "capacity")
     shown = [{"name": WIDGET, "resources": [{"resourceID": "w1", "health": "Unhealthy"}]}]
     await node.run_until(
-        lambda: node.api_container("first", "main").get("allocatedResourcesStatus") == shown,
+        lambda: node.api.container("first", "main").get("allocatedResourcesStatus") == shown,
         within_s=limits.NOTICE_S + limits.STATUS_PASS_S,
         what="the pod's status shows the unhealthy device",
     )
-    await node.create_pod(pod("late", with_widgets(1)))
+    await node.api.create_pod(pod("late", with_widgets(1)))
     status = await rejected(node, "late")
     text = (
         "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate "
@@ -72,14 +72,14 @@ async def a_plugin_that_dies_takes_no_pod_along(node: Node) -> None:
     """Its devices are unhealthy at once, pods go on running; when it comes back, its devices can
     be given again."""
     plugin = await widgets(node, "w1", "w2")
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
-    await node.unplug(plugin)
+    await node.plugins.unplug(plugin)
     await shows(node, "0")
-    expect_equal(node, node.capacity(WIDGET), "2", "capacity")
-    await node.plug_in(plugin)
+    expect_equal(node, node.api.capacity(WIDGET), "2", "capacity")
+    await node.plugins.plug_in(plugin)
     await shows(node, "2")
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
     given = sorted(one for ids in plugin.allocated for one in ids)
     expect_equal(node, given, ["w1", "w2"], "devices given")
@@ -91,13 +91,13 @@ async def a_resource_is_dropped_five_minutes_after_its_plugin(node: Node) -> Non
     """Capacity stays for five minutes, then it is 0, and a pod that asks for the resource is out
     of it."""
     plugin = await widgets(node, "w1")
-    await node.unplug(plugin)
+    await node.plugins.unplug(plugin)
     await shows(node, "0")
     await node.run_for(280)
-    expect_equal(node, node.capacity(WIDGET), "1", "capacity before five minutes")
+    expect_equal(node, node.api.capacity(WIDGET), "1", "capacity before five minutes")
     await node.run_for(20)
     await shows(node, "0", "capacity")
-    await node.create_pod(pod("late", with_widgets(1)))
+    await node.api.create_pod(pod("late", with_widgets(1)))
     status = await rejected(node, "late")
     expect_equal(node, status["reason"], f"OutOf{WIDGET}", "reason")
 
@@ -107,14 +107,14 @@ async def a_failing_allocate_rejects_the_pod_and_frees_the_device(node: Node) ->
     """The pod is rejected with the plugin's words; the next pod gets the same device."""
     plugin = await widgets(node, "w1")
     plugin.fails("Allocate", "no power", times=1)
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     status = await rejected(node, "first")
     text = (
         "Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = no power, which "
         "is unexpected"
     )
     expect_equal(node, (status["reason"], status["message"]), (UNEXPECTED, text), "status")
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
     expect_equal(node, plugin.allocated, [("w1",), ("w1",)], "calls of Allocate")
 
@@ -123,10 +123,10 @@ async def a_failing_allocate_rejects_the_pod_and_frees_the_device(node: Node) ->
 async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
     """A plugin that answers for no container is not believed; pods that run are left alone."""
     plugin = await widgets(node, "w1", "w2")
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
     plugin.answer_count = 0
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     status = await rejected(node, "second")
     text = (
         "Pod was rejected: Allocate failed due to no containers return in allocation response "
@@ -141,17 +141,17 @@ async def a_restarted_kubelet_knows_who_has_which_device(node: Node) -> None:
     """After a restart the running pod keeps its device without a second Allocate, even while its
     plugin is not back, and nobody else gets it."""
     plugin = await widgets(node, "w1", "w2")
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
-    await node.stop_kubelet()
-    await node.unplug(plugin)
-    await node.start_kubelet()
+    await node.kubelet.stop()
+    await node.plugins.unplug(plugin)
+    await node.kubelet.start()
     await node.run_for(limits.NOTICE_S)
-    phase = (node.api_pod("first") or {})["status"]["phase"]
+    phase = (node.api.pod("first") or {})["status"]["phase"]
     expect_equal(node, phase, "Running", "phase of the running pod")
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, "2")
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
     given = sorted(one for ids in plugin.allocated for one in ids)
     expect_equal(node, given, ["w1", "w2"], "devices given")
@@ -166,11 +166,11 @@ async def the_checkpoint_tells_who_has_which_device(node: Node) -> None:
     """kubelet_internal_checkpoint has a row for the container, with its devices by NUMA node and
     the plugin's answer, the registered resources, and a checksum that is right."""
     plugin = await widgets(node, PluginDevice("w1", nodes=(0,)))
-    await node.create_pod(pod("web", with_widgets(1)))
+    await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
-    found = checkpoint.read((node.plugins_dir / CHECKPOINT).read_text())
+    found = checkpoint.read((node.plugins.directory / CHECKPOINT).read_text())
     (entry,) = found.entries
-    uid = (node.api_pod("web") or {})["metadata"]["uid"]
+    uid = (node.api.pod("web") or {})["metadata"]["uid"]
     answer = plugin.answers(["w1"]).SerializeToString()
     wanted = (uid, "main", WIDGET, Allotment({0: ("w1",)}, answer))
     expect_equal(node, entry, wanted, "row")
@@ -182,17 +182,17 @@ async def a_kubelet_believes_the_checkpoint_of_another(node: Node) -> None:
     """A resource that only the checkpoint knows is registered and has no healthy devices; with a
     wrong checksum the file is not believed, and only the Node still knows that there are none."""
     text = checkpoint.write((), {WIDGET: ["w1"]})
-    await node.stop_kubelet()
-    node.plugins_dir.mkdir(exist_ok=True)
-    (node.plugins_dir / CHECKPOINT).write_text(text)
-    await node.start_kubelet()
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.kubelet.stop()
+    node.plugins.directory.mkdir(exist_ok=True)
+    (node.plugins.directory / CHECKPOINT).write_text(text)
+    await node.kubelet.start()
+    await node.api.create_pod(pod("first", with_widgets(1)))
     status = await rejected(node, "first")
     expect(node, "no healthy devices present" in status["message"], "no healthy devices", status)
     await shows(node, "0")
-    await node.stop_kubelet()
-    (node.plugins_dir / CHECKPOINT).write_text(text.replace('"w1"', '"w2"'))
-    await node.start_kubelet()
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.kubelet.stop()
+    (node.plugins.directory / CHECKPOINT).write_text(text.replace('"w1"', '"w2"'))
+    await node.kubelet.start()
+    await node.api.create_pod(pod("second", with_widgets(1)))
     status = await rejected(node, "second")
     expect_equal(node, status["reason"], f"OutOf{WIDGET}", "reason")

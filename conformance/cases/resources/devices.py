@@ -33,9 +33,9 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
         devices=[api.DeviceSpec(container_path="/dev/w", host_path="/dev/null", permissions="rw")],
         annotations={"vendor.example/w": "yes"},
     )
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, "1")
-    await node.create_pod(pod("web", with_widgets(1)))
+    await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
     expect_equal(node, plugin.allocated, [("w1",)], "calls of Allocate")
     (create,) = node.calls("CreateContainer", pod="web")
@@ -55,9 +55,9 @@ async def cdi_names_go_to_the_runtime(node: Node) -> None:
     plugin.answers = lambda ids: api.ContainerAllocateResponse(
         cdi_devices=[api.CDIDevice(name=f"vendor.example/widget={one}") for one in ids]
     )
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, "1")
-    await node.create_pod(pod("web", with_widgets(1)))
+    await node.api.create_pod(pod("web", with_widgets(1)))
     await node.run_until(
         lambda: node.count("CreateContainer", pod="web"),
         within_s=limits.START_S,
@@ -73,9 +73,9 @@ async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) ->
     """With one of two devices given away, a pod that asks for two is rejected, and one that asks
     for one is not."""
     plugin = await widgets(node, "w1", "w2")
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
-    await node.create_pod(pod("greedy", with_widgets(2)))
+    await node.api.create_pod(pod("greedy", with_widgets(2)))
     status = await rejected(node, "greedy")
     expect_equal(node, status["reason"], UNEXPECTED, "reason")
     text = (
@@ -83,7 +83,7 @@ async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) ->
         f"{WIDGET}. Requested: 2, Available: 1, which is unexpected"
     )
     expect_equal(node, status["message"], text, "message")
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
     given = sorted(one for ids in plugin.allocated for one in ids)
     expect_equal(node, given, ["w1", "w2"], "devices given")
@@ -98,7 +98,7 @@ async def init_containers_leave_their_devices_to_the_next(node: Node) -> None:
         with_widgets(1),
         init=[with_widgets(1, "setup", exits(0)), with_widgets(1, "proxy", restartPolicy="Always")],
     )
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     await node.wait_running("web")
     setup, proxy, main = (ids[0] for ids in plugin.allocated)
     expect_equal(node, proxy, setup, "the sidecar's device is the first init container's")
@@ -109,13 +109,13 @@ async def init_containers_leave_their_devices_to_the_next(node: Node) -> None:
 async def devices_of_a_pod_that_is_gone_are_given_again(node: Node) -> None:
     """The only device goes from a deleted pod to the next one."""
     plugin = await widgets(node, "w1")
-    await node.create_pod(pod("first", with_widgets(1), grace_s=1))
+    await node.api.create_pod(pod("first", with_widgets(1), grace_s=1))
     await node.wait_running("first")
-    await node.delete_pod("first")
+    await node.api.delete_pod("first")
     await node.run_until(
-        lambda: node.api_pod("first") is None, within_s=1 + limits.STOP_S, what="the pod is gone"
+        lambda: node.api.pod("first") is None, within_s=1 + limits.STOP_S, what="the pod is gone"
     )
-    await node.create_pod(pod("second", with_widgets(1)))
+    await node.api.create_pod(pod("second", with_widgets(1)))
     await node.wait_running("second")
     expect_equal(node, plugin.allocated, [("w1",), ("w1",)], "devices given")
 
@@ -127,9 +127,9 @@ async def the_plugin_is_told_before_every_start(node: Node) -> None:
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.pre_start_required = True
     plugin.fails("PreStartContainer", "not warm yet")
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, "1")
-    await node.create_pod(pod("web", with_widgets(1)))
+    await node.api.create_pod(pod("web", with_widgets(1)))
     await node.run_until(
         lambda: "waiting(CreateContainerConfigError)" in node.states("web", "main"),
         within_s=limits.START_S,
@@ -157,9 +157,9 @@ async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
     plugin = FakeDevicePlugin(WIDGET, ["w1", "w2", "w3"])
     plugin.preferred_allocation = True
     plugin.prefers = lambda available, must, size: ["w3", "w9", "w2"]
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, "3")
-    await node.create_pod(pod("web", with_widgets(2)))
+    await node.api.create_pod(pod("web", with_widgets(2)))
     await node.wait_running("web")
     expect_equal(node, [sorted(ids) for ids in plugin.allocated], [["w2", "w3"]], "devices given")
     (asked,) = [c.request for c in plugin.calls if c.method == "GetPreferredAllocation"]
@@ -180,13 +180,13 @@ async def devices_are_given_from_one_numa_node(node: Node) -> None:
     enough is rejected, even if there are enough altogether."""
     near = {"a0": 0, "b1": 1, "c1": 1, "d0": 0}
     plugin = await widgets(node, *(PluginDevice(one, nodes=(n,)) for one, n in near.items()))
-    await node.create_pod(pod("first", with_widgets(1)))
+    await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
-    await node.create_pod(pod("second", with_widgets(2)))
+    await node.api.create_pod(pod("second", with_widgets(2)))
     await node.wait_running("second")
     expect_equal(node, plugin.allocated[:2], [("a0",), ("b1", "c1")], "devices given")
     plugin.set_devices(*(PluginDevice(one, nodes=(n,)) for one, n in {**near, "e1": 1}.items()))
     await shows(node, "5")
-    await node.create_pod(pod("third", with_widgets(2)))
+    await node.api.create_pod(pod("third", with_widgets(2)))
     status = await rejected(node, "third")
     expect_equal(node, status["reason"], "TopologyAffinityError", "reason")

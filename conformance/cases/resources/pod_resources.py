@@ -29,9 +29,9 @@ async def the_pod_resources_api_shows_who_has_which_device(node: Node) -> None:
     await widgets(node, PluginDevice("w1", nodes=(0,)), PluginDevice("w2", nodes=(0,)))
     sidecar = with_widgets(1, "proxy", restartPolicy="Always")
     plan = pod("web", with_widgets(1), init=[with_widgets(1, "setup", exits(0)), sidecar])
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     await node.wait_running("web")
-    listed = await node.pod_resources("List")
+    listed = await node.kubelet.pod_resources("List")
     (shown,) = [one for one in listed.pod_resources if one.name == "web"]
     seen = [
         (c.name, [(d.resource_name, list(d.device_ids), _nodes(d)) for d in c.devices])
@@ -52,19 +52,19 @@ async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> N
     """Get shows one pod, or says that there is none; GetAllocatableResources shows the healthy
     devices, given or not."""
     plugin = await widgets(node, "w1", "w2")
-    await node.create_pod(pod("web", with_widgets(1)))
+    await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
-    shown = await node.pod_resources("Get", pod_name="web", pod_namespace="default")
+    shown = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
     (main,) = shown.pod_resources.containers
     expect_equal(node, len(main.devices), 1, "devices of the container")
     try:
-        said = str(await node.pod_resources("Get", pod_name="no", pod_namespace="default"))
+        said = str(await node.kubelet.pod_resources("Get", pod_name="no", pod_namespace="default"))
     except LookupError as error:
         said = str(error)
     expect_equal(node, said, "pod no in namespace default not found", "answer")
     plugin.set_health("w2", "Unhealthy")
     await shows(node, "1")
-    there = await node.pod_resources("GetAllocatableResources")
+    there = await node.kubelet.pod_resources("GetAllocatableResources")
     seen = [list(d.device_ids) for d in there.devices]
     expect_equal(node, seen, [["w1"]], "healthy devices")
 
@@ -84,9 +84,9 @@ async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node)
     await widgets(node, PluginDevice("w1", nodes=(1,)))
     amounts = {"cpu": "2", "memory": "4Gi", WIDGET: "1"}
     main = container("main", resources={"requests": amounts, "limits": amounts})
-    await node.create_pod(pod("web", main))
+    await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
-    shown = await node.pod_resources("Get", pod_name="web", pod_namespace="default")
+    shown = await node.kubelet.pod_resources("Get", pod_name="web", pod_namespace="default")
     (seen,) = shown.pod_resources.containers
     created = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources
     expect_equal(node, [list(d.device_ids) for d in seen.devices], [["w1"]], "devices")
@@ -94,7 +94,7 @@ async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node)
     blocks = [(m.memory_type, m.size, _nodes(m)) for m in seen.memory]
     wanted = [("memory", 4 << 30, [int(created.cpuset_mems)])]
     expect_equal(node, blocks, wanted, "memory")
-    there = await node.pod_resources("GetAllocatableResources")
+    there = await node.kubelet.pod_resources("GetAllocatableResources")
     expect(node, len(there.cpu_ids) > 2, "assignable CPUs", list(there.cpu_ids))
     kinds = [m.memory_type for m in there.memory]
     expect(node, kinds.count("memory") == 2, "memory of both nodes", kinds)

@@ -14,7 +14,7 @@ STATUS, RESTART = Feature.STATUS, Feature.RESTART
 
 async def refuses(node: Node, words: str, **config: Any) -> None:
     """The kubelet does not start with these fields, and says the words."""
-    said = await node.refused_start(**config)
+    said = await node.kubelet.refused_start(**config)
     plain = said.replace('\\"', '"')
     expect(node, words in plain, f"the words {words!r} in {plain[-600:]!r}")
 
@@ -33,7 +33,7 @@ async def a_state_file_of_another_policy_stops_the_start(node: Node) -> None:
     )
     await refuses(node, text, cpuManagerPolicy="none")
     expect(node, node.count("StopContainer") == 0, "containers run on")
-    await node.start_kubelet(cpuManagerPolicy="static")
+    await node.kubelet.start(cpuManagerPolicy="static")
     await node.wait_running("web")
 
 
@@ -42,11 +42,11 @@ async def a_corrupted_state_file_stops_the_start(node: Node) -> None:
     """A state file whose checksum does not fit its content is not used, and not written over."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
-    state = json.loads(node.read_root_file("cpu_manager_state"))
+    state = json.loads(node.machine.read_root_file("cpu_manager_state"))
     broken = json.dumps({**state, "checksum": 1})
-    node.write_root_file("cpu_manager_state", broken)
+    node.machine.write_root_file("cpu_manager_state", broken)
     await refuses(node, "could not restore state from checkpoint: checkpoint is corrupted")
-    expect_equal(node, node.read_root_file("cpu_manager_state"), broken, "state file")
+    expect_equal(node, node.machine.read_root_file("cpu_manager_state"), broken, "state file")
 
 
 @conformance(id="cpus-none-reserved", rules=["CG-081"], needs=[STATUS, RESTART])
@@ -91,7 +91,7 @@ async def more_than_eight_nodes_are_too_many(node: Node) -> None:
     max-allowable-numa-nodes says otherwise."""
     text = "unsupported on machines with more than 8 NUMA Nodes"
     await refuses(node, text, topologyManagerPolicy="best-effort")
-    await node.start_kubelet(
+    await node.kubelet.start(
         topologyManagerPolicy="best-effort",
         topologyManagerPolicyOptions={"max-allowable-numa-nodes": "9"},
     )

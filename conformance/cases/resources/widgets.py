@@ -24,7 +24,7 @@ def with_widgets(count: int, name: str = "main", *more: Any, **fields: Any) -> C
 async def widgets(node: Node, *devices: str | PluginDevice) -> FakeDevicePlugin:
     """A registered plugin of widgets whose devices the Node shows."""
     plugin = FakeDevicePlugin(WIDGET, devices)
-    await node.plug_in(plugin)
+    await node.plugins.plug_in(plugin)
     await shows(node, str(len(devices)), "capacity")
     return plugin
 
@@ -32,7 +32,7 @@ async def widgets(node: Node, *devices: str | PluginDevice) -> FakeDevicePlugin:
 async def shows(node: Node, number: str, kind: str = "allocatable") -> None:
     """Run until the Node shows so many widgets."""
     await node.run_until(
-        lambda: getattr(node, kind)(WIDGET) == number,
+        lambda: getattr(node.api, kind)(WIDGET) == number,
         within_s=limits.NODE_STATUS_S,
         what=f"{kind} of the Node shows {number} widgets",
     )
@@ -41,9 +41,9 @@ async def shows(node: Node, number: str, kind: str = "allocatable") -> None:
 async def rejected(node: Node, name: str) -> Mapping[str, Any]:
     """Run until the pod has failed; its status."""
     await node.run_until(
-        lambda: (node.api_pod(name) or {}).get("status", {}).get("phase") == "Failed",
+        lambda: (node.api.pod(name) or {}).get("status", {}).get("phase") == "Failed",
         within_s=limits.START_S + 2 * limits.STATUS_PASS_S,  # kubelets that just began miss one
         what=f"pod {name} is rejected",
     )
-    status: Mapping[str, Any] = (node.api_pod(name) or {})["status"]
+    status: Mapping[str, Any] = (node.api.pod(name) or {})["status"]
     return status

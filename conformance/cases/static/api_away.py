@@ -13,23 +13,23 @@ API, RESTART = Feature.API, Feature.RESTART
 async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
     """While the API server refuses to create pods the static pod starts; its mirror comes when
     the server takes it."""
-    with node.api_fails("POST", "/pods$"):
+    with node.api.fails("POST", "/pods$"):
         await node.apply_static(pod("web"))
         await node.wait_running("web")
-        expect_equal(node, node.mirror("web"), None, "mirror")
-    await node.stop_kubelet()
-    await node.start_kubelet()
+        expect_equal(node, node.api.pod("web"), None, "mirror")
+    await node.kubelet.stop()
+    await node.kubelet.start()
     await node.run_until(
-        lambda: node.mirror("web"), within_s=limits.START_S + limits.STATUS_PASS_S, what="a mirror"
+        lambda: node.api.pod("web"), within_s=limits.START_S + limits.STATUS_PASS_S, what="a mirror"
     )
 
 
 @conformance(id="api-away-at-start", rules=["SRC-071", "SRC-072"], needs=[API, RESTART])
 async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> None:
     """Until the API source has reported, a removed manifest leaves its pod running."""
-    await node.stop_kubelet()
-    with node.api_down():
-        await node.start_kubelet()
+    await node.kubelet.stop()
+    with node.api.down():
+        await node.kubelet.start()
         await node.apply_static(pod("web"))
         await node.wait_running("web")
         await node.remove_static("web")
@@ -48,7 +48,7 @@ async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
     await node.apply_static(pod("old"))
     await node.wait_running("old")
     await node.run_for(limits.NOTICE_S)
-    with node.api_down():
+    with node.api.down():
         await node.apply_static(pod("new"))
         await node.wait_running("new")
         await node.remove_static("old")

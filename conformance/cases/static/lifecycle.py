@@ -138,9 +138,9 @@ async def a_manifest_removed_while_the_kubelet_was_down(node: Node) -> None:
     await node.apply_static(pod("stays"))
     await node.wait_running("web")
     await node.wait_running("stays")
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     await node.remove_static("web")
-    await node.start_kubelet()
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=limits.START_S + limits.HOUSEKEEPING_S + limits.STOP_S,
@@ -154,9 +154,9 @@ async def a_manifest_removed_while_the_kubelet_was_down(node: Node) -> None:
 @conformance(id="static-added-while-down", rules=["SRC-002"], needs=[STATUS, RESTART])
 async def a_manifest_added_while_the_kubelet_was_down(node: Node) -> None:
     """The directory is read at once on start: a new manifest runs."""
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     await node.apply_static(pod("web"))
-    await node.start_kubelet()
+    await node.kubelet.start()
     await node.wait_running("web")
 
 
@@ -193,7 +193,7 @@ async def a_finished_static_pod_is_found_finished(node: Node) -> None:
     """After a restart of the kubelet the dead containers say that the pod is over: it stays so."""
     await finished_job(node)
     before = node.count("CreateContainer")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_until(
         lambda: node.phase("job") == "Succeeded", within_s=limits.START_S, what="Succeeded again"
     )
@@ -206,15 +206,17 @@ async def a_finished_static_pod_is_found_finished(node: Node) -> None:
 async def a_finished_static_pod_without_traces_runs_again(node: Node) -> None:
     """When nothing of it is left in the runtime a restarted kubelet runs the pod from scratch."""
     await finished_job(node)
-    await node.stop_kubelet()
+    await node.kubelet.stop()
     gone = {c.request.container_id for c in node.calls("StartContainer", pod="job")}
     for container_id in sorted(gone):
-        await node.cri.call(
+        await node.runtime.direct.call(
             "RemoveContainer", cri.RemoveContainerRequest(container_id=container_id)
         )
     sandbox = node.calls("RunPodSandbox", pod="job")[0].response.pod_sandbox_id
-    await node.cri.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox))
-    await node.start_kubelet()
+    await node.runtime.direct.call(
+        "RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)
+    )
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.count("StartContainer", pod="job") == 2,
         within_s=limits.START_S,
@@ -274,7 +276,7 @@ async def a_static_pod_that_ended_half_started_stays_as_it_ended(node: Node) -> 
     """One container is over, the other was never made when the manifest is removed and written
     again: with policy Never nothing more runs, and no other status is believed."""
     plan = pod("web", container("a", exits(0)), container("b"), grace_s=2, restartPolicy="Never")
-    with node.on("CreateContainer", container="b").hangs():
+    with node.runtime.on("CreateContainer", container="b").hangs():
         await node.apply_static(plan)
         await node.run_until(lambda: node.count("CreateContainer", container="b"), within_s=10)
         await node.remove_static("web")

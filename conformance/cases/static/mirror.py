@@ -14,7 +14,7 @@ MIRROR = "kubernetes.io/config.mirror"
 async def mirror_running(node: Node, name: str) -> str:
     """Run until the mirror shows Running; its UID."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Running",
+        lambda: node.api.phase(name) == "Running",
         within_s=limits.START_S + limits.STATUS_PASS_S,
         what=f"the mirror of {name} shows Running",
     )
@@ -23,7 +23,7 @@ async def mirror_running(node: Node, name: str) -> str:
 
 def mirror_uid(node: Node, name: str) -> str:
     """The UID of the mirror; "" when there is none."""
-    return str(((node.mirror(name) or {}).get("metadata") or {}).get("uid", ""))
+    return str(((node.api.pod(name) or {}).get("metadata") or {}).get("uid", ""))
 
 
 @conformance(id="mirror-created", rules=["MIRR-021", "MIRR-022", "MIRR-023"], needs=[API])
@@ -34,7 +34,7 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
     marks = {"annotations": {"example.com/mine": "kept"}, "ownerReferences": [other]}
     await node.apply_static(pod("web", metadata=marks))
     await mirror_running(node, "web")
-    metadata = (node.mirror("web") or {})["metadata"]
+    metadata = (node.api.pod("web") or {})["metadata"]
     static_uid = node.calls("RunPodSandbox", pod="web")[0].uid
     notes = metadata["annotations"]
     expect_equal(node, notes.get("kubernetes.io/config.hash"), static_uid, "config.hash")
@@ -45,7 +45,7 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
         "apiVersion": "v1",
         "kind": "Node",
         "name": node.name,
-        "uid": node.node_uid(),
+        "uid": node.api.node_uid(),
         "controller": True,
     }
     expect_equal(node, metadata["ownerReferences"], [owner], "ownerReferences")
@@ -57,27 +57,27 @@ async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
     """Container states, readiness and IP of the static pod appear in the mirror."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
-    shown = node.api_container("web", "main")
+    shown = node.api.container("web", "main")
     expect(node, shown["ready"] and "running" in shown["state"], "main is ready", shown)
-    expect(node, (node.mirror("web") or {})["status"].get("podIP"), "podIP")
+    expect(node, (node.api.pod("web") or {})["status"].get("podIP"), "podIP")
 
 
 @conformance(id="mirror-late", rules=["STAT-025", "MIRR-021"], needs=[API])
 async def the_status_waits_for_the_mirror(node: Node) -> None:
     """Without a mirror no status is sent; when it comes, the status follows with the next pass."""
-    with node.api_fails("POST", "/pods$"):
+    with node.api.fails("POST", "/pods$"):
         await node.apply_static(pod("web", container("main"), container("other", exits(1))))
         await node.wait_running("web")
         await node.run_for(limits.STATUS_PASS_S + 1)
-        expect_equal(node, node.mirror("web"), None, "mirror")
+        expect_equal(node, node.api.pod("web"), None, "mirror")
         for method in ("GET", "PATCH"):
-            asked = node.api_requests(method, f"/pods/web-{node.name}")
+            asked = node.api.requests(method, f"/pods/web-{node.name}")
             expect_equal(node, [r.path for r in asked], [], f"{method} of a pod that is not there")
     await node.run_until(
-        lambda: node.mirror("web"), within_s=limits.restart_after(20).high_s, what="a mirror"
+        lambda: node.api.pod("web"), within_s=limits.restart_after(20).high_s, what="a mirror"
     )
     await node.run_until(
-        lambda: node.api_phase("web") == "Running",
+        lambda: node.api.phase("web") == "Running",
         within_s=limits.STATUS_PASS_S + 1,
         what="the mirror shows Running",
     )
@@ -89,7 +89,7 @@ async def a_deleted_mirror_is_made_again(node: Node) -> None:
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
     before = node.writes("web")
-    await node.delete_pod("web", grace_s=5)
+    await node.api.delete_pod("web", grace_s=5)
     await node.run_until(
         lambda: mirror_uid(node, "web") not in ("", uid),
         within_s=limits.START_S,
@@ -104,7 +104,7 @@ async def a_force_deleted_mirror_comes_back(node: Node) -> None:
     """A mirror deleted with grace 0 comes back within two minutes; the containers run on."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
-    await node.delete_pod("web", grace_s=0)
+    await node.api.delete_pod("web", grace_s=0)
     await node.run_until(
         lambda: mirror_uid(node, "web") not in ("", uid), within_s=120, what="another mirror"
     )
@@ -120,7 +120,7 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
     await node.run_for(2)
     expect_equal(node, mirror_uid(node, "web"), uid, "the mirror's UID during the grace")
     await node.run_until(
-        lambda: node.mirror("web") is None,
+        lambda: node.api.pod("web") is None,
         within_s=3 + limits.STOP_S + limits.HOUSEKEEPING_S,
         what="the mirror goes",
     )
@@ -132,9 +132,9 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
 async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
     """A hand-made pod with the mirror annotation starts nothing and is deleted."""
     fake = pod("ghost", metadata={"annotations": {MIRROR: "abc"}})
-    await node.create_pod(fake)
+    await node.api.create_pod(fake)
     await node.run_until(
-        lambda: node.api_pod("ghost") is None,
+        lambda: node.api.pod("ghost") is None,
         within_s=limits.START_S + 2 * limits.HOUSEKEEPING_S,
         what="ghost deleted",
     )
@@ -148,10 +148,10 @@ async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
     uid = await mirror_running(node, "web")
     before = node.writes("web")
     patch = {"metadata": {"labels": {"x": "y"}}, "spec": {"activeDeadlineSeconds": 1}}
-    await node.patch_pod("web", patch)
+    await node.api.patch_pod("web", patch)
     await node.run_for(4)
     expect_equal(node, node.writes("web"), before, "changing calls")
-    mirror = node.mirror("web") or {}
+    mirror = node.api.pod("web") or {}
     expect_equal(node, mirror["metadata"]["uid"], uid, "UID")
     expect_equal(node, mirror["metadata"].get("labels"), {"x": "y"}, "labels")
 
@@ -161,9 +161,9 @@ async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
     """A status written to the mirror by somebody else is put right within 10 s."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
-    await node.patch_pod("web", {"status": {"phase": "Failed", "message": "lie"}}, status=True)
+    await node.api.patch_pod("web", {"status": {"phase": "Failed", "message": "lie"}}, status=True)
     await node.run_until(
-        lambda: node.api_phase("web") == "Running",
+        lambda: node.api.phase("web") == "Running",
         within_s=limits.STATUS_PASS_S + 2,
         what="phase Running again",
     )
@@ -174,10 +174,10 @@ async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
     """After a kubelet restart the mirror is the same one, and still Running."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_for(2 * limits.HOUSEKEEPING_S)
     expect_equal(node, mirror_uid(node, "web"), uid, "UID of the mirror")
-    expect_equal(node, node.api_phase("web"), "Running", "phase")
+    expect_equal(node, node.api.phase("web"), "Running", "phase")
     expect_equal(node, node.count("CreateContainer"), 1, "creations")
 
 
@@ -195,5 +195,5 @@ async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> Non
         within_s=2 + limits.STOP_S + limits.STATIC_SUCCESSOR_S,
         what="another mirror",
     )
-    labels = (node.mirror("web") or {})["metadata"].get("labels")
+    labels = (node.api.pod("web") or {})["metadata"].get("labels")
     expect_equal(node, labels, {"v": "2"}, "labels of the new mirror")

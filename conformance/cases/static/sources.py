@@ -34,7 +34,7 @@ def listed(node: Node) -> set[str]:
 @conformance(id="static-yaml", rules=["SRC-004", "SRC-002"], needs=[])
 async def a_yaml_manifest_starts_a_pod(node: Node) -> None:
     """A YAML file put into the directory starts its pod within seconds."""
-    node.write_file("web.yaml", YAML.format(name="web"))
+    node.write_manifest("web.yaml", YAML.format(name="web"))
     await node.run_until(lambda: node.count("StartContainer"), within_s=limits.START_S)
     expect_equal(node, listed(node), {f"web-{node.name}"}, "pods")
 
@@ -42,8 +42,8 @@ async def a_yaml_manifest_starts_a_pod(node: Node) -> None:
 @conformance(id="static-ignored-files", rules=["SRC-003"], needs=[STATUS], node_config=OFTEN)
 async def hidden_files_and_sub_directories_are_ignored(node: Node) -> None:
     """Names with a leading dot and sub-directories never reach the runtime."""
-    node.write_file(".hidden.yaml", YAML.format(name="hidden"))
-    node.write_file("below/pod.yaml", YAML.format(name="below"))
+    node.write_manifest(".hidden.yaml", YAML.format(name="hidden"))
+    node.write_manifest("below/pod.yaml", YAML.format(name="below"))
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(2 * PERIOD_S)
@@ -53,9 +53,9 @@ async def hidden_files_and_sub_directories_are_ignored(node: Node) -> None:
 @conformance(id="static-bad-beside-good", rules=["SRC-005"], needs=[STATUS], node_config=OFTEN)
 async def a_bad_manifest_does_not_block_the_good_ones(node: Node) -> None:
     """Garbage, a wrong kind and a nameless pod beside a good manifest: the good one runs."""
-    node.write_file("a-garbage.yaml", "{]")
-    node.write_file("b-service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
-    node.write_file("c-nameless.yaml", YAML.format(name="").replace("  name: \n", ""))
+    node.write_manifest("a-garbage.yaml", "{]")
+    node.write_manifest("b-service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
+    node.write_manifest("c-nameless.yaml", YAML.format(name="").replace("  name: \n", ""))
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.apply_static(pod("web2"))
@@ -100,9 +100,9 @@ spec:
 async def what_an_api_server_would_refuse_never_runs(node: Node) -> None:
     """Manifests with one wrong field each, some dangerous, beside a good one: only that runs."""
     for i, spec in enumerate(REFUSED):
-        node.write_file(f"a{i}.yaml", ODD.format(name=f"a{i}", spec=spec, container=""))
+        node.write_manifest(f"a{i}.yaml", ODD.format(name=f"a{i}", spec=spec, container=""))
     for i, field in enumerate(REFUSED_IN_CONTAINERS):
-        node.write_file(f"b{i}.yaml", ODD.format(name=f"b{i}", spec="", container=field))
+        node.write_manifest(f"b{i}.yaml", ODD.format(name=f"b{i}", spec="", container=field))
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(PERIOD_S)
@@ -132,8 +132,8 @@ EMOJI = (  # both halves of the pair escaped, as many writers of JSON do
 @conformance(id="static-odd-values", rules=["SRC-004"], needs=[STATUS], node_config=OFTEN)
 async def odd_spellings_are_read(node: Node) -> None:
     """Whole numbers written as floats, `y` for true, an emoji escaped in JSON: all are valid."""
-    node.write_file("a.yaml", NUMBERS)
-    node.write_file("b.json", EMOJI)
+    node.write_manifest("a.yaml", NUMBERS)
+    node.write_manifest("b.json", EMOJI)
     await node.wait_running("a")
     await node.wait_running("b")
 
@@ -145,7 +145,7 @@ async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
     await node.apply_static(pod("other"))
     await node.wait_running("web")
     await node.wait_running("other")
-    node.write_file("web.yaml", "{]")
+    node.write_manifest("web.yaml", "{]")
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"),
         within_s=PERIOD_S + limits.NOTICE_S,
@@ -158,7 +158,7 @@ async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
 @conformance(id="static-first-document", rules=["SRC-004"], needs=[STATUS])
 async def only_the_first_document_of_a_file_counts(node: Node) -> None:
     """Of a YAML file with several documents only the first is used."""
-    node.write_file("two.yaml", YAML.format(name="one") + "---\n" + YAML.format(name="two"))
+    node.write_manifest("two.yaml", YAML.format(name="one") + "---\n" + YAML.format(name="two"))
     await node.run_until(lambda: node.count("StartContainer"), within_s=limits.START_S)
     await node.run_for(limits.NOTICE_S)
     expect_equal(node, listed(node), {f"one-{node.name}"}, "pods")
@@ -206,7 +206,7 @@ async def the_uid_depends_on_content_and_file_only(node: Node) -> None:
         return str((node.pod(name) or {})["metadata"]["uid"])
 
     before = uid("web"), uid("other")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.wait_running("web")
     await node.wait_running("other")
     expect_equal(node, (uid("web"), uid("other")), before, "UIDs after the restart")

@@ -15,7 +15,7 @@ GATE = "example.com/gate"
 
 def status(node: Node, name: str = "web") -> dict[str, Any]:
     """The pod's status at the API."""
-    return dict((node.api_pod(name) or {}).get("status") or {})
+    return dict((node.api.pod(name) or {}).get("status") or {})
 
 
 def condition(node: Node, kind: str, name: str = "web") -> dict[str, Any]:
@@ -43,16 +43,16 @@ async def set_condition(node: Node, kind: str, value: str) -> None:
     """Write a condition as some controller does: the others stay as they are."""
     others = [c for c in status(node).get("conditions") or [] if c["type"] != kind]
     patch = {"status": {"conditions": [*others, {"type": kind, "status": value}]}}
-    await node.patch_pod("web", patch, status=True)
+    await node.api.patch_pod("web", patch, status=True)
 
 
 @conformance(id="ready-names-the-unready", rules=["STAT-040", "LIFE-183", "LIFE-182"], needs=[API])
 async def unready_containers_are_named(node: Node) -> None:
     """Ready and ContainersReady are False as long as a container is not ready, and name it."""
     probes = {"readiness": ExecProbe(from_s=5)}
-    await node.create_pod(pod("web", container("main"), container("late", probes=probes)))
+    await node.api.create_pod(pod("web", container("main"), container("late", probes=probes)))
     await node.run_until(
-        lambda: "running" in node.api_container("web", "late").get("state", {}),
+        lambda: "running" in node.api.container("web", "late").get("state", {}),
         within_s=limits.START_S,
         what="late runs",
     )
@@ -66,7 +66,7 @@ async def unready_containers_are_named(node: Node) -> None:
 @conformance(id="readiness-gate", rules=["LIFE-182", "STAT-041", "LIFE-014"], needs=[API])
 async def a_readiness_gate_is_waited_for(node: Node) -> None:
     """Ready follows the condition that a readiness gate names, as soon as somebody writes it."""
-    await node.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
+    await node.api.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
     await until(node, "ContainersReady", "True")
     missing = f'corresponding condition of pod readiness gate "{GATE}" does not exist.'
     wanted = ("False", "ReadinessGatesNotReady", missing)
@@ -88,9 +88,9 @@ async def a_readiness_gate_is_waited_for(node: Node) -> None:
 async def init_containers_that_are_not_done_are_named(node: Node) -> None:
     """Initialized is False while init containers are not done, names them, and then stays True."""
     init = [container("i1", exits(0, after_s=1)), container("i2", exits(0, after_s=3))]
-    await node.create_pod(pod("web", init=init))
+    await node.api.create_pod(pod("web", init=init))
     await node.run_until(
-        lambda: "terminated" in node.api_container("web", "i1").get("state", {}),
+        lambda: "terminated" in node.api.container("web", "i1").get("state", {}),
         within_s=1 + limits.START_S,
         what="i1 has ended",
     )
@@ -105,10 +105,10 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
 @conformance(id="sandbox-before-containers", rules=["STAT-043", "LIFE-180"], needs=[API, FAULTS])
 async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
     """PodReadyToStartContainers turns True when the sandbox is there, before a container is."""
-    rule = node.on("CreateContainer", container="main").hangs()
-    await node.create_pod(pod("web"))
+    rule = node.runtime.on("CreateContainer", container="main").hangs()
+    await node.api.create_pod(pod("web"))
     await until(node, "PodReadyToStartContainers", "True")
-    state = node.api_container("web", "main").get("state", {})
+    state = node.api.container("web", "main").get("state", {})
     expect(node, "waiting" in state, "main still waits", state)
     rule.release()
     await until(node, "Ready", "True")
@@ -117,10 +117,12 @@ async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
 @conformance(id="terminal-is-not-ready", rules=["STAT-028", "LIFE-183", "LIFE-190"], needs=[API])
 async def a_finished_pod_is_not_ready(node: Node) -> None:
     """No status with a terminal phase is ever written with Ready or ContainersReady True."""
-    await node.create_pod(pod("web", container("main", exits(0, after_s=2)), restartPolicy="Never"))
+    await node.api.create_pod(
+        pod("web", container("main", exits(0, after_s=2)), restartPolicy="Never")
+    )
     await until(node, "Ready", "True")
     await node.run_until(
-        lambda: node.api_phase("web") == "Succeeded", within_s=2 + limits.STOP_S, what="Succeeded"
+        lambda: node.api.phase("web") == "Succeeded", within_s=2 + limits.STOP_S, what="Succeeded"
     )
     for kind in ("Ready", "ContainersReady"):
         expect_equal(node, words(node, kind)[:2], ("False", "PodCompleted"), kind)
@@ -131,7 +133,9 @@ async def a_finished_pod_is_not_ready(node: Node) -> None:
 async def times_move_only_with_what_they_are_about(node: Node) -> None:
     """startTime never changes, lastTransitionTime only with its condition's status: not when a
     container is replaced, nor when the kubelet is restarted."""
-    await node.create_pod(pod("web", container("main"), container("other", exits(1, after_s=4))))
+    await node.api.create_pod(
+        pod("web", container("main"), container("other", exits(1, after_s=4)))
+    )
     await until(node, "Ready", "True")
     kinds = ("PodScheduled", "Initialized", "PodReadyToStartContainers")
 
@@ -141,12 +145,12 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
 
     before = times()
     await node.run_until(
-        lambda: node.api_container("web", "other").get("restartCount") == 1,
+        lambda: node.api.container("web", "other").get("restartCount") == 1,
         within_s=4 + 2 * limits.NOTICE_S,
         what="other was restarted",
     )
     expect_equal(node, times(), before, "times after a restart of a container")
-    await node.restart_kubelet()
+    await node.kubelet.restart()
     await node.run_for(limits.STATUS_PASS_S + limits.NOTICE_S)
     expect_equal(node, times(), before, "times after a restart of the kubelet")
 
@@ -154,14 +158,16 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
 @conformance(id="foreign-condition-kept", rules=["STAT-026", "STAT-021", "LIFE-189"], needs=[API])
 async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> None:
     """A condition that somebody else writes stays; one of the kubelet's own is put right."""
-    await node.create_pod(pod("web", container("main"), container("other", exits(1, after_s=6))))
+    await node.api.create_pod(
+        pod("web", container("main"), container("other", exits(1, after_s=6)))
+    )
     await until(node, "Ready", "True")
     await set_condition(node, "example.com/seen", "True")
     await node.run_for(0.5)  # the next patch is made of what the API shows now
     await set_condition(node, "PodScheduled", "False")
     await until(node, "PodScheduled", "True", limits.STATUS_PASS_S + limits.NOTICE_S)
     await node.run_until(
-        lambda: node.api_container("web", "other").get("restartCount") == 1,
+        lambda: node.api.container("web", "other").get("restartCount") == 1,
         within_s=6 + 2 * limits.NOTICE_S,
         what="a later status",
     )
@@ -173,12 +179,12 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
 @conformance(id="observed-generation", rules=["STAT-005", "LIFE-176"], needs=[API])
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
     """observedGeneration of status and conditions follows metadata.generation."""
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(pod("web"))
     await until(node, "Ready", "True")
     expect_equal(node, status(node).get("observedGeneration"), 1, "observedGeneration at first")
-    changed = dict((node.api_pod("web") or {})["spec"]["containers"][0])
+    changed = dict((node.api.pod("web") or {})["spec"]["containers"][0])
     changed["image"] = OTHER_IMAGE
-    await node.patch_pod("web", {"spec": {"containers": [changed]}})
+    await node.api.patch_pod("web", {"spec": {"containers": [changed]}})
     await node.run_until(
         lambda: status(node).get("observedGeneration") == 2,
         within_s=limits.START_S,
@@ -194,9 +200,9 @@ async def a_container_that_was_never_made_waits(node: Node) -> None:
     """Without a record a container waits: ContainerCreating, or PodInitializing in a pod that has
     init containers."""
     absent = container("i1", image=MISSING_IMAGE, imagePullPolicy="Never")
-    with node.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
-        await node.create_pod(pod("web"))
-        await node.create_pod(pod("init", init=[absent]))
+    with node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
+        await node.api.create_pod(pod("web"))
+        await node.api.create_pod(pod("init", init=[absent]))
         await node.run_until(
             lambda: (
                 status(node).get("containerStatuses")
@@ -206,9 +212,9 @@ async def a_container_that_was_never_made_waits(node: Node) -> None:
             what="container statuses",
         )
         for name, reason in (("web", "ContainerCreating"), ("init", "PodInitializing")):
-            state = node.api_container(name, "main")["state"]
+            state = node.api.container(name, "main")["state"]
             expect_equal(node, state, {"waiting": {"reason": reason}}, f"state of main in {name}")
-            expect_equal(node, node.api_phase(name), "Pending", f"phase of {name}")
+            expect_equal(node, node.api.phase(name), "Pending", f"phase of {name}")
 
 
 @conformance(id="not-ready-after-its-end", rules=["LIFE-175", "LIFE-183"], needs=[API])
@@ -216,18 +222,18 @@ async def a_container_that_has_crashed_is_not_ready(node: Node) -> None:
     """A container that was ready and waits to run again is neither ready nor started, and the pod
     is not ready."""
     crash = container("main", exits(1, after_s=3))
-    await node.create_pod(pod("web", crash, container("calm")))
+    await node.api.create_pod(pod("web", crash, container("calm")))
     await until(node, "Ready", "True")
     await node.run_until(
         lambda: (
-            node.api_container("web", "main").get("restartCount") == 1
-            and "running" not in node.api_container("web", "main").get("state", {})
+            node.api.container("web", "main").get("restartCount") == 1
+            and "running" not in node.api.container("web", "main").get("state", {})
         ),
         within_s=2 * 3 + 2 * limits.NOTICE_S,
         what="main has ended twice, and waits",
     )
-    main = node.api_container("web", "main")
+    main = node.api.container("web", "main")
     expect_equal(node, (main["ready"], main.get("started")), (False, False), "ready and started")
     wanted = ("False", "ContainersNotReady", "containers with unready status: [main]")
     expect_equal(node, words(node, "Ready"), wanted, "Ready")
-    expect_equal(node, node.api_container("web", "calm")["ready"], True, "ready of calm")
+    expect_equal(node, node.api.container("web", "calm")["ready"], True, "ready of calm")

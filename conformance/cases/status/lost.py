@@ -22,13 +22,15 @@ def newest_id(node: Node, name: str) -> str:
 
 async def remove(node: Node, container_id: str) -> None:
     """Remove a container behind the kubelet's back, running or not."""
-    await node.cri.call("RemoveContainer", cri.RemoveContainerRequest(container_id=container_id))
+    await node.runtime.direct.call(
+        "RemoveContainer", cri.RemoveContainerRequest(container_id=container_id)
+    )
 
 
 async def api_running(node: Node, name: str) -> None:
     """Run until the API shows the pod as Running."""
     await node.run_until(
-        lambda: node.api_phase(name) == "Running",
+        lambda: node.api.phase(name) == "Running",
         within_s=limits.START_S,
         what=f"pod {name} Running at the API",
     )
@@ -75,30 +77,30 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
     """A pod that is deleted before its container ever started ends as Failed, 137, unknown."""
     absent = container("main", image=MISSING_IMAGE, imagePullPolicy="Never")
     plan = pod("web", absent, metadata={"finalizers": ["example.com/look"]})
-    await node.create_pod(plan)
+    await node.api.create_pod(plan)
     await node.run_until(
         lambda: node.events("ErrImageNeverPull", pod="web"), within_s=limits.START_S
     )
-    await node.delete_pod("web", grace_s=2)
+    await node.api.delete_pod("web", grace_s=2)
     await node.run_until(
-        lambda: node.api_phase("web") == "Failed", within_s=2 + limits.STOP_S, what="Failed"
+        lambda: node.api.phase("web") == "Failed", within_s=2 + limits.STOP_S, what="Failed"
     )
-    ended = node.api_container("web", "main")["state"].get("terminated", {})
+    ended = node.api.container("web", "main")["state"].get("terminated", {})
     seen = (ended.get("exitCode"), ended.get("reason"), ended.get("message"))
     text = "The container could not be located when the pod was terminated"
     expect_equal(node, seen, (137, "ContainerStatusUnknown", text), "how main ended")
-    await node.patch_pod("web", {"metadata": {"finalizers": None}})
+    await node.api.patch_pod("web", {"metadata": {"finalizers": None}})
 
 
 @conformance(id="force-deleted", rules=["LIFE-201", "STAT-024"], needs=[API])
 async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
     """A force-deleted pod is stopped with the shortest grace; a new pod of that name starts
     meanwhile, and never gets the status of the old one."""
-    await node.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
+    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
     await api_running(node, "web")
-    old = (node.api_pod("web") or {})["metadata"]["uid"]
-    await node.delete_pod("web", grace_s=0)
-    await node.create_pod(pod("web", container("main"), grace_s=7))
+    old = (node.api.pod("web") or {})["metadata"]["uid"]
+    await node.api.delete_pod("web", grace_s=0)
+    await node.api.create_pod(pod("web", container("main"), grace_s=7))
     await node.run_until(
         lambda: (
             node.count("RunPodSandbox", pod="web") == 2 and node.count("StopContainer", pod="web")
@@ -113,9 +115,9 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
     expect(node, ended < 0 or began < ended, "the new pod does not wait for the old", began)
     await api_running(node, "web")
     await node.run_for(4 + limits.STOP_S)
-    expect_equal(node, node.api_phase("web"), "Running", "phase of the new pod")
-    new = (node.api_pod("web") or {})["metadata"]["uid"]
-    patches = node.api_requests("PATCH", "/pods/web/status")
+    expect_equal(node, node.api.phase("web"), "Running", "phase of the new pod")
+    new = (node.api.pod("web") or {})["metadata"]["uid"]
+    patches = node.api.requests("PATCH", "/pods/web/status")
     written = {r.body["metadata"]["uid"] for r in patches if r.status < 300}
     expect_equal(node, written, {old, new}, "UIDs that were written to")
 
@@ -124,11 +126,11 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
     """A pod that vanishes from the API and was never marked as deleted gets the grace of its
     spec."""
-    await node.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=7))
-    await node.create_pod(pod("stays"))
+    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=7))
+    await node.api.create_pod(pod("stays"))
     await api_running(node, "web")
     await api_running(node, "stays")
-    node.vanish_pod("web")
+    node.api.vanish_pod("web")
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=60 + 1 + limits.STOP_S,
@@ -142,13 +144,13 @@ async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Nod
 @conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API])
 async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
     """A pod that is being deleted and vanishes is not stopped a second time in a hurry."""
-    await node.create_pod(pod("web", container("main", runs(stop_takes_s=6)), grace_s=20))
+    await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=6)), grace_s=20))
     await api_running(node, "web")
-    await node.delete_pod("web", grace_s=11)
+    await node.api.delete_pod("web", grace_s=11)
     await node.run_until(
         lambda: node.count("StopContainer", pod="web"), within_s=limits.STOP_S, what="StopContainer"
     )
-    node.vanish_pod("web")
+    node.api.vanish_pod("web")
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=6 + limits.STOP_S,
@@ -162,11 +164,11 @@ async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node
 async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
     """What runs for a pod that is gone from the API is stopped with 2 s and without its hook."""
     hooks = {"preStop": hook(takes_s=1)}
-    await node.create_pod(pod("web", container("main", hooks=hooks), grace_s=9))
+    await node.api.create_pod(pod("web", container("main", hooks=hooks), grace_s=9))
     await api_running(node, "web")
-    await node.stop_kubelet()
-    await node.delete_pod("web", grace_s=0)
-    await node.start_kubelet()
+    await node.kubelet.stop()
+    await node.api.delete_pod("web", grace_s=0)
+    await node.kubelet.start()
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="web"),
         within_s=limits.START_S + limits.STOP_S,
@@ -180,21 +182,21 @@ async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -
 @conformance(id="status-write-retried", rules=["STAT-023", "STAT-020", "STAT-001"], needs=[API])
 async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
     """While the API server refuses statuses pods run on; then it gets the newest within 10 s."""
-    with node.api_fails("PATCH", "/pods/web/status"):
-        await node.create_pod(pod("web", container("main", exits(4, after_s=2))))
+    with node.api.fails("PATCH", "/pods/web/status"):
+        await node.api.create_pod(pod("web", container("main", exits(4, after_s=2))))
         await node.run_until(
             lambda: node.count("StartContainer", container="main") == 2,
             within_s=2 + limits.START_S + limits.NOTICE_S,
             what="a second start",
         )
         await node.run_for(limits.NOTICE_S)
-        expect_equal(node, node.api_phase("web"), "Pending", "phase while it cannot be written")
+        expect_equal(node, node.api.phase("web"), "Pending", "phase while it cannot be written")
     await node.run_until(
-        lambda: node.api_container("web", "main").get("restartCount", 0) >= 1,
+        lambda: node.api.container("web", "main").get("restartCount", 0) >= 1,
         within_s=limits.STATUS_PASS_S + limits.NOTICE_S,
         what="the newest status",
     )
-    last = node.api_container("web", "main")["lastState"]["terminated"]
+    last = node.api.container("web", "main")["lastState"]["terminated"]
     expect_equal(node, last["exitCode"], 4, "exit code of the run that nobody heard of")
 
 
@@ -203,19 +205,21 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
     """A status that changes while the API server works on the one before is not lost: it follows
     as soon as that is done."""
     slow_s = 3
-    with node.api_slow("PATCH", "/pods/web/status", slow_s):
-        await node.create_pod(pod("web", container("main", in_turn(exits(4, after_s=1), runs()))))
+    with node.api.slow("PATCH", "/pods/web/status", slow_s):
+        await node.api.create_pod(
+            pod("web", container("main", in_turn(exits(4, after_s=1), runs())))
+        )
         await node.run_until(
             lambda: node.container("web", "main").get("restartCount") == 1,
             within_s=1 + limits.START_S,
             what="a restart of main",
         )
         await node.run_until(
-            lambda: node.api_container("web", "main").get("restartCount") == 1,
+            lambda: node.api.container("web", "main").get("restartCount") == 1,
             within_s=2 * slow_s,
             what="the restart at the API",
         )
-    ended = node.api_container("web", "main")["lastState"]["terminated"]
+    ended = node.api.container("web", "main")["lastState"]["terminated"]
     expect_equal(node, ended["exitCode"], 4, "exit code of the first run")
 
 
@@ -223,12 +227,12 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
 async def termination_messages_share_their_room(node: Node) -> None:
     """Four containers with a message of 4000 bytes each: 3072 of each are kept."""
     loud = [container(f"c{i}", exits(0, message=f"{i}" * 4000)) for i in range(4)]
-    await node.create_pod(pod("job", *loud, restartPolicy="Never"))
+    await node.api.create_pod(pod("job", *loud, restartPolicy="Never"))
     await node.run_until(
-        lambda: node.api_phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
+        lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
     )
     for i in range(4):
-        ended = node.api_container("job", f"c{i}")["state"]["terminated"]
+        ended = node.api.container("job", f"c{i}")["state"]["terminated"]
         expect_equal(node, len(ended["message"]), 3072, f"length of the message of c{i}")
-    names = [c["name"] for c in (node.api_pod("job") or {})["status"]["containerStatuses"]]
+    names = [c["name"] for c in (node.api.pod("job") or {})["status"]["containerStatuses"]]
     expect_equal(node, names, sorted(names), "order of the statuses")

@@ -18,9 +18,9 @@ SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
 async def the_node_tells_of_its_images(node: Node) -> None:
     """The Node lists images with their sizes, the largest first."""
     await node.run_until(
-        lambda: node.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+        lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
     )
-    images = node.node_status("images")
+    images = node.api.node_status("images")
     sizes = [image["sizeBytes"] for image in images]
     expect_equal(node, sizes, sorted(sizes, reverse=True), "sizes")
     names = [name for image in images for name in image["names"]]
@@ -33,26 +33,26 @@ async def the_node_tells_of_its_images(node: Node) -> None:
 async def the_node_tells_of_as_many_images_as_it_may(node: Node) -> None:
     """With nodeStatusMaxImages 1 the Node lists the largest image only."""
     await node.run_until(
-        lambda: node.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
+        lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
     )
-    expect_equal(node, len(node.node_status("images")), 1, "images")
+    expect_equal(node, len(node.api.node_status("images")), 1, "images")
 
 
 @conformance(id="node-soon-ready", rules=["NODE-013"], needs=[API, FAULTS, RESTART])
 async def a_node_whose_runtime_answers_late_is_ready_at_once(node: Node) -> None:
     """The runtime answers only after the Node was told to be not ready: the Node is Ready a moment
     later, not when its status would have been looked at anyway."""
-    await node.stop_kubelet()
-    with node.on("Status").fails("UNKNOWN", "not yet"):
-        await node.start_kubelet()
+    await node.kubelet.stop()
+    with node.runtime.on("Status").fails("UNKNOWN", "not yet"):
+        await node.kubelet.start()
         await node.run_until(
-            lambda: node.node_condition("Ready").get("status") == "False",
+            lambda: node.api.node_condition("Ready").get("status") == "False",
             within_s=10 + limits.START_S,
             what="Ready False",
         )
         await node.run_for(0.5)
     await node.run_until(
-        lambda: node.node_condition("Ready").get("status") == "True",
+        lambda: node.api.node_condition("Ready").get("status") == "True",
         within_s=2.5,
         what="Ready True",
     )
@@ -63,7 +63,7 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
     """A status that does not change is written again: first after half the report period to one
     and a half, then each time after the whole."""
     await node.run_for(40)
-    asked = node.api_requests("PATCH", OF_THE_NODE)
+    asked = node.api.requests("PATCH", OF_THE_NODE)
     times = [request.started_s for request in asked]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     shown = [round(gap, 2) for gap in gaps]
@@ -78,8 +78,8 @@ async def a_node_without_cluster_dns_says_so(node: Node) -> None:
     """Without clusterDNS a ClusterFirst pod gets the node's servers, with a warning about the pod
     and one about the node; a pod with the node's own DNS runs without."""
     own = pod("plain", dnsPolicy="Default")
-    await node.create_pod(own)
-    await node.create_pod(pod("web"))
+    await node.api.create_pod(own)
+    await node.api.create_pod(pod("web"))
     await node.run_until(
         lambda: node.running("web") and node.running("plain"), within_s=limits.START_S
     )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from conformance.features import Feature
+from conformance.harness.image_registry import ImageRegistry
 from conformance.harness.manifests import PodPlan
-from conformance.harness.registry import Registry
 
 
 class Runtime(Protocol):
@@ -55,7 +55,7 @@ class Runtime(Protocol):
         """Stop the pod's ready sandbox, behind the kubelet's back."""
         ...
 
-    async def registry(self) -> Registry:
+    async def registry(self) -> ImageRegistry:
         """The case's own registry, which this runtime pulls from (Feature.REGISTRY)."""
         ...
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from conformance.harness import played
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
-from conformance.harness.registry import FakeRegistry
+from conformance.harness.runtimes.fake_registry import FakeRegistry
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from fakecri import FakeCRI, FakeNode
 from simtime import Clock, Ids

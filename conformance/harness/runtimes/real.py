@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.harness.image_registry import ImageRegistries, ImageRegistry
 from conformance.harness.manifests import PodPlan
-from conformance.harness.registry import Registries, Registry
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from conformance.harness.scope import Scope
 from simtime import Clock
@@ -17,11 +17,11 @@ class RealRuntime(RecordedRuntime):
     beside it; None: it cannot be told where to pull from."""
 
     def __init__(
-        self, upstream: Any, clock: Clock, endpoint: str, registries: Registries | None = None
+        self, upstream: Any, clock: Clock, endpoint: str, registries: ImageRegistries | None = None
     ) -> None:
         self._scope = Scope(upstream)
         self._registries = registries
-        self._registry: Registry | None = None
+        self._registry: ImageRegistry | None = None
         super().__init__(self._scope, clock, endpoint)
 
     def teach(self, pod: str, plan: PodPlan) -> None:
@@ -37,7 +37,7 @@ class RealRuntime(RecordedRuntime):
     def kernel_says(self, line: str) -> None:
         raise RuntimeError("the kernel of a real node says what it wants: needs NODE_RESOURCES")
 
-    async def registry(self) -> Registry:
+    async def registry(self) -> ImageRegistry:
         if self._registries is None:
             raise RuntimeError("this runtime has no registry: needs REGISTRY")
         if self._registry is None:

@@ -19,7 +19,7 @@ from typing import Final
 from conformance.harness.containerd.archives import layer_and_config
 from conformance.harness.containerd.node import ContainerdNode
 from conformance.harness.containerd.settings import REGISTRIES_DIR, SHARED_DIR
-from conformance.harness.registry import CLOSED_HOST, OPEN_HOST, USER
+from conformance.harness.image_registry import CLOSED_HOST, OPEN_HOST, USER
 
 FIRST_PORT: Final = 5000
 START_TRIES: Final = 200  # a tenth of a second each
@@ -47,7 +47,7 @@ class NodeRegistries:
 
 
 class NodeRegistry:
-    """`conformance.harness.registry.Registry` for real."""
+    """`conformance.harness.image_registry.ImageRegistry` for real."""
 
     def __init__(self, node: ContainerdNode, port: int) -> None:
         self.open_host = f"r{port}.{OPEN_HOST}"

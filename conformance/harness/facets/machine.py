@@ -1,0 +1,166 @@
+"""`node.machine`: the machine under the node: files, memory, disks, processes, the kernel's log,
+and its shutdown.
+
+Only the case's own directories and disks are ever changed. Memory, disks and processes are a fake
+machine's (Feature.NODE_RESOURCES), but for a disk of the case's own (Feature.OWN_DISK).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from conformance.harness import machine
+from conformance.harness.expect import Seen
+from conformance.harness.facets.kubelet import NodeKubelet
+from conformance.harness.looked import looked_at
+from conformance.harness.observing.watch import Watch
+from conformance.harness.setup import Parts
+
+
+class NodeMachine:
+    """The machine of the node. Pods are named as in their manifests.
+
+    What needs a feature that the case does not name raises RuntimeError; what needs a pod raises
+    ExpectationFailed while the kubelet's `/pods` does not list it.
+    """
+
+    facet: Final = "machine."
+
+    def __init__(self, parts: Parts, watch: Watch, kubelet: NodeKubelet) -> None:
+        self._parts = parts
+        self._watch = watch
+        self._kubelet = kubelet
+
+    # --- files ----------------------------------------------------------------------------
+
+    def write_root_file(self, file: str, text: str) -> None:
+        """Write a file of the kubelet's root directory; `file` is its path there."""
+        (self._parts.paths.root / file).write_text(text)
+
+    def read_root_file(self, file: str) -> str:
+        """The text of a file of the kubelet's root directory. Raises FileNotFoundError."""
+        return (self._parts.paths.root / file).read_text()
+
+    def write_log(self, pod: str, container: str, file: str, text: str) -> None:
+        """Write a file beside the logs of a container."""
+        meta = self._watch.listed_pod(pod)["metadata"]
+        directory = f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
+        path = self._parts.paths.logs / directory / container / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    @looked_at
+    def log_files(self, pod: str, container: str) -> list[str]:
+        """The names of the container's log files, the log itself first."""
+        found = self._parts.paths.logs.glob(f"*_{self._watch.runtime_name(pod)}_*/{container}/*")
+        return Seen(sorted(path.name for path in found), self._watch, f"log file {pod} {container}")
+
+    @looked_at
+    def log_directories(self, pod: str) -> int:
+        """How many log directories the pod has."""
+        return len(list(self._parts.paths.logs.glob(f"*_{self._watch.runtime_name(pod)}_*")))
+
+    def volume_path(self, pod: str, volume: str, file: str = "") -> Path:
+        """The path of a file in an emptyDir volume of the pod; without `file`, of the volume."""
+        uid = str(self._watch.listed_pod(pod)["metadata"]["uid"])
+        volumes = self._parts.paths.root / "pods" / uid / "volumes" / "kubernetes.io~empty-dir"
+        return volumes / volume / file
+
+    def write_volume_file(self, pod: str, volume: str, file: str, text: str) -> None:
+        """Write a file of an emptyDir volume of the pod."""
+        self.volume_path(pod, volume, file).write_text(text)
+
+    @looked_at
+    def has_volume_file(self, pod: str, volume: str, file: str) -> bool:
+        """Whether there is such a file in an emptyDir volume of the pod."""
+        return self.volume_path(pod, volume, file).exists()
+
+    def replace_volume_file(self, pod: str, volume: str, file: str, target: str) -> None:
+        """Put a symbolic link to `target` in the place of a file or an empty directory of the pod's
+        emptyDir volume, as a container may at any time."""
+        place = self.volume_path(pod, volume, file)
+        place.rename(place.with_name(f"{file}.old"))
+        place.symlink_to(target)
+
+    def host_path(self, name: str) -> Path:
+        """A path for a hostPath volume; nothing is there yet."""
+        return self._parts.paths.base / name
+
+    # --- memory, disks, processes ---------------------------------------------------------
+
+    def leave_memory(self, free_bytes: int) -> None:
+        """Leave so many bytes of memory available now, beside what the containers use: other
+        processes of the node take the rest."""
+        machine.leave_memory(self._parts.runtime.machine, free_bytes)
+
+    def leave_pids(self, free: int) -> None:
+        """Leave so many process IDs free now."""
+        machine.leave_pids(self._parts.runtime.machine, free)
+
+    def leave_disk(self, free_bytes: int, *, disk: str = machine.NODE) -> None:
+        """Leave so many bytes of a disk free now.
+
+        `disk`: `node` has the kubelet's root directory, `images` the images, `containers` the
+        writable layers; all three are one disk unless `separate_disks` was called. With
+        Feature.OWN_DISK there is only `node`.
+        """
+        if self._parts.disk is not None:
+            self._parts.disk.leave(free_bytes)
+        else:
+            machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
+
+    def leave_inodes(self, free: int, *, disk: str = machine.NODE) -> None:
+        """Leave so many inodes of a disk free now; `disk` as for `leave_disk`."""
+        if self._parts.disk is not None:
+            self._parts.disk.leave_inodes(free)
+        else:
+            machine.leave_inodes(self._parts.runtime.machine, disk, free)
+
+    async def separate_disks(self, *, split: bool = False, restart: bool = True) -> None:
+        """Give images and writable layers a disk of their own (EVIC-045), with `split` the images
+        alone (EVIC-046), and restart the kubelet, which looks at the disks only once (EVIC-040);
+        without `restart` the case does that itself."""
+        machine.separate_disks(self._parts.runtime.machine, split=split)
+        if restart:
+            await self._kubelet.restart()
+
+    def lose_image_disk(self) -> None:
+        """Make the runtime name a directory for its images that lies on no disk."""
+        self._parts.runtime.machine.image_root = "nowhere"
+
+    def freeze_image_times(self, *, frozen: bool = True) -> None:
+        """Stop the runtime's measuring of its disks: ImageFsInfo keeps its time stamp, until this
+        is called with `frozen=False` (EVIC-054)."""
+        node = self._parts.runtime.machine
+        node.image_fs_time_ns = node.now_ns() if frozen else None
+
+    # --- the kernel -----------------------------------------------------------------------
+
+    def kernel_says(self, *lines: str) -> None:
+        """Write lines into the kernel's log (Feature.NODE_RESOURCES)."""
+        for line in lines:
+            self._parts.runtime.kernel_says(line)
+
+    def run_out_of_memory(self) -> str:
+        """Make the kernel kill the process with the highest OOM score, as when the whole machine
+        is short of memory (Feature.NODE_RESOURCES); returns the victim as the kubelet's event
+        names it: `main, pid: 1234`."""
+        victim = self._parts.runtime.machine.oom()
+        return f"{victim.name}, pid: {victim.pid}"
+
+    # --- shutdown -------------------------------------------------------------------------
+
+    def shut_down(self) -> None:
+        """Announce that the machine is about to go down (Feature.SHUTDOWN)."""
+        self._parts.the_logind().shut_down()
+
+    def call_off_shutdown(self) -> None:
+        """Announce that the machine does not go down after all (Feature.SHUTDOWN)."""
+        self._parts.the_logind().call_off()
+
+    @property
+    @looked_at
+    def holds_up_shutdown(self) -> bool:
+        """Whether the kubelet keeps the machine from going down now (Feature.SHUTDOWN)."""
+        return self._parts.the_logind().delayed

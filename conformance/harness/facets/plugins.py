@@ -1,0 +1,52 @@
+"""`node.plugins`: device plugins beside the kubelet (Feature.DEVICE_PLUGINS)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.harness import limits
+from conformance.harness.expect import failure
+from conformance.harness.observing.watch import Watch
+from conformance.harness.setup import Parts
+from fakecri.deviceplugin import FakeDevicePlugin
+from fakecri.errors import CriError
+
+
+class NodePlugins:
+    """Starts and ends fake device plugins; `FakeDevicePlugin` says what one does and was asked."""
+
+    def __init__(self, parts: Parts, watch: Watch) -> None:
+        self._parts = parts
+        self._watch = watch
+
+    async def plug_in(self, plugin: FakeDevicePlugin, *, faithful: bool = True) -> None:
+        """Start the plugin and register it, as soon as the kubelet takes registrations.
+
+        A kubelet that refuses it says so in `plugin.refusals`. A `faithful` plugin registers again
+        after each restart of the kubelet. Raises ExpectationFailed when the kubelet takes no
+        registration within limits.REGISTER_S.
+        """
+        deadline_s = self._watch.now_s + limits.REGISTER_S
+        before = len(plugin.refusals)
+        while True:
+            try:
+                await self._parts.the_plugins().start(plugin, faithful=faithful)
+                return
+            except CriError as error:
+                if len(plugin.refusals) > before:
+                    return
+                if self._watch.now_s >= deadline_s:
+                    wanted = "a kubelet that takes registrations"
+                    raise failure(self._watch, wanted, str(error)) from None
+            await self._parts.the_plugins().stop(plugin)
+            await self._watch.pause()
+
+    async def unplug(self, plugin: FakeDevicePlugin) -> None:
+        """End the plugin: its socket and its streams are gone, and its devices with them."""
+        await self._parts.the_plugins().stop(plugin)
+
+    @property
+    def directory(self) -> Path:
+        """The device-plugins directory, where the kubelet keeps its checkpoint of devices."""
+        default = self._parts.paths.root / "device-plugins"
+        return Path(getattr(self._parts.plugins, "directory", default))

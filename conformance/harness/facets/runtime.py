@@ -1,0 +1,73 @@
+"""`node.runtime`: the container runtime of the node: faults in its calls, and what happens there
+without the kubelet.
+
+The kubelet calls the runtime through a proxy that records and disturbs; what a case does here goes
+past the proxy, so it is neither recorded nor disturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from conformance.harness.expect import Seen
+from conformance.harness.image_registry import ImageRegistry
+from conformance.harness.looked import looked_at
+from conformance.harness.observing.watch import Watch
+from conformance.harness.setup import Parts
+
+
+class NodeRuntime:
+    """The runtime, real or fake. Pods are named as in their manifests."""
+
+    facet: Final = "runtime."
+
+    def __init__(self, parts: Parts, watch: Watch) -> None:
+        self._parts = parts
+        self._watch = watch
+
+    @property
+    def direct(self) -> Any:
+        """The CRI without record and faults (`await node.runtime.direct.call(method, request)`),
+        for calls that no kubelet makes."""
+        return self._parts.runtime.direct
+
+    def pod_name(self, pod: str) -> str:
+        """The name of that pod in the runtime: that of a static pod ends with the node's
+        (SRC-033)."""
+        return self._watch.runtime_name(pod)
+
+    def on(self, method: str, *, pod: str | None = None, container: str | None = None) -> Any:
+        """Disturb these calls of the kubelet (Feature.FAULTS): `.fails(code, text, times=)`,
+        `.delays(s)` or `.hangs()` starts a rule, which is a context manager and has `.remove()`.
+        `pod` or `container` None: of all."""
+        return self._parts.runtime.on(method, pod and self._watch.runtime_name(pod), container)
+
+    def away(self) -> AbstractContextManager[object]:
+        """A block in which every call of the kubelet fails with UNAVAILABLE."""
+        every_call: AbstractContextManager[object] = self._parts.runtime.on("*", None, None).fails(
+            "UNAVAILABLE", "runtime is away"
+        )
+        return every_call
+
+    async def registry(self) -> ImageRegistry:
+        """The case's own image registry, which the runtime pulls from (Feature.REGISTRY)."""
+        return await self._parts.runtime.registry()
+
+    async def kill_container(self, container: str, *, pod: str) -> None:
+        """End the running container behind the kubelet's back, with exit code 137
+        (Feature.OUTSIDE_KILL). Raises RuntimeError when it does not run."""
+        await self._parts.runtime.kill_container(self._watch.runtime_name(pod), container)
+
+    async def stop_sandbox(self, pod: str) -> None:
+        """Stop the pod's ready sandbox, and what runs in it, behind the kubelet's back
+        (Feature.OUTSIDE_KILL). Raises RuntimeError when it has none."""
+        await self._parts.runtime.stop_sandbox(self._watch.runtime_name(pod))
+
+    @looked_at
+    def visits(self, pod: str) -> Sequence[Any]:
+        """The connections to the pod's containers (fakecri's `Visit`), in order; their `time_s` is
+        of the runtime's clock (Feature.POD_SERVERS)."""
+        found = self._parts.runtime.visits(self._watch.runtime_name(pod))
+        return Seen(found, self._watch, f"visit to {pod}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +18,11 @@ from refkubelet.eviction import ranking
 from refkubelet.model import hashes
 from refkubelet.model.objects import OwnerReference, full_name
 from refkubelet.pleg import compute
+from refkubelet.probes import decide
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.decisions.init_actions import InitPlan
 from refkubelet.runtime.images.choice import detect
+from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.runtime.listings import container_list_request, sandbox_list_request
 from refkubelet.runtime.records import ContainerState
 from refkubelet.status import generate, readiness
@@ -48,6 +51,8 @@ EVENTS = compute.compute_events
 WITH_PHASE = generate._with_phase
 SEND = StatusManager._send
 PLAIN = InitPlan._plain
+PRE_STOP = ContainerKiller._pre_stop
+COUNT_OUTCOME = decide.count_outcome
 
 
 def by_usage(pod: Any, used: int, request: int, subtracted: int) -> Any:
@@ -60,10 +65,25 @@ def uid_without_spec(pod: dict[str, Any], **place: str) -> str:
 
 def stays_ready(scope: Any, status: Any, container: Any, *, init: bool) -> Any:
     found = WITH_PROBES(scope, status, container, init=init)
-    before = scope._previous.get(status.name)
-    if before is not None and before.ready and status.state and status.state.running is None:
-        found.ready = True
-    return found
+    ran = status.restartCount or status.state.terminated is not None
+    return replace(found, ready=True) if ran and status.state.running is None else found
+
+
+async def gives_the_hook_up(killer: Any, *about: Any) -> int:
+    rest = await PRE_STOP(killer, *about)
+    for call in killer._late_hooks:
+        call.cancel()
+    return rest
+
+
+def failures_add_up(target: Any, state: Any, result: Any) -> Any:
+    if result is ProbeResult.SUCCESS and state.last is ProbeResult.FAILURE:
+        return state, result
+    return COUNT_OUTCOME(target, state, result)
+
+
+async def waits_for_the_next_look(registrar: Any) -> None:
+    await asyncio.Event().wait()
 
 
 def since_last_start(pod: Any, status: Any, now: Any) -> bool:
@@ -144,6 +164,16 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         "refkubelet.probes.decide.ProbeTarget.timeout_s", property(lambda _: 1),
         "http-timeout-given",
     ),
+    "failures add up": (
+        "refkubelet.probes.worker.count_outcome", failures_add_up, "liveness-flapping",
+    ),
+    "a late hook is given up": (
+        f"{RUNTIME}.kill.ContainerKiller._pre_stop", gives_the_hook_up, "prestop-goes-on",
+    ),
+    "a node is ready at its next look": (
+        "refkubelet.node.register.NodeRegistrar.get_ready", waits_for_the_next_look,
+        "node-soon-ready",
+    ),
     "memory is ranked by usage": (
         "refkubelet.eviction.ranking._exceeding", by_usage, "memory-larger-first",
     ),
@@ -220,10 +250,16 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("bug", PLANTED)
-def test_a_planted_bug_is_noticed(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_bug_is_noticed(
+    bug: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     place, wrong, case = PLANTED[bug]
     monkeypatch.setattr(place, wrong)
     result = run_virtual_case(CASES[case], Choice())
+    broken = [
+        record.exc_text or record.getMessage() for record in caplog.records if record.exc_info
+    ]
+    assert broken == [], "the bug is another one: whatever is called raises"
     assert result.outcome is Outcome.FAILED, f"{case}: {result.outcome.value} {result.detail}"
 
 

@@ -45,6 +45,17 @@ def put_in_first(node: Node, pod: dict[str, Any], make: Any) -> None:
     node.apply(pod)
 
 
+async def run_once(
+    node: Node, mounts: RealMounts, volume: dict[str, Any], mount: dict[str, Any]
+) -> None:
+    """A pod that runs for 5 s on a node that really mounts; it has just begun."""
+    node.mounts = mounts
+    await node.start()
+    node.cri.behaves(exits(0, after_s=5))
+    node.apply(pod_with(volume, mount, restartPolicy="Never"))
+    await node.until(lambda: node.phase("web-golden") == "Running")
+
+
 @pytest.mark.parametrize("sub_path", ["link", "link/x/y", "link/etc"])
 def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_path: str) -> None:
     host = tmp_path / "host"
@@ -66,11 +77,7 @@ def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     async def body(node: Node) -> None:
-        node.mounts = real_mounts
-        await node.start()
-        node.cri.behaves(exits(0, after_s=5))
-        node.apply(pod_with(EMPTY, MOUNT | {"subPath": "a/b"}, restartPolicy="Never"))
-        await node.until(lambda: node.phase("web-golden") == "Running")
+        await run_once(node, real_mounts, EMPTY, MOUNT | {"subPath": "a/b"})
         (given,) = node.cri.calls("CreateContainer")[0].request.config.mounts[:1]
         place = volume_of(node, uid_of(node)) / "a/b"
         assert given.host_path.endswith("/volume-subpaths/v/main/0")
@@ -270,12 +277,8 @@ def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
     async def body(node: Node) -> None:
-        node.mounts = real_mounts
-        await node.start()
-        node.cri.behaves(exits(0, after_s=5))
         volume = {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
-        node.apply(pod_with(volume, restartPolicy="Never"))
-        await node.until(lambda: node.phase("web-golden") == "Running")
+        await run_once(node, real_mounts, volume, MOUNT)
         path = volume_of(node, uid_of(node))
         found = os.statvfs(path)
         assert found.f_blocks * found.f_frsize == 1 << 20

@@ -282,23 +282,9 @@ def test_an_error_that_nobody_thought_of_ends_no_other_pod_SRC_005(
     watching(tmp_path, body)
 
 
-def test_a_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(manifest("a"))
-
-    async def body(seen: Seen) -> None:
-        await seen.until("a-n1")
-        known = len(seen.sets)
-        file.unlink()
-        file.write_text(manifest("a"))
-        await asyncio.sleep(1)
-        assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
-
-    watching(tmp_path, body)
-
-
-def test_a_single_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(
-    tmp_path: Path,
+@pytest.mark.parametrize("watched", ["", "pod.yaml"], ids=["directory", "file"])
+def test_a_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(
+    tmp_path: Path, watched: str
 ) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(manifest("a"))
@@ -311,7 +297,7 @@ def test_a_single_manifest_that_is_written_again_at_once_is_another_pod_SRC_008(
         await asyncio.sleep(1)
         assert [names for _, names in seen.sets[known:]] == [[], ["a-n1"]]
 
-    watching(file, body)
+    watching(tmp_path / watched, body)
 
 
 def test_a_renamed_manifest_with_its_own_uid_is_gone_before_it_is_there_again_SRC_008(

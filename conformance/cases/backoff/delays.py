@@ -88,12 +88,17 @@ async def ten_minutes_of_life_reset_the_delay(node: Node) -> None:
 @conformance(id="backoff-kept", rules=["BACK-003"], needs=[STATUS, VIRTUAL])
 async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
     """After a run of less than 10 minutes the series goes on: 10, 20, then 40 s."""
+    await goes_on_after(node, run_s=200, delay_s=40)
+
+
+async def goes_on_after(node: Node, *, run_s: float, delay_s: float) -> None:
+    """Expect that delay after three crashes and a run that is longer."""
     crash = exits(1)
-    work = in_turn(crash, crash, crash, exits(1, after_s=200), crash)
+    work = in_turn(crash, crash, crash, exits(1, after_s=run_s), crash)
     await node.apply_static(pod("web", container("main", work)))
-    times = await starts(node, 5, within_s=600)
-    spans = [*map(restart_after, (0, 10, 20)), restart_after(40).after(200)]
-    expect_spans(node, times, spans, "starts around a run of 200 s")
+    times = await starts(node, 5, within_s=2 * (run_s + 100))
+    spans = [*map(restart_after, (0, 10, 20)), restart_after(delay_s).after(run_s)]
+    expect_spans(node, times, spans, f"starts around a run of {run_s} s")
 
 
 @conformance(
@@ -104,12 +109,7 @@ async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
 )
 async def a_short_maximum_does_not_shorten_the_ten_minutes(node: Node) -> None:
     """With a maximum of 20 s a run of 100 s does not reset the delay, which stays at 20 s."""
-    crash = exits(1)
-    work = in_turn(crash, crash, crash, exits(1, after_s=100), crash)
-    await node.apply_static(pod("web", container("main", work)))
-    times = await starts(node, 5, within_s=300)
-    spans = [*map(restart_after, (0, 10, 20)), restart_after(20).after(100)]
-    expect_spans(node, times, spans, "starts around a run of 100 s")
+    await goes_on_after(node, run_s=100, delay_s=20)
 
 
 @conformance(id="backoff-forgotten", rules=["BACK-007"], needs=[STATUS, Feature.RESTART])

@@ -1,5 +1,7 @@
 """Lifecycle hooks other than exec, and what a hook's end means for the rest of the pod."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import container, hook, pod
@@ -93,10 +95,9 @@ async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
     expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
 
 
-@conformance(id="hook-http-refused", rules=["LIFE-142"], needs=[STATUS, Feature.POD_NETWORK])
-async def an_http_hook_nobody_answers_fails(node: Node) -> None:
-    """A postStart hook over HTTP to a closed port stops the container like any failed hook."""
-    main = container("main", lifecycle={"postStart": {"httpGet": {"port": 9}}})
+async def stops_for(node: Node, action: dict[str, Any]) -> None:
+    """Expect that a container with that postStart hook is stopped for it."""
+    main = container("main", lifecycle={"postStart": action})
     await node.apply_static(pod("job", main, restartPolicy="Never"))
     await node.run_until(
         lambda: node.phase("job") in ("Failed", "Succeeded"),
@@ -104,6 +105,12 @@ async def an_http_hook_nobody_answers_fails(node: Node) -> None:
         what="the end of the pod",
     )
     expect_equal(node, node.count("StopContainer", container="main"), 1, "stops")
+
+
+@conformance(id="hook-http-refused", rules=["LIFE-142"], needs=[STATUS, Feature.POD_NETWORK])
+async def an_http_hook_nobody_answers_fails(node: Node) -> None:
+    """A postStart hook over HTTP to a closed port stops the container like any failed hook."""
+    await stops_for(node, {"httpGet": {"port": 9}})
 
 
 @conformance(id="hook-tcp-never-runs", rules=["LIFE-143"], needs=[STATUS])
@@ -145,15 +152,7 @@ async def a_hook_whose_host_makes_no_url_keeps_nobody_from_being_stopped(node: N
 @conformance(id="poststart-odd-host", rules=["LIFE-142", "PROBE-066"], needs=[STATUS])
 async def a_hook_whose_host_makes_no_url_is_a_failed_hook(node: Node) -> None:
     """A postStart hook over HTTP to such a host stops the container like any failed hook."""
-    action = {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}}
-    main = container("main", lifecycle={"postStart": action})
-    await node.apply_static(pod("job", main, restartPolicy="Never"))
-    await node.run_until(
-        lambda: node.phase("job") in ("Failed", "Succeeded"),
-        within_s=limits.START_S + limits.STOP_S + limits.NOTICE_S,
-        what="the end of the pod",
-    )
-    expect_equal(node, node.count("StopContainer", container="main"), 1, "stops")
+    await stops_for(node, {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}})
 
 
 @conformance(id="prestop-goes-on", rules=["LIFE-143"], needs=[STATUS])

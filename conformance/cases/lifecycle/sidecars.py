@@ -1,5 +1,7 @@
 """Sidecars beyond their start: they are kept running, killed by probes, and outlive the others."""
 
+from typing import Any
+
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order, expect_spans
 from conformance.harness.manifests import ExecProbe, container, pod, sidecar
@@ -121,20 +123,26 @@ async def a_pod_is_ready_with_its_sidecars_only(node: Node) -> None:
     expect_equal(node, node.phase("web"), "Running", "phase")
 
 
-@conformance(id="sidecar-grace-shared", rules=["LIFE-144", "LIFE-143"], needs=[STATUS])
-async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) -> None:
-    """A sidecar waits for the main containers, and its own grace is shorter by that time."""
-    main = container("main", runs(stop_takes_s=3))
-    web = pod("web", main, init=[sidecar("side")], grace_s=8)
-    await node.apply_static(web)
+async def stop_of_sidecar(node: Node, *, main_takes_s: float, grace_s: int) -> Any:
+    """The StopContainer of a sidecar whose pod is removed, and whose main container takes its
+    time."""
+    main = container("main", runs(stop_takes_s=main_takes_s))
+    await node.apply_static(pod("web", main, init=[sidecar("side")], grace_s=grace_s))
     await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
     await node.remove_static("web")
     await node.run_until(
         lambda: node.count("StopContainer", container="side"),
-        within_s=3 + limits.STOP_S,
+        within_s=min(main_takes_s, grace_s) + limits.STOP_S,
         what="StopContainer of side",
     )
     (stop,) = node.calls("StopContainer", container="side")
+    return stop
+
+
+@conformance(id="sidecar-grace-shared", rules=["LIFE-144", "LIFE-143"], needs=[STATUS])
+async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) -> None:
+    """A sidecar waits for the main containers, and its own grace is shorter by that time."""
+    stop = await stop_of_sidecar(node, main_takes_s=3, grace_s=8)
     main_ended = node.ended_s(node.calls("StopContainer", container="main")[0])
     expect(node, node.time_s(stop) >= main_ended, "side is stopped after main has ended")
     expect(node, stop.request.timeout in (4, 5), "timeout 8 - 3 s", stop.request.timeout)
@@ -143,16 +151,7 @@ async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) 
 @conformance(id="sidecar-out-of-grace", rules=["LIFE-144"], needs=[STATUS])
 async def a_sidecar_does_not_wait_longer_than_its_grace(node: Node) -> None:
     """When a main container uses the whole grace the sidecar is stopped then, with 2 s."""
-    main = container("main", runs(stop_takes_s=3600))
-    await node.apply_static(pod("web", main, init=[sidecar("side")], grace_s=4))
-    await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
-    await node.remove_static("web")
-    await node.run_until(
-        lambda: node.count("StopContainer", container="side"),
-        within_s=4 + limits.STOP_S,
-        what="StopContainer of side",
-    )
-    (stop,) = node.calls("StopContainer", container="side")
+    stop = await stop_of_sidecar(node, main_takes_s=3600, grace_s=4)
     (first,) = node.calls("StopContainer", container="main")
     waited_s = node.time_s(stop) - node.time_s(first)
     expect(node, 3.5 <= waited_s <= 4.5 + node.slack_s, "about 4 s after main", waited_s)

@@ -23,6 +23,18 @@ from refkubelet.resources.devices import checkpoint
 from refkubelet.resources.devices.records import Allotment
 
 
+async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:
+    """Expect of a plugin that comes back with two devices, one of them in use, that the next pod
+    gets the other."""
+    await node.plugins.plug_in(plugin)
+    await shows(node, "2")
+    await node.api.create_pod(pod("second", with_widgets(1)))
+    await node.wait_running("second")
+    given = sorted(one for ids in plugin.allocated for one in ids)
+    expect_equal(node, given, ["w1", "w2"], "devices given")
+    expect_equal(node, node.count("StopContainer"), 0, "stops")
+
+
 @conformance(id="device-refused", rules=["CG-084"], needs=NEEDS)
 async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -> None:
     """Another API version, or a name that is no extended resource, is refused; a plugin that is
@@ -77,13 +89,7 @@ async def a_plugin_that_dies_takes_no_pod_along(node: Node) -> None:
     await node.plugins.unplug(plugin)
     await shows(node, "0")
     expect_equal(node, node.api.capacity(WIDGET), "2", "capacity")
-    await node.plugins.plug_in(plugin)
-    await shows(node, "2")
-    await node.api.create_pod(pod("second", with_widgets(1)))
-    await node.wait_running("second")
-    given = sorted(one for ids in plugin.allocated for one in ids)
-    expect_equal(node, given, ["w1", "w2"], "devices given")
-    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    await gives_the_other_one(node, plugin)
 
 
 @conformance(id="device-plugin-gone", rules=["CG-084"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
@@ -149,13 +155,7 @@ async def a_restarted_kubelet_knows_who_has_which_device(node: Node) -> None:
     await node.run_for(limits.NOTICE_S)
     phase = (node.api.pod("first") or {})["status"]["phase"]
     expect_equal(node, phase, "Running", "phase of the running pod")
-    await node.plugins.plug_in(plugin)
-    await shows(node, "2")
-    await node.api.create_pod(pod("second", with_widgets(1)))
-    await node.wait_running("second")
-    given = sorted(one for ids in plugin.allocated for one in ids)
-    expect_equal(node, given, ["w1", "w2"], "devices given")
-    expect_equal(node, node.count("StopContainer"), 0, "stops")
+    await gives_the_other_one(node, plugin)
 
 
 CHECKPOINT: Final = "kubelet_internal_checkpoint"

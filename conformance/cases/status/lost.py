@@ -4,6 +4,7 @@ from typing import Any
 
 from criapi.v1 import api_pb2 as cri
 
+from conformance.cases.lifecycle.api_pods import api_running
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import MISSING_IMAGE, container, hook, pod
@@ -24,15 +25,6 @@ async def remove(node: Node, container_id: str) -> None:
     """Remove a container behind the kubelet's back, running or not."""
     await node.runtime.direct.call(
         "RemoveContainer", cri.RemoveContainerRequest(container_id=container_id)
-    )
-
-
-async def api_running(node: Node, name: str) -> None:
-    """Run until the API shows the pod as Running."""
-    await node.run_until(
-        lambda: node.api.phase(name) == "Running",
-        within_s=limits.START_S,
-        what=f"pod {name} Running at the API",
     )
 
 

@@ -18,10 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from conformance import results_file
-from conformance.harness.environment import Choice, EnvironmentProblem
-from conformance.harness.processes import processors, run_virtual_cases
-from conformance.harness.results import Outcome, Result
-from conformance.harness.run import REAL_CLOCK, not_to_run, run_real_cases, run_virtual_case
+from conformance.harness.runs.case_run import (
+    REAL_CLOCK,
+    not_to_run,
+    run_real_cases,
+    run_virtual_case,
+)
+from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.harness.runs.processes import processors, run_virtual_cases
+from conformance.harness.runs.results import Outcome, Result
 from conformance.registry import (
     REGISTRY,
     Case,
@@ -251,7 +256,7 @@ async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
-    from conformance.harness.real import real_environment, require_kubelet
+    from conformance.harness.runs.real import real_environment, require_kubelet
 
     waiting = {item.case.id: item for item in items}
     for item in list(waiting.values()):

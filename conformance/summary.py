@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import IO, Any
 
-from conformance.harness.environment import Choice
-from conformance.harness.results import Outcome, Result
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.results import Outcome, Result
 
 
 def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:

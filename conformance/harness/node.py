@@ -22,11 +22,11 @@ from conformance.harness.facets.kubelet import NodeKubelet
 from conformance.harness.facets.machine import NodeMachine
 from conformance.harness.facets.plugins import NodePlugins
 from conformance.harness.facets.runtime import NodeRuntime
-from conformance.harness.looked import looked_at
 from conformance.harness.manifests import PodPlan
-from conformance.harness.observe import container_status, is_write, write_name
+from conformance.harness.observing.looked import looked_at
+from conformance.harness.observing.snapshots import container_status, is_write, write_name
 from conformance.harness.observing.watch import Watch
-from conformance.harness.setup import Parts
+from conformance.harness.parts import Parts
 
 
 class Node:

@@ -1,8 +1,7 @@
 """What a container does, declared once: played by the fake, compiled to a shell on a real runtime.
 
-A `Workload` is plain data. `shell` renders it for a busybox image; `conformance.harness.played`
-teaches the same to a fake runtime. What must never happen: the two renderings differ in anything
-a case can see.
+A `Workload` is plain data. `shell` renders it for a busybox image; `runtimes.played` teaches the
+same to a fake runtime. The two must not differ in anything that a case can see.
 
 The shell keeps what must survive a restart (how often the container ran) in /dev/shm, which the
 containers of one sandbox share.

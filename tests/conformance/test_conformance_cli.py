@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli import READER_GONE, main
-from conformance.harness.environment import Choice, EnvironmentProblem
+from conformance.harness.runs.choice import Choice, EnvironmentProblem
 
 
 def test_list_shows_id_level_rules_and_title(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,8 +153,8 @@ def test_a_directory_is_no_kubelet(tmp_path: Path) -> None:
 
 EVERYTHING_FAILS = """\
 from conformance import pytest_plugin
-from conformance.harness import processes, real, run
-from conformance.harness.results import Outcome, Result
+from conformance.harness.runs import case_run, processes, real
+from conformance.harness.runs.results import Outcome, Result
 
 def fails(case, *_):
     return Result(case, Outcome.FAILED, "planted")
@@ -166,7 +166,7 @@ async def is_there(_):
     return
 
 processes.run_virtual_case = pytest_plugin.run_virtual_case = fails
-run.run_case = fails_for_real
+case_run.run_case = fails_for_real
 real.require_kubelet = is_there
 """
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness import disks
-from conformance.harness.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
-from conformance.harness.environment import Choice
+from conformance.harness.machines import disks
+from conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
+from conformance.harness.runs.choice import Choice
 from conformance.registry import Feature
 
 MI = 1 << 20

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.environment import Choice
-from conformance.harness.looked import looked_at, seen_by, shortly
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
-from conformance.harness.run import run_virtual_case
+from conformance.harness.observing.looked import looked_at, seen_by, shortly
+from conformance.harness.runs.case_run import run_virtual_case
+from conformance.harness.runs.choice import Choice
 from conformance.registry import Case, Feature, Level
 
 

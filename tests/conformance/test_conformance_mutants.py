@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.environment import Choice
-from conformance.harness.results import Outcome
-from conformance.harness.run import run_virtual_case
+from conformance.harness.runs.case_run import run_virtual_case
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.results import Outcome
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.probes.manager import ProbeManager

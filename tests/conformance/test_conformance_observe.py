@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from conformance.harness.calls import CallIndex
 from conformance.harness.limits import restart_after
-from conformance.harness.observe import describe, is_write, state_name, write_name
+from conformance.harness.observing.snapshots import describe, is_write, state_name, write_name
+from conformance.harness.runtimes.call_index import CallIndex
 
 
 class Recorder:

@@ -7,11 +7,11 @@ import os
 
 import pytest
 
-from conformance.harness import processes
-from conformance.harness.environment import Choice
-from conformance.harness.processes import run_virtual_cases
-from conformance.harness.results import Outcome, Result
-from conformance.harness.run import run_virtual_case
+from conformance.harness.runs import processes
+from conformance.harness.runs.case_run import run_virtual_case
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.processes import run_virtual_cases
+from conformance.harness.runs.results import Outcome, Result
 from conformance.registry import REGISTRY, Case, load_cases
 
 

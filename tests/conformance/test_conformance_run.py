@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from criapi.v1 import api_pb2 as cri
 
-from conformance.harness.environment import FAKE_SOCKET, PROCESS, Choice
 from conformance.harness.expect import expect
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
-from conformance.harness.results import Outcome, Result
-from conformance.harness.run import not_to_run, run_case, run_virtual_case
-from conformance.harness.scope import LeftBehind, Scope
-from conformance.harness.setup import Parts
-from conformance.harness.virtual import virtual_parts
+from conformance.harness.parts import Parts
+from conformance.harness.runs.case_run import not_to_run, run_case, run_virtual_case
+from conformance.harness.runs.choice import FAKE_SOCKET, PROCESS, Choice
+from conformance.harness.runs.results import Outcome, Result
+from conformance.harness.runs.virtual import virtual_parts
+from conformance.harness.runtimes.scope import LeftBehind, Scope
 from conformance.registry import Case, Feature, Level
 from conformance.summary import area_rows, reasons
 from fakecri import FakeCRI

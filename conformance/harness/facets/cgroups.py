@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from conformance.harness.cgroup_trees import CgroupTrees, remove_group
-from conformance.harness.looked import looked_at
+from conformance.harness.machines.cgroup_trees import CgroupTrees, remove_group
+from conformance.harness.observing.looked import looked_at
 from conformance.harness.observing.watch import Watch
 
 KUBEPODS: Final = "kubepods"

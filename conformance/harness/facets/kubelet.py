@@ -14,7 +14,7 @@ from conformance.harness import limits
 from conformance.harness.expect import failure
 from conformance.harness.kubelets.base import KubeletDied
 from conformance.harness.observing.watch import Watch
-from conformance.harness.setup import Parts
+from conformance.harness.parts import Parts
 
 
 class NodeKubelet:

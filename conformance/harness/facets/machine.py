@@ -10,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from conformance.harness import machine
 from conformance.harness.expect import Seen
 from conformance.harness.facets.kubelet import NodeKubelet
-from conformance.harness.looked import looked_at
+from conformance.harness.machines import fake_machine
+from conformance.harness.observing.looked import looked_at
 from conformance.harness.observing.watch import Watch
-from conformance.harness.setup import Parts
+from conformance.harness.parts import Parts
 
 
 class NodeMachine:
@@ -92,13 +92,13 @@ class NodeMachine:
     def leave_memory(self, free_bytes: int) -> None:
         """Leave so many bytes of memory available now, beside what the containers use: other
         processes of the node take the rest."""
-        machine.leave_memory(self._parts.runtime.machine, free_bytes)
+        fake_machine.leave_memory(self._parts.runtime.machine, free_bytes)
 
     def leave_pids(self, free: int) -> None:
         """Leave so many process IDs free now."""
-        machine.leave_pids(self._parts.runtime.machine, free)
+        fake_machine.leave_pids(self._parts.runtime.machine, free)
 
-    def leave_disk(self, free_bytes: int, *, disk: str = machine.NODE) -> None:
+    def leave_disk(self, free_bytes: int, *, disk: str = fake_machine.NODE) -> None:
         """Leave so many bytes of a disk free now.
 
         `disk`: `node` has the kubelet's root directory, `images` the images, `containers` the
@@ -108,20 +108,20 @@ class NodeMachine:
         if self._parts.disk is not None:
             self._parts.disk.leave(free_bytes)
         else:
-            machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
+            fake_machine.leave_disk(self._parts.runtime.machine, disk, free_bytes)
 
-    def leave_inodes(self, free: int, *, disk: str = machine.NODE) -> None:
+    def leave_inodes(self, free: int, *, disk: str = fake_machine.NODE) -> None:
         """Leave so many inodes of a disk free now; `disk` as for `leave_disk`."""
         if self._parts.disk is not None:
             self._parts.disk.leave_inodes(free)
         else:
-            machine.leave_inodes(self._parts.runtime.machine, disk, free)
+            fake_machine.leave_inodes(self._parts.runtime.machine, disk, free)
 
     async def separate_disks(self, *, split: bool = False, restart: bool = True) -> None:
         """Give images and writable layers a disk of their own (EVIC-045), with `split` the images
         alone (EVIC-046), and restart the kubelet, which looks at the disks only once (EVIC-040);
         without `restart` the case does that itself."""
-        machine.separate_disks(self._parts.runtime.machine, split=split)
+        fake_machine.separate_disks(self._parts.runtime.machine, split=split)
         if restart:
             await self._kubelet.restart()
 

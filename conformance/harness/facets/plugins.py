@@ -7,7 +7,7 @@ from pathlib import Path
 from conformance.harness import limits
 from conformance.harness.expect import failure
 from conformance.harness.observing.watch import Watch
-from conformance.harness.setup import Parts
+from conformance.harness.parts import Parts
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.errors import CriError
 

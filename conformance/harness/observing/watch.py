@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from conformance.harness.expect import failure
-from conformance.harness.looked import seen_by
-from conformance.harness.observe import Snapshots, call_line, is_write
-from conformance.harness.setup import Parts
+from conformance.harness.observing.looked import seen_by
+from conformance.harness.observing.snapshots import Snapshots, call_line, is_write
+from conformance.harness.parts import Parts
 
 LAST_CALLS: Final = 15
 LAST_EVENTS: Final = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from conformance.harness import played
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
+from conformance.harness.runtimes import played
 from conformance.harness.runtimes.fake_registry import FakeRegistry
 from conformance.harness.runtimes.recorded import RecordedRuntime
 from fakecri import FakeCRI, FakeNode

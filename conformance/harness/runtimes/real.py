@@ -8,7 +8,7 @@ from typing import Any
 from conformance.harness.image_registry import ImageRegistries, ImageRegistry
 from conformance.harness.manifests import PodPlan
 from conformance.harness.runtimes.recorded import RecordedRuntime
-from conformance.harness.scope import Scope
+from conformance.harness.runtimes.scope import Scope
 from simtime import Clock
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 
 from conformance.features import Feature
-from conformance.harness.calls import CallIndex
+from conformance.harness.runtimes.call_index import CallIndex
 from conformance.harness.runtimes.rules import EveryMethod
 from fakecri.proxy import RecordingProxy
 from simtime import Clock

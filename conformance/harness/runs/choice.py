@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.features import Feature
-from conformance.harness.cgroup_trees import machine_version
-from conformance.harness.disks import why_no_disk
+from conformance.harness.machines.cgroup_trees import machine_version
+from conformance.harness.machines.disks import why_no_disk
 
 IN_PROCESS: Final = "refkubelet"
 PROCESS: Final = "refkubelet-process"

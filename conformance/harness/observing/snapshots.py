@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from conformance.harness.apiserver import ApiServer
+from conformance.harness.api_server import ApiServer
 from conformance.harness.kubelets.base import Kubelet
 from simtime import Clock
 

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from conformance.harness import limits
-from conformance.harness.apiserver import ApiServer
-from conformance.harness.cgroup_trees import trees_of
-from conformance.harness.disks import FollowedDisk
+from conformance.harness.api_server import ApiServer
 from conformance.harness.kubelets.base import NodePaths
+from conformance.harness.kubelets.fake_network import FakeNetwork
 from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, World
-from conformance.harness.network import FakeNetwork
+from conformance.harness.machines.cgroup_trees import trees_of
+from conformance.harness.machines.disks import FollowedDisk
+from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
 from conformance.harness.runtimes.fake import FakeRuntime
-from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport

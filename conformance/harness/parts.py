@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from conformance.harness.apiserver import ApiServer
-from conformance.harness.cgroup_trees import CgroupTrees
-from conformance.harness.disks import FollowedDisk, OwnDisk
+from conformance.harness.api_server import ApiServer
 from conformance.harness.kubelets.base import Kubelet, NodePaths
 from conformance.harness.limits import Pace
+from conformance.harness.machines.cgroup_trees import CgroupTrees
+from conformance.harness.machines.disks import FollowedDisk, OwnDisk
 from conformance.harness.runtimes.base import Runtime
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.machine.logind import FakeLogind

@@ -17,17 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.harness import limits
-from conformance.harness.apiserver import ApiServer
+from conformance.harness.api_server import ApiServer
 from conformance.harness.certificate import server_context
-from conformance.harness.cgroup_trees import CgroupTrees, own_groups
-from conformance.harness.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
-from conformance.harness.environment import (
-    CONTAINERD,
-    FAKE_SOCKET,
-    PROCESS,
-    Choice,
-    EnvironmentProblem,
-)
 from conformance.harness.image_registry import ImageRegistries
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.process import (
@@ -40,9 +31,18 @@ from conformance.harness.kubelets.process import (
     with_own_cgroups,
     with_own_plugins,
 )
+from conformance.harness.machines.cgroup_trees import CgroupTrees, own_groups
+from conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
 from conformance.harness.node import Node
+from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.runs.choice import (
+    CONTAINERD,
+    FAKE_SOCKET,
+    PROCESS,
+    Choice,
+    EnvironmentProblem,
+)
 from conformance.harness.runtimes.fake import FakeRuntime
-from conformance.harness.setup import NODE_NAME, Parts, kubelet_config
 from conformance.registry import Case, Feature, Level
 from fakecri.machine.logind import FakeLogind
 from simtime import Ids, RealClock, Rng

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from conformance.harness.machine import NODE, leave_disk, leave_inodes
+from conformance.harness.machines.fake_machine import NODE, leave_disk, leave_inodes
 
 if TYPE_CHECKING:
     from fakecri.machine.node import FakeNode

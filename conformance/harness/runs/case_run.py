@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance.harness.environment import Choice
 from conformance.harness.expect import ExpectationFailed
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.node import Node
-from conformance.harness.results import Outcome, Result
-from conformance.harness.setup import Parts
+from conformance.harness.parts import Parts
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.results import Outcome, Result
 from conformance.registry import Case
 from simtime import RealClock, run_virtual
 
 if TYPE_CHECKING:
-    from conformance.harness.real import RealEnvironment
+    from conformance.harness.runs.real import RealEnvironment
 
 PartsFactory = Callable[[Case, NodePaths], AbstractAsyncContextManager[Parts]]
 REAL_CLOCK: Final = RealClock()
@@ -46,7 +46,7 @@ def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | 
 def run_virtual_case(case: Case, choice: Choice) -> Result:
     """Run one case on a fresh virtual loop, in a fresh directory: of memory where that can be, for
     disks are slower than everything else here. TMPDIR says otherwise."""
-    from conformance.harness.virtual import virtual_parts
+    from conformance.harness.runs.virtual import virtual_parts
 
     in_memory = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
     parent = IN_MEMORY if in_memory else None

@@ -90,11 +90,10 @@ class RealMounts:
 
     def bind(self, place: PathBelow, target: str) -> str:
         """NODE-211: `target` is that very file or directory afterwards, and stays it."""
-        if _is_same(place.descriptor, target):
-            return target
-        self._unmount(target)
-        _make_target(target, directory=place.is_directory)
-        self._mount(f"/proc/self/fd/{place.descriptor}", target, None, MS_BIND, None)
+        if not _is_same(place.descriptor, target):
+            self._unmount(target)
+            _make_target(target, directory=place.is_directory)
+            self._mount(f"/proc/self/fd/{place.descriptor}", target, None, MS_BIND, None)
         if self._runtime_sees(target):
             return target
         self._unmount(target)
@@ -102,8 +101,17 @@ class RealMounts:
 
     def tmpfs(self, directory: str, size_bytes: int) -> bool:
         """NODE-203. One that is mounted already stays; it may swap where the kernel is old."""
-        if os.path.ismount(directory):
-            return False
+        is_new = not os.path.ismount(directory)
+        if is_new:
+            self._mount_tmpfs(directory, size_bytes)
+        if not self._runtime_sees(directory):
+            if is_new:
+                self._unmount(directory)
+            text = "the runtime does not see what this kubelet mounts: their namespaces differ"
+            raise OSError(errno.EPERM, text)
+        return is_new
+
+    def _mount_tmpfs(self, directory: str, size_bytes: int) -> None:
         size = f"size={size_bytes}" if size_bytes > 0 else ""
         try:
             self._mount("tmpfs", directory, "tmpfs", 0, f"{size},noswap".lstrip(","))
@@ -111,11 +119,6 @@ class RealMounts:
             if error.errno != errno.EINVAL:
                 raise
             self._mount("tmpfs", directory, "tmpfs", 0, size)
-        if not self._runtime_sees(directory):
-            self._unmount(directory)
-            text = "the runtime does not see what this kubelet mounts: their namespaces differ"
-            raise OSError(errno.EPERM, text)
-        return True
 
     def unmount_below(self, directory: str) -> None:
         """The newest first."""
@@ -123,10 +126,15 @@ class RealMounts:
             self._unmount(point)
 
     def _runtime_sees(self, target: str) -> bool:
+        """Of a process that ended nobody knows."""
         if self._runtime_pid is None:
             return True
         table = Path(f"/proc/{self._runtime_pid}/mountinfo")
-        return target in mount_points_below(target, table)
+        try:
+            return os.path.realpath(target) in mount_points_below(target, table)
+        except OSError as error:
+            log.warning("what the runtime sees is not known any more: %s", error)
+            return False
 
     def _mount(
         self, source: str, target: str, kind: str | None, flags: int, options: str | None

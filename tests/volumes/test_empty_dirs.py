@@ -84,6 +84,16 @@ async def test_nothing_stays_mounted_or_there_LIFE_073(
     await dirs.tear_down(pod)
 
 
+def test_memory_is_an_error_as_long_as_no_runtime_sees_it_NODE_203(
+    tmp_path: Path, real_mounts: RealMounts
+) -> None:
+    dirs = EmptyDirs(str(tmp_path), RealMounts(runtime_pid=2**22 + 1))  # beyond all processes
+    for _ in range(2):
+        with pytest.raises(PermissionError, match="does not see"):
+            set_up(dirs, make_pod("Memory"))
+    assert mount_points_below(tmp_path / "pods") == []
+
+
 def test_memory_is_an_error_where_nothing_can_be_mounted_NODE_203(tmp_path: Path) -> None:
     with pytest.raises(PermissionError, match="cannot mount"):
         set_up(EmptyDirs(str(tmp_path), NoMounts()), make_pod("Memory"))

@@ -68,6 +68,16 @@ def test_what_is_missing_gets_the_mode_of_the_volume_NODE_211(volume: Path) -> N
     assert {stat.S_IMODE((volume / p).stat().st_mode) for p in ("new", "new/deep")} == {0o2777}
 
 
+def test_nothing_passes_for_seen_by_a_runtime_that_ended_NODE_211(
+    volume: Path, real_mounts: RealMounts
+) -> None:
+    mounts = RealMounts(runtime_pid=2**22 + 1)  # beyond all processes
+    for _ in range(2):
+        given = prepare(str(volume), "dir", use_of(volume), mounts)
+        assert given == str(volume / "dir")
+    assert mount_points_below(volume.parent / "root") == []
+
+
 def test_without_mounts_links_are_replaced_NODE_211(volume: Path) -> None:
     (volume / "link").symlink_to("dir")
     assert prepare(str(volume), "link", use_of(volume), NO_MOUNTS) == str(volume / "dir")

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 from refkubelet.pods.updates import PodOperation, PodUpdate
 
 PATIENCE_S: Final = 1.0

@@ -18,7 +18,8 @@ from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.event_correlator import EventCorrelator, InvolvedObject, RecordedEvent, TokenBucket
 from refkubelet.events import EventType
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from simtime import Clock, Ids
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,6 @@ class QueuedEventRecorder:
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         meta = pod.metadata
-        assert meta is not None
         involved = InvolvedObject(
             kind="Pod",
             name=meta.name or "",

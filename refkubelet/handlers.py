@@ -24,19 +24,25 @@ from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, PodStatus, full_name, is_mirror, pod_ref, uid
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import (
+    full_name,
+    has_terminal_phase,
+    is_mirror,
+    is_terminal,
+    pod_ref,
+    uid,
+)
 from refkubelet.model.qos import qos_class
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pod_workers.records import StatusCache, SyncPodType, UpdatePodOptions
-from refkubelet.pod_workers.updates import has_terminal_phase
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.status.conditions import readiness_is_outdated
 from refkubelet.status.deadline import past_active_deadline
 from refkubelet.status.manager import StatusManager
-from refkubelet.status.merge import is_terminal
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -304,11 +310,11 @@ class PodHandlers:
 
 
 def _has_deadline(pod: Pod) -> bool:
-    return pod.spec is not None and pod.spec.activeDeadlineSeconds is not None
+    return pod.spec.activeDeadlineSeconds is not None
 
 
 def _created_at(pod: Pod) -> datetime:
-    created = pod.metadata.creationTimestamp if pod.metadata is not None else None
+    created = pod.metadata.creationTimestamp
     return created or _BEFORE_ALL
 
 

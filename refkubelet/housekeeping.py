@@ -23,7 +23,15 @@ from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.names import safe_join
-from refkubelet.model.objects import Pod, full_name, is_static, pod_ref, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import (
+    full_name,
+    has_terminal_phase,
+    is_being_deleted,
+    is_static,
+    pod_ref,
+    uid,
+)
 from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
     KillPodOptions,
@@ -31,7 +39,6 @@ from refkubelet.pod_workers.records import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.transitions import WorkState
-from refkubelet.pod_workers.updates import has_terminal_phase, is_being_deleted
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient

@@ -16,7 +16,8 @@ from msgspec.structs import replace as with_fields
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
-from refkubelet.model.objects import Pod, is_static, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import is_static, uid
 from refkubelet.node.informer import NodeInformer
 from refkubelet.supervisor import Part, keep_running
 from refkubelet.wiring.admission import build_admission

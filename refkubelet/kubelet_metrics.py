@@ -11,7 +11,7 @@ from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.handlers import PodHandlers
 from refkubelet.housekeeping import Housekeeping
 from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
-from refkubelet.model.objects import is_mirror, is_static, uid
+from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
 from refkubelet.pleg.evented import EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG

@@ -39,7 +39,7 @@ class PodObjects:
     async def of(self, pod: Pod, container: Container) -> ApiObjects:
         """What the container's variables refer to. Raises `VariableError` when the server does
         not say."""
-        namespace = (pod.metadata.namespace if pod.metadata else "") or ""
+        namespace = pod.metadata.namespace or ""
         data = {key: await self._read(namespace, key) for key in referenced_objects(container)}
         return ApiObjects(data, self._services)
 

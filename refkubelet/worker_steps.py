@@ -18,16 +18,27 @@ from refkubelet.cgroups.removal import CgroupError
 from refkubelet.directories import make_directory
 from refkubelet.failures import Complaints
 from refkubelet.model.names import pod_dir
-from refkubelet.model.objects import Pod, PodCondition, PodStatus, is_static, pod_ref, uid
+from refkubelet.model.objects import Pod, PodCondition, PodStatus
+from refkubelet.model.pod import (
+    generation_of,
+    is_static,
+    is_terminal,
+    name_and_namespace,
+    pod_ref,
+    uid,
+    uses_host_network,
+)
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.decisions.restart_policy import may_restart
 from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.sync import running_pod
-from refkubelet.status.conditions import generation_of, is_true, with_condition
+from refkubelet.status.conditions import (
+    is_true,
+    with_condition,
+)
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
-from refkubelet.status.merge import is_terminal
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
 from refkubelet.step_deps import PodCgroups, StepDeps
@@ -145,7 +156,7 @@ class PodSteps:
         self._share_cpu()
         deps.probes.remove_pod(pod)
         try:
-            stopped = await deps.runtime.get_pod_status(status.uid, *_names(pod))
+            stopped = await deps.runtime.get_pod_status(status.uid, *name_and_namespace(pod))
         except CriCallError as error:
             raise StepError(error.text) from None
         still_running = [c.name for c in stopped.running()]
@@ -254,7 +265,7 @@ class PodSteps:
 
     def _check_network(self, pod: Pod) -> None:
         error = self._deps.hooks.network_error()
-        if error is None or (pod.spec is not None and pod.spec.hostNetwork):
+        if error is None or uses_host_network(pod):
             return
         message = f"{NETWORK_NOT_READY}: {error}"
         self._deps.recorder.pod_event(pod, "Warning", "NetworkNotReady", message)
@@ -269,8 +280,3 @@ class PodSteps:
             message = f"error making pod data directories: {error}"
             self._deps.recorder.pod_event(pod, "Warning", "Failed", message)
             raise StepError(f"{message} ({pod_ref(pod)})") from error
-
-
-def _names(pod: Pod) -> tuple[str, str]:
-    meta = pod.metadata
-    return (meta.name or "", meta.namespace or "") if meta is not None else ("", "")

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Pod
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.pod import all_containers
+from refkubelet.model.pod import annotations as pod_annotations
 
 OLD_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
@@ -36,11 +37,8 @@ def wants_apparmor(pod: Pod) -> bool:
 
 
 def _profiles(pod: Pod) -> Iterator[str]:
-    spec = pod.spec
-    if spec is None:
-        return
-    everyone = (*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ()))
-    for context in (spec.securityContext, *(one.securityContext for one in everyone)):
+    for owner in (pod.spec, *all_containers(pod)):
+        context = owner.securityContext
         if context is not None and context.appArmorProfile is not None:
             yield context.appArmorProfile.type
     for key, value in pod_annotations(pod).items():

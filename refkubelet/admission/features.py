@@ -16,6 +16,7 @@ from refkubelet.model.gates import (
     restarts_all_containers,
 )
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uses_host_network
 from refkubelet.model.resources import has_pod_level_resources
 
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
@@ -23,8 +24,7 @@ USERS_ON_HOST_NETWORK: Final = "UserNamespacesHostNetworkSupport"
 
 
 def _has_own_users_on_host_network(pod: Pod) -> bool:
-    spec = pod.spec
-    return spec is not None and bool(spec.hostNetwork) and spec.hostUsers is False
+    return uses_host_network(pod) and pod.spec.hostUsers is False
 
 
 # What pods may need: the feature, which pods do. Sorted by name, as the message lists them.

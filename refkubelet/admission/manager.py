@@ -18,7 +18,8 @@ from refkubelet.admission.handlers import (
     Refusal,
     admit,
 )
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 
 
 class Allocations(Protocol):

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from refkubelet.admission.handlers import Rejection
-from refkubelet.model.objects import Node, Pod, Toleration, is_static
+from refkubelet.model.objects import Node, Pod, Toleration
+from refkubelet.model.pod import is_static, sidecars, uses_host_network
 
 AFFINITY: Final = "NodeAffinity"
 NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
@@ -53,7 +54,7 @@ def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejecti
     """All that is wrong, in this order: affinity, name, ports, NoExecute taints."""
     checks = (
         (AFFINITY, matches_affinity(pod, view)),
-        ("NodeName", pod.spec is None or pod.spec.nodeName in (None, "", view.name)),
+        ("NodeName", pod.spec.nodeName in (None, "", view.name)),
         ("NodePorts", ports_are_free(pod, others)),
         ("TaintToleration", is_static(pod) or tolerates_all(pod, view)),
     )
@@ -67,8 +68,6 @@ def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejecti
 def matches_affinity(pod: Pod, node: NodeView) -> bool:
     """nodeSelector, and one term of the required node affinity."""
     spec = pod.spec
-    if spec is None:
-        return True
     selector = spec.nodeSelector or {}
     if any(node.labels.get(key) != value for key, value in selector.items()):
         return False
@@ -119,13 +118,9 @@ def ports_are_free(pod: Pod, active: Iterable[Pod]) -> bool:
 
 def host_ports(pod: Pod) -> Iterator[HostPort]:
     """The host ports of the containers that stay: regular ones and sidecars."""
-    spec = pod.spec
-    if spec is None:
-        return
-    sidecars = [c for c in spec.initContainers or () if c.restartPolicy == "Always"]
-    for container in (*spec.containers, *sidecars):
+    for container in (*pod.spec.containers, *sidecars(pod)):
         for port in container.ports or ():
-            number = port.hostPort or (port.containerPort if spec.hostNetwork else 0)
+            number = port.hostPort or (port.containerPort if uses_host_network(pod) else 0)
             if number:
                 yield port.hostIP or ANY_ADDRESS, port.protocol or "TCP", number
 
@@ -137,7 +132,7 @@ def _collide(one: HostPort, other: HostPort) -> bool:
 
 def tolerates_all(pod: Pod, node: NodeView) -> bool:
     """Every NoExecute taint of the node is tolerated."""
-    tolerations = (pod.spec.tolerations if pod.spec is not None else None) or ()
+    tolerations = pod.spec.tolerations or ()
     return all(
         any(_tolerates(toleration, key, value) for toleration in tolerations)
         for key, value, effect in node.taints

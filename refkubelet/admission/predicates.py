@@ -63,7 +63,7 @@ def misfits(asked: PodAdmitAttributes, view: NodeView, allocatable: Mapping[str,
 
 def supplemental_groups(pod: Pod, view: NodeView) -> Rejection | None:
     """LIFE-224: the policy Strict needs a runtime that knows it."""
-    context = pod.spec.securityContext if pod.spec is not None else None
+    context = pod.spec.securityContext
     if context is None or context.supplementalGroupsPolicy != "Strict" or view.strict_groups:
         return None
     text = "SupplementalGroupsPolicy=Strict is not supported in this node"

@@ -37,8 +37,8 @@ def sysctls_allowed(unsafe: Iterable[str] = ()) -> Check:
 
     def handler(asked: PodAdmitAttributes) -> Rejection | None:
         spec = asked.pod.spec
-        security = spec.securityContext if spec is not None else None
-        if spec is None or security is None:
+        security = spec.securityContext
+        if security is None:
             return None
         for setting in security.sysctls or ():
             name = normal_name(setting.name)

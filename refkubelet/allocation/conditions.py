@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from refkubelet.model.objects import Pod, PodCondition, uid
+from refkubelet.model.objects import Pod, PodCondition
+from refkubelet.model.pod import uid
 from simtime import Clock
 
 PENDING: Final = "PodResizePending"

@@ -12,8 +12,11 @@ from typing import Final
 
 from refkubelet.admission.handlers import Check, Operation, PodAdmitAttributes, Rejection
 from refkubelet.allocation.conditions import INFEASIBLE
-from refkubelet.allocation.resources import resizable_containers
-from refkubelet.model.objects import Container, Pod, is_critical
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import (
+    containers,
+    is_critical,
+)
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import container_limits, container_requests
 
@@ -71,8 +74,8 @@ def _changes(wanted: Pod, allocated: Pod, resource: str) -> bool:
 
 
 def _pairs(wanted: Pod, allocated: Pod) -> list[tuple[Container, Container]]:
-    old = {c.name: c for c in resizable_containers(allocated)}
-    return [(c, old[c.name]) for c in resizable_containers(wanted) if c.name in old]
+    old = {c.name: c for c in containers(allocated)}
+    return [(c, old[c.name]) for c in containers(wanted) if c.name in old]
 
 
 def _request(container: Container, resource: str) -> int:

@@ -32,7 +32,8 @@ from refkubelet.allocation.resources import (
 from refkubelet.allocation.state import ResourceState
 from refkubelet.events import EventRecorder
 from refkubelet.failures import log_failure
-from refkubelet.model.objects import Pod, pod_ref, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.qos import qos_class
 from simtime import Clock
 
@@ -124,7 +125,7 @@ class AllocationManager:
         return PendingResize(
             uid(pod),
             increases=allocated is not pod and increases_requests(allocated, pod),
-            priority=(pod.spec.priority if pod.spec is not None else None) or 0,
+            priority=pod.spec.priority or 0,
             guaranteed=qos_class(pod) == "Guaranteed",
             since=condition.lastTransitionTime if condition is not None else None,
         )
@@ -175,7 +176,7 @@ class AllocationManager:
             conditions.clear_pending(uid(pod))
             return False
         refusal = await self._deps.admit(pod)
-        generation = (pod.metadata.generation if pod.metadata is not None else None) or 0
+        generation = pod.metadata.generation or 0
         if refusal is not None:
             self._refused(pod, refusal, generation)
             return False

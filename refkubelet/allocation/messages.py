@@ -40,9 +40,9 @@ def pending(pod: Pod, generation: int, reason: str, error: str) -> str:
 def _message(words: str, pod: Pod, generation: int, error: str = "") -> str:
     summary: dict[str, Any] = {}
     spec = pod.spec
-    if spec is not None and spec.initContainers:
+    if spec.initContainers:
         summary["initContainers"] = [_container(c) for c in spec.initContainers]
-    if spec is not None and spec.containers:
+    if spec.containers:
         summary["containers"] = [_container(c) for c in spec.containers]
     summary["generation"] = generation
     if error:

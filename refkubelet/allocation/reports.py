@@ -17,7 +17,8 @@ from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ERROR, ResizeConditions
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, PodCondition, uid
+from refkubelet.model.objects import Pod, PodCondition
+from refkubelet.model.pod import uid
 from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult
 
@@ -78,4 +79,4 @@ class ResizeReports:
 
 
 def _generation(pod: Pod) -> int:
-    return (pod.metadata.generation if pod.metadata is not None else None) or 0
+    return pod.metadata.generation or 0

@@ -8,7 +8,7 @@ updatePodFromAllocation, isResizeIncreasingRequests; pkg/kubelet/kubelet.go: rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers
 from refkubelet.model.quantity import canonical, parse_nano
 from refkubelet.model.resources import pod_requests
 
@@ -32,18 +33,11 @@ class PodResources:
 
 def resources_of(pod: Pod) -> PodResources:
     """What the spec asks for, in canonical form; ephemeral containers have no resources."""
-    own = pod.spec.resources if pod.spec is not None else None
+    own = pod.spec.resources
     return PodResources(
-        {c.name: canonical_resources(c.resources) for c in resizable_containers(pod)},
+        {c.name: canonical_resources(c.resources) for c in containers(pod)},
         canonical_resources(own) if own is not None else None,
     )
-
-
-def resizable_containers(pod: Pod) -> Iterator[Container]:
-    """Init containers, then regular ones."""
-    if pod.spec is not None:
-        yield from pod.spec.initContainers or ()
-        yield from pod.spec.containers
 
 
 def canonical_resources(resources: ResourceRequirements | None) -> ResourceRequirements:
@@ -64,8 +58,6 @@ def _canonical(amounts: Mapping[str, str] | None) -> dict[str, str] | None:
 def with_resources_of(pod: Pod, known: PodResources) -> Pod:
     """`pod` with the known resources instead of its own; itself when they are the same."""
     spec = pod.spec
-    if spec is None:
-        return pod
     same_own = same_resources(spec.resources, known.pod_level)
     own = spec.resources if same_own else known.pod_level
     inits = _with_known(spec.initContainers, known)
@@ -107,14 +99,14 @@ def _amounts(values: Mapping[str, str] | None) -> dict[str, int]:
 
 def asks_for_resize(old: Pod, new: Pod) -> bool:
     """CPU or memory of a container, or anything of the pod's own resources, was edited."""
-    before = {c.name: c.resources for c in resizable_containers(old)}
-    for container in resizable_containers(new):
+    before = {c.name: c.resources for c in containers(old)}
+    for container in containers(new):
         if container.name in before and _compute(before[container.name]) != _compute(
             container.resources
         ):
             return True
     specs = (old.spec, new.spec)
-    own = [spec.resources if spec is not None else None for spec in specs]
+    own = [spec.resources for spec in specs]
     return not same_resources(own[0], own[1])
 
 

@@ -41,7 +41,8 @@ from refkubelet.cgroups.values import (
 )
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.model.qos import QosClass
 from simtime import Clock
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from posixpath import normpath
 from typing import Final
 
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.model.qos import QosClass, qos_class
 
 CgroupName = tuple[str, ...]

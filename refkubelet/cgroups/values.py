@@ -20,7 +20,8 @@ from refkubelet.cgroups.convert import (
     systemd_quota_us,
 )
 from refkubelet.cgroups.limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
-from refkubelet.model.objects import Container, Pod, is_sidecar
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_sidecar
 from refkubelet.model.qos import QosClass, qos_class
 from refkubelet.model.resources import container_limits, pod_level, pod_limits, pod_requests
 
@@ -85,8 +86,6 @@ def declares_limit(pod: Pod, name: str) -> bool:
     """Whether the pod itself, or every container, has a limit; an init container's may be that of
     a sidecar before it (CG-028)."""
     spec = pod.spec
-    if spec is None:
-        return False
     if pod_level(pod, "limits").get(name):
         return True
     if not all(_limit(c, name) for c in spec.containers or ()):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.eviction.messages import REASON, node_condition_message
-from refkubelet.model.objects import Pod, Toleration, is_critical
+from refkubelet.model.objects import Pod, Toleration
+from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class
 
 MEMORY_PRESSURE: Final = "MemoryPressure"
@@ -28,7 +29,7 @@ def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | Non
     if not conditions or is_critical(pod):
         return None
     if list(conditions) == [MEMORY_PRESSURE]:
-        tolerations = (pod.spec.tolerations if pod.spec else None) or ()
+        tolerations = pod.spec.tolerations or ()
         if qos_class(pod) != "BestEffort" or any(_tolerates(t) for t in tolerations):
             return None
     return Rejection(REASON, node_condition_message(conditions))

@@ -14,7 +14,8 @@ from refkubelet.events import EventRecorder
 from refkubelet.eviction.kill import evicted_status
 from refkubelet.eviction.messages import REASON, EvictionText
 from refkubelet.eviction.metrics import EvictionMetrics
-from refkubelet.model.objects import Pod, PodStatus, is_critical, log_name
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import is_critical, log_name
 
 log = logging.getLogger(__name__)
 

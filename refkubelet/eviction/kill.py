@@ -20,7 +20,7 @@ def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> in
     """EVIC-087: 1 for hard thresholds, for soft ones the smaller of the maximum and the pod's."""
     if threshold.hard:
         return HARD_GRACE_S
-    own = pod.spec.terminationGracePeriodSeconds if pod.spec else None
+    own = pod.spec.terminationGracePeriodSeconds
     return max_pod_grace_s if own is None else min(max_pod_grace_s, own)
 
 

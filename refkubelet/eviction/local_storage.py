@@ -11,6 +11,7 @@ from typing import Final
 from refkubelet.eviction.layout import Layout
 from refkubelet.eviction.thresholds import STORAGE
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, parse_nano
 from refkubelet.model.resources import limit_quantities
 from refkubelet.stats.usage import NOTHING, PodUsage, layer
@@ -56,7 +57,7 @@ def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
 
 def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
     """EVIC-102. A limit of 0 is none."""
-    limits = {c.name: _limit(c) for c in (pod.spec.containers if pod.spec else ())}
+    limits = {c.name: _limit(c) for c in pod.spec.containers}
     for row in usage.containers:
         limit = limits.get(row.name)
         used = usage.files.logs.get(row.name, NOTHING)
@@ -73,10 +74,7 @@ def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
 
 def has_storage_limits(pod: Pod) -> bool:
     """Whether the pod can break a limit of its own."""
-    if pod.spec is None:
-        return False
-    containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
-    return any(_limit(c) is not None for c in containers) or bool(_size_limits(pod))
+    return any(_limit(c) is not None for c in containers(pod)) or bool(_size_limits(pod))
 
 
 def _limit(container: Container) -> str | None:
@@ -87,7 +85,7 @@ def _limit(container: Container) -> str | None:
 
 def _size_limits(pod: Pod) -> dict[str, str]:
     """The pod's emptyDir volumes that have a sizeLimit."""
-    volumes = (pod.spec.volumes if pod.spec else None) or ()
+    volumes = pod.spec.volumes or ()
     return {
         v.name: v.emptyDir.sizeLimit
         for v in volumes

@@ -39,7 +39,8 @@ from refkubelet.eviction.signals import NodeObservations
 from refkubelet.eviction.thresholds import MEMORY, PIDS, SIGNALS, Threshold
 from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, full_name, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import full_name, uid
 from refkubelet.runtime.client import CriCallError
 from refkubelet.stats.usage import PodUsage
 

@@ -12,6 +12,7 @@ from typing import Final
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.runtime.records import ContainerUsage
 from refkubelet.stats.usage import PodUsage
@@ -54,7 +55,7 @@ def eviction_text(
     extra: dict[str, str] = {}
     pod_memory = _pod_level_memory(pod) if resource == MEMORY else None
     if pod_memory is not None:
-        name = (pod.metadata.name if pod.metadata else None) or ""
+        name = pod.metadata.name or ""
         used = format_binary(usage.memory_bytes)
         message += (
             f"Pod {name} was using {used}, request is {pod_memory}, "
@@ -90,19 +91,16 @@ def _numbers(
 
 
 def _pod_level_memory(pod: Pod) -> str | None:
-    resources = pod.spec.resources if pod.spec else None
+    resources = pod.spec.resources
     text = ((resources.requests if resources else None) or {}).get(MEMORY)
     return None if text is None else canonical(text)
 
 
 def _offenders(pod: Pod, usage: PodUsage, resource: str) -> Iterable[tuple[str, str, str]]:
     """(container, usage, request) of those above their request, in the order of statistics."""
-    spec = pod.spec
-    containers = (
-        {c.name: c for c in (*spec.containers, *(spec.initContainers or ()))} if spec else {}
-    )
+    by_name = {c.name: c for c in containers(pod)}
     for row in usage.containers:
-        container = containers.get(row.name)
+        container = by_name.get(row.name)
         used = _used(usage, row, resource)
         if container is None or used is None:
             continue

@@ -14,7 +14,8 @@ from typing import Final
 
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.thresholds import MEMORY, PIDS, STORAGE, resource_of
-from refkubelet.model.objects import Pod, full_name, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import full_name, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import resource_request
 from refkubelet.stats.usage import DiskUse, PodUsage
@@ -81,7 +82,7 @@ def request_of(pod: Pod, resource: str) -> int:
 
 
 def _priority(pod: Pod) -> int:
-    return (pod.spec.priority if pod.spec else None) or 0
+    return pod.spec.priority or 0
 
 
 def _exceeding(pod: Pod, used: int, request: int, subtracted: int) -> Key:

@@ -14,7 +14,8 @@ from refkubelet.eviction.local_storage import Violation
 from refkubelet.eviction.ranking import request_of
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold, resource_of
-from refkubelet.model.objects import Pod, full_name
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import full_name
 from refkubelet.model.quantity import format_binary, format_decimal
 from refkubelet.stats.usage import PodUsage
 
@@ -60,7 +61,7 @@ def rank_line(
     the rank, and of how many."""
     resource = resource_of(signal)
     rank, count = place
-    priority = (pod.spec.priority if pod.spec else None) or 0
+    priority = pod.spec.priority or 0
     if usage is None:
         what, rules = "no statistics", [RANKED[resource], "EVIC-083"]
     elif resource == PIDS:

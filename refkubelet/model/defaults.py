@@ -14,19 +14,16 @@ import msgspec
 
 from refkubelet.model.hashes import static_pod_uid
 from refkubelet.model.objects import (
-    CONFIG_HASH,
-    CONFIG_SOURCE,
     Container,
     Lifecycle,
     LifecycleHandler,
-    ObjectMeta,
     Pod,
-    PodSpec,
     PodStatus,
     Probe,
     Toleration,
     to_dict,
 )
+from refkubelet.model.pod import CONFIG_HASH, CONFIG_SOURCE
 from refkubelet.model.quantity import QuantityError, parse
 from refkubelet.model.resources import container_quantities
 from refkubelet.pods.updates import PodSource
@@ -43,8 +40,7 @@ def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name
     phase Pending (SRC-033).
     """
     pod = apply_api_defaults(pod)
-    metadata = pod.metadata or ObjectMeta()
-    spec = pod.spec or PodSpec(containers=[])
+    metadata, spec = pod.metadata, pod.spec
     uid = metadata.uid or static_pod_uid(
         to_dict(pod), node_name=node_name, source=source.value, origin=origin
     )
@@ -85,8 +81,6 @@ def static_pod_name(name: str, node_name: str) -> str:
 def apply_api_defaults(pod: Pod) -> Pod:
     """The defaults every API server sets on a v1 pod (SRC-036, PROBE-003)."""
     spec = pod.spec
-    if spec is None:
-        return pod
     host_network = bool(spec.hostNetwork)
     spec = replace(
         spec,
@@ -109,8 +103,8 @@ def _pod_level(pod: Pod) -> Any:
     """Resources of the pod itself: limits of huge pages are those of its containers, requests what
     its containers request, else its limits (upstream: defaultHugePagePodLimits,
     defaultPodRequests)."""
-    resources = _texts(pod.spec.resources) if pod.spec else None
-    if resources is None or not (resources.limits or resources.requests):
+    resources = _texts(pod.spec.resources)
+    if not (resources.limits or resources.requests):
         return resources
     requests, limits = dict(resources.requests or {}), dict(resources.limits or {})
     for name, amount in container_quantities(pod, "limits").items():

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.model.objects import Container, Pod, is_sidecar
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers, is_sidecar
 
 CONTAINER_RESTART_RULES: Final = "ContainerRestartRules"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
@@ -37,9 +38,7 @@ def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
 
 def restarts_all_containers(pod: Pod) -> bool:
     """A container has a rule that restarts all of them (LIFE-125)."""
-    spec = pod.spec
-    containers = (*spec.containers, *(spec.initContainers or ())) if spec is not None else ()
-    rules = (rule for one in containers for rule in one.restartPolicyRules or ())
+    rules = (rule for c in containers(pod) for rule in c.restartPolicyRules or ())
     return any(rule.action == RESTART_ALL for rule in rules)
 
 
@@ -69,8 +68,6 @@ def _changed(
     pod: Pod, regular: Callable[[Container], Container], init: Callable[[Container], Container]
 ) -> Pod:
     spec = pod.spec
-    if spec is None:
-        return pod
     inits = [init(c) for c in spec.initContainers] if spec.initContainers else spec.initContainers
     spec = replace(spec, containers=[regular(c) for c in spec.containers], initContainers=inits)
     return replace(pod, spec=spec)

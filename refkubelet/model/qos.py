@@ -31,8 +31,6 @@ def computed_qos_class(pod: Pod) -> QosClass:
     sums of requests and limits are equal; a missing request is the limit (SRC-036). "All" are the
     containers and init containers, or, with `spec.resources`, be it empty, the pod alone.
     """
-    if pod.spec is None:
-        return "BestEffort"
     owners = _owners(pod.spec)
     limits = [_positive(owner, "limits") for owner in owners]
     requests = [_positive(o, "requests", limits[n]) for n, o in enumerate(owners)]

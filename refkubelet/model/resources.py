@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, is_sidecar
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
+from refkubelet.model.pod import is_sidecar
 from refkubelet.model.quantity import Quantity, parse
 
 PODS_OWN: Final = ("cpu", "memory")
@@ -69,8 +70,8 @@ def requests_in_use(pod: Pod) -> dict[str, int]:
     shows as allocated and what it shows as actual; without the spec's while a resize is infeasible
     (CG-061). Only statuses with `resources` count, and init containers that end have none. The
     pod's own requests likewise, by status.resources."""
-    spec, status = pod.spec, pod.status
-    if spec is None or status is None:
+    status = pod.status
+    if status is None:
         return pod_requests(pod)
     total = container_quantities(pod, "requests", _statuses(status))
     own = _of_pod(pod, "requests")
@@ -88,8 +89,6 @@ def container_quantities(
     """`container_total`, as they are written; with the statuses of those that are resized: of what
     is in use."""
     spec = pod.spec
-    if spec is None:
-        return {}
     infeasible = pod.status is not None and _is_infeasible(pod.status)
 
     def amounts(container: Container) -> dict[str, Quantity]:
@@ -143,7 +142,7 @@ def _of_container(container: Container, which: str) -> dict[str, Quantity]:
 
 def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
     """CPU, memory and huge pages: nothing else can be a pod's own."""
-    resources = pod.spec.resources if pod.spec else None
+    resources = pod.spec.resources
     values = getattr(resources, which) if resources else None
     return {
         name: amount
@@ -153,7 +152,7 @@ def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
 
 
 def _overhead(pod: Pod) -> dict[str, Quantity]:
-    return _parsed(pod.spec.overhead if pod.spec else None)
+    return _parsed(pod.spec.overhead)
 
 
 def _statuses(status: PodStatus) -> dict[str, ContainerStatus]:

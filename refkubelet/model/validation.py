@@ -21,7 +21,8 @@ from refkubelet.model.complaints import (
     port_name,
     subdomain,
 )
-from refkubelet.model.objects import Container, Pod, PodSpec, Probe, is_sidecar
+from refkubelet.model.objects import Container, Pod, PodSpec, Probe
+from refkubelet.model.pod import is_sidecar
 from refkubelet.model.quantity import QuantityError, parse_nano
 from refkubelet.model.validation_container import (
     container_problems,
@@ -43,14 +44,11 @@ def pod_problems(pod: Pod) -> list[str]:
     """All complaints about a pod after API defaults; empty when it can run."""
     meta, spec = pod.metadata, pod.spec
     problems: list[str] = []
-    if meta is None or not meta.name:
+    if not meta.name:
         problems.append("metadata.name: Required value")
-    if meta is not None:
-        problems += subdomain("metadata.name", meta.name)
-        problems += label("metadata.namespace", meta.namespace)
-        problems += metadata_problems(meta)
-    if spec is None:
-        return [*problems, "spec: Required value"]
+    problems += subdomain("metadata.name", meta.name)
+    problems += label("metadata.namespace", meta.namespace)
+    problems += metadata_problems(meta)
     return [*problems, *_spec(spec)]
 
 
@@ -239,8 +237,6 @@ def _number_or_name(field: str, port: int | str) -> Iterator[str]:
 def api_object_reference(pod: Pod) -> str | None:
     """The first kind of API object that the pod names, in SRC-038's order; None if none."""
     spec = pod.spec
-    if spec is None:
-        return None
     if spec.serviceAccountName or spec.serviceAccount:  # the second is the first one's old name
         return "serviceaccounts"
     if any(ref.name for ref in spec.imagePullSecrets or ()) or _names(spec, "secret"):

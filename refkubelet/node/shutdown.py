@@ -13,7 +13,8 @@ from typing import Final
 
 from refkubelet.admission.handlers import Rejection
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.model.objects import SYSTEM_CRITICAL_PRIORITY, Pod, PodStatus
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import SYSTEM_CRITICAL_PRIORITY
 from refkubelet.status.ended import ended_status
 
 GATE: Final = "GracefulNodeShutdown"
@@ -56,7 +57,7 @@ def pods_by_group(
     without pods are left out."""
     members: dict[Group, list[Pod]] = {group: [] for group in groups}
     for pod in pods:
-        priority = (pod.spec.priority if pod.spec is not None else None) or 0
+        priority = pod.spec.priority or 0
         fitting = [group for group in groups if group.priority <= priority]
         members[fitting[-1] if fitting else groups[0]].append(pod)
     return tuple((group, tuple(found)) for group, found in members.items() if found)
@@ -64,7 +65,7 @@ def pods_by_group(
 
 def grace_s(pod: Pod, group: Group) -> int:
     """NODE-062: the pod's own period, at most the group's."""
-    own = pod.spec.terminationGracePeriodSeconds if pod.spec is not None else None
+    own = pod.spec.terminationGracePeriodSeconds
     return group.grace_s if own is None else min(own, group.grace_s)
 
 

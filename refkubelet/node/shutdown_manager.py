@@ -18,7 +18,8 @@ from typing import Final, Protocol
 from refkubelet.admission.handlers import PodAdmitAttributes, Rejection
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, PodStatus, pod_ref
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import pod_ref
 from refkubelet.node.shutdown import (
     REFUSAL,
     SHUTTING_DOWN,

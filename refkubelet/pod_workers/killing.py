@@ -6,7 +6,8 @@ import asyncio
 from typing import Final
 
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref
 from refkubelet.pod_workers.records import (
     KillPodOptions,
     PodStatusFn,
@@ -25,7 +26,7 @@ class KillTimeout(Exception):
 
 def longest_wait_s(pod: Pod, grace_override_s: int | None) -> float:
     """Seconds to wait for a kill: 1.5 times the grace period, at least 10."""
-    spec_s = pod.spec.terminationGracePeriodSeconds if pod.spec is not None else None
+    spec_s = pod.spec.terminationGracePeriodSeconds
     grace_s = grace_override_s if grace_override_s is not None else spec_s or 0
     return max(SHORTEST_WAIT_S, WAIT_FACTOR * grace_s)
 

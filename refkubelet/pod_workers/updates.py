@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod import has_terminal_phase, is_being_deleted
 from refkubelet.pod_workers.grace import effective_grace_period
 from refkubelet.pod_workers.records import (
     KillPodOptions,
@@ -19,13 +20,6 @@ from refkubelet.pod_workers.records import (
 )
 from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
-
-TERMINAL_PHASES = ("Succeeded", "Failed")
-
-
-def has_terminal_phase(pod: Pod) -> bool:
-    """Whether the object itself says that the pod is over."""
-    return pod.status is not None and pod.status.phase in TERMINAL_PHASES
 
 
 def nothing_runs(status: RuntimePodStatus) -> bool:
@@ -40,10 +34,6 @@ def asks_for_end(options: UpdatePodOptions) -> bool:
     if pod is None or options.update_type is SyncPodType.KILL:
         return True
     return is_being_deleted(pod) or has_terminal_phase(pod)
-
-
-def is_being_deleted(pod: Pod) -> bool:
-    return pod.metadata is not None and pod.metadata.deletionTimestamp is not None
 
 
 def with_real_pod(record: PodSyncStatus, options: UpdatePodOptions) -> UpdatePodOptions:

@@ -20,7 +20,11 @@ from dataclasses import dataclass, replace
 
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, is_static
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import (
+    has_terminal_phase,
+    is_static,
+)
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.queue import WorkQueue
 from refkubelet.pod_workers.records import (
@@ -38,7 +42,6 @@ from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, tra
 from refkubelet.pod_workers.updates import (
     apply_update,
     grace_of,
-    has_terminal_phase,
     merge_last_update,
     nothing_runs,
     requeue_last,

@@ -23,7 +23,8 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from refkubelet.model.objects import Pod, full_name
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import full_name
 from refkubelet.pods.config import Deliver
 from refkubelet.pods.manifest_files import ManifestFiles
 from refkubelet.pods.updates import PodSource

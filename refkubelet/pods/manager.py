@@ -6,7 +6,8 @@ full name only. Upstream: pkg/kubelet/pod/pod_manager.go.
 
 from __future__ import annotations
 
-from refkubelet.model.objects import Pod, full_name, is_mirror, is_static, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import full_name, is_mirror, is_static, uid
 
 
 class PodManager:

@@ -42,7 +42,7 @@ def read_manifest(data: bytes, *, source: PodSource, origin: str, node_name: str
     except YamlError as e:
         raise ManifestError(str(e)) from None
     pod = apply_api_defaults(_decode(document))
-    if pod.metadata is None or not pod.metadata.name:
+    if not pod.metadata.name:
         raise ManifestError("invalid pod: name is needed for the pod")
     own_uid = pod.metadata.uid or ""
     pod = apply_static_defaults(pod, source=source, origin=origin, node_name=node_name)
@@ -87,16 +87,16 @@ def _decode(document: Document) -> Pod:
 
 def _with_texts(pod: Pod, document: Document) -> Pod:
     """Maps of texts, whose values the decoder lets pass as they are; nothing is the empty text."""
-    if pod.metadata is not None:
-        marks = {
-            field: _texts(getattr(pod.metadata, field), ("metadata", field), document)
-            for field in ("labels", "annotations")
-        }
-        pod = replace(pod, metadata=replace(pod.metadata, **marks))
-    if pod.spec is not None:
-        selector = _texts(pod.spec.nodeSelector, ("spec", "nodeSelector"), document)
-        pod = replace(pod, spec=replace(pod.spec, nodeSelector=selector))
-    return pod
+    marks = {
+        field: _texts(getattr(pod.metadata, field), ("metadata", field), document)
+        for field in ("labels", "annotations")
+    }
+    selector = _texts(pod.spec.nodeSelector, ("spec", "nodeSelector"), document)
+    return replace(
+        pod,
+        metadata=replace(pod.metadata, **marks),
+        spec=replace(pod.spec, nodeSelector=selector),
+    )
 
 
 def _texts(values: dict[str, Any] | None, path: Path, document: Document) -> dict[str, str] | None:

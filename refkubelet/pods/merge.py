@@ -13,11 +13,18 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.model.objects import CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE, Pod, unsafe_name
-from refkubelet.model.objects import annotations as annotations_of
-from refkubelet.model.objects import full_name as full_name_of
-from refkubelet.model.objects import labels as labels_of
-from refkubelet.model.objects import uid as uid_of
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import (
+    CONFIG_MIRROR,
+    CONFIG_SEEN,
+    CONFIG_SOURCE,
+    is_being_deleted,
+    unsafe_name,
+)
+from refkubelet.model.pod import annotations as annotations_of
+from refkubelet.model.pod import full_name as full_name_of
+from refkubelet.model.pod import labels as labels_of
+from refkubelet.model.pod import uid as uid_of
 from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
 
 LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR})  # SRC-061
@@ -97,7 +104,7 @@ def _compare(
     if old is None:
         return PodOperation.ADD, _annotated(new, source, seen_at)  # also when deleted: SRC-063
     if differ_semantically(old, new):
-        deleted = new.metadata is not None and new.metadata.deletionTimestamp is not None
+        deleted = is_being_deleted(new)
         return (PodOperation.DELETE if deleted else PodOperation.UPDATE), _taken_over(old, new)
     if old.status != new.status:
         return PodOperation.RECONCILE, msgspec.structs.replace(old, status=new.status)
@@ -143,7 +150,6 @@ def _foreign_annotations(pod: Pod) -> dict[str, str]:
 def _annotated(pod: Pod, source: PodSource, seen_at: str) -> Pod:
     """A copy with the kubelet's own annotations (SRC-034)."""
     merged = annotations_of(pod) | {CONFIG_SOURCE: source.value, CONFIG_SEEN: seen_at}
-    assert pod.metadata is not None
     metadata = msgspec.structs.replace(pod.metadata, annotations=merged)
     return msgspec.structs.replace(pod, metadata=metadata)
 

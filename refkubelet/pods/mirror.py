@@ -15,16 +15,9 @@ from typing import Final
 import msgspec
 
 from refkubelet.apiclient import ApiClient, ApiError
-from refkubelet.model.objects import (
-    CONFIG_HASH,
-    CONFIG_MIRROR,
-    Node,
-    OwnerReference,
-    Pod,
-    full_name,
-    uid,
-)
-from refkubelet.model.objects import annotations as annotations_of
+from refkubelet.model.objects import Node, OwnerReference, Pod
+from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, full_name, is_being_deleted, uid
+from refkubelet.model.pod import annotations as annotations_of
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +31,6 @@ class MirrorError(Exception):
 
 def mirror_pod(pod: Pod, node: Node) -> Pod:
     """The object to post for a static pod (MIRR-022, MIRR-023)."""
-    assert pod.metadata is not None
     assert node.metadata is not None
     owner = OwnerReference(
         apiVersion="v1",
@@ -59,7 +51,7 @@ def mirror_pod(pod: Pod, node: Node) -> Pod:
 def is_mirror_of(mirror: Pod, pod: Pod) -> bool:
     """Whether a mirror shows this very version of the static pod, and is not being deleted
     (MIRR-025)."""
-    deleted = mirror.metadata is not None and mirror.metadata.deletionTimestamp is not None
+    deleted = is_being_deleted(mirror)
     same = annotations_of(mirror).get(CONFIG_MIRROR) == annotations_of(pod).get(CONFIG_HASH)
     return same and not deleted
 

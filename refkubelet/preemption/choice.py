@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from refkubelet.model.objects import Pod, is_critical
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import resource_request
@@ -59,7 +60,7 @@ def preemptable(preemptor: Pod, pod: Pod) -> bool:
 
 
 def _priority(pod: Pod) -> int | None:
-    return pod.spec.priority if pod.spec is not None else None
+    return pod.spec.priority
 
 
 def pods_to_preempt(

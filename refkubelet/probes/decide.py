@@ -14,13 +14,18 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe, is_sidecar
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe
+from refkubelet.model.pod import (
+    bare_container_id,
+    containers,
+    is_being_deleted,
+    is_terminal_phase,
+    sidecars,
+)
 from refkubelet.probes.results import ProbeResult, ProbeType
 from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
 from refkubelet.runtime.decisions.restart_policy import container_should_restart, matching_action
 from refkubelet.status.conditions import is_true
-from refkubelet.status.container_statuses import bare_id
-from refkubelet.status.phase import is_terminal
 
 INITIAL: Final = {
     ProbeType.LIVENESS: ProbeResult.SUCCESS,
@@ -77,10 +82,7 @@ def probe_of(container: Container, probe_type: ProbeType) -> Probe | None:
 def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
     """Every probe of a pod in the order workers are made: startup, readiness, liveness; regular
     containers, then sidecars. Plain init and ephemeral containers have none (PROBE-001)."""
-    if pod.spec is None:
-        return ()
-    sidecars = [c for c in pod.spec.initContainers or () if is_sidecar(c)]
-    owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars]
+    owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars(pod)]
     return tuple(
         ProbeTarget(pod, container, probe_type, probe, init)
         for container, init in owners
@@ -133,10 +135,10 @@ def decide_probe_run(
     """
     if status is None:
         return ProbeStep(Verdict.WAIT, state)
-    if is_terminal(status.phase):
+    if is_terminal_phase(status.phase):
         return ProbeStep(Verdict.END, state)
     container = find_status(status, target.container.name)
-    container_id = bare_id(container.containerID) if container is not None else ""
+    container_id = bare_container_id(container.containerID) if container is not None else ""
     if container is None or not container_id:
         return ProbeStep(Verdict.WAIT, state)
     forget = ""
@@ -173,8 +175,7 @@ def _verdict(
     if running is None:
         goes_on = _will_run_again(target, container, status)
         return (Verdict.WAIT if goes_on else Verdict.END), (ProbeResult.FAILURE,)  # PROBE-014
-    deleting = target.pod.metadata is not None and target.pod.metadata.deletionTimestamp
-    if deleting and target.probe_type is not ProbeType.READINESS:
+    if is_being_deleted(target.pod) and target.probe_type is not ProbeType.READINESS:
         return Verdict.END, (ProbeResult.SUCCESS,)  # PROBE-015
     delay_s = target.probe.initialDelaySeconds or 0
     started_at = running.startedAt
@@ -200,8 +201,7 @@ def all_containers_restart(pod: Pod, status: PodStatus) -> bool:
     an exit code that asks for it (LIFE-110, BACK-110)."""
     if is_true(status, "AllContainersRestarting"):
         return True
-    spec = pod.spec
-    for container in (*spec.containers, *(spec.initContainers or ())) if spec else ():
+    for container in containers(pod):
         found = find_status(status, container.name)
         ended = found.state.terminated if found is not None and found.state else None
         if ended is not None and matching_action(container, ended.exitCode) == RESTART_ALL:

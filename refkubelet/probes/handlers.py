@@ -19,7 +19,8 @@ from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPS
 from refkubelet.addresses import UrlError, check_host
 from refkubelet.events import EventRecorder
 from refkubelet.golang.duration import format_duration
-from refkubelet.model.objects import Container, PodStatus, pod_ref
+from refkubelet.model.objects import Container, PodStatus
+from refkubelet.model.pod import pod_ref
 from refkubelet.network import Network, NetworkError, host_port
 from refkubelet.probes.decide import ProbeTarget
 from refkubelet.probes.http import http_get, http_request

@@ -15,7 +15,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, PodStatus, uid
+from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.pod import uid
 from refkubelet.network import Network
 from refkubelet.probes.decide import ProbeTarget, probe_targets
 from refkubelet.probes.handlers import ExecRunner, Prober
@@ -84,7 +85,7 @@ class ProbeManager:
     def stop_liveness_and_startup(self, pod: Pod) -> None:
         """The pod terminates: only readiness of regular containers, and sidecars' probes, go on
         (PROBE-091..093)."""
-        regular = {c.name for c in pod.spec.containers} if pod.spec else set()
+        regular = {c.name for c in pod.spec.containers}
         for (pod_uid, name, probe_type), worker in self._workers.items():
             ends = pod_uid == uid(pod) and name in regular
             if ends and probe_type is not ProbeType.READINESS:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from refkubelet.metrics import Durations
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import name_and_namespace, uid
 from refkubelet.probes.results import ProbeResult
 
 if TYPE_CHECKING:
@@ -85,6 +85,5 @@ class ProbeMetrics:
 
 def labels_of(target: ProbeTarget) -> Labels:
     """The labels of a probe's metrics; the last is the pod's UID."""
-    meta = target.pod.metadata
-    pod, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
+    pod, namespace = name_and_namespace(target.pod)
     return target.probe_type.value, target.container.name, pod, namespace, uid(target.pod)

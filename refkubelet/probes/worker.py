@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import PodStatus, uid
+from refkubelet.model.objects import PodStatus
+from refkubelet.model.pod import uid
 from refkubelet.probes.decide import (
     ProbeTarget,
     Verdict,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from refkubelet.model.objects import Pod, uid
-from refkubelet.resources.containers import in_order
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import containers, uid
 
 
 class Assignments(Protocol):
@@ -38,7 +38,7 @@ class ActiveContainers:
         if not self.sources_ready():
             return None
         pods = [*self.pods(), *((also,) if also is not None else ())]
-        return {uid(pod): frozenset(c.name for c in in_order(pod)) for pod in pods}
+        return {uid(pod): frozenset(c.name for c in containers(pod)) for pod in pods}
 
     def without_stale(self, state: A, also: Pod | None = None) -> A:
         """The state without what containers have that no active pod has; the same object when there

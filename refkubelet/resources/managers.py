@@ -17,11 +17,11 @@ from typing import Final
 from refkubelet.cgroups.allocatable import eviction_reservation, parsed, reservation
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.model.objects import Container, Pod, PodStatus, uid
+from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.model.pod import containers, uid
 from refkubelet.node.capacity import internal_capacity
 from refkubelet.node.machine import Machine
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.containers import in_order
 from refkubelet.resources.cpu.build import NONE, cpu_manager, named_cpus, no_cpu_manager
 from refkubelet.resources.cpu.manager import CpuManager
 from refkubelet.resources.cpu.reconcile import ContainerUpdater, CpuReconciler, ReconcileDeps
@@ -85,7 +85,7 @@ class ResourceManagers:
         """Some container of the pod has CPUs of its own: no CFS quota for the pod (CG-031)."""
         if self.cpus is None:
             return False
-        return any(self._is_alone(pod, container) for container in in_order(pod))
+        return any(self._is_alone(pod, container) for container in containers(pod))
 
     def _is_alone(self, pod: Pod, container: Container) -> bool:
         if self.cpus is None or not self._config.feature_gates.get(QUOTA_GATE, True):

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from criapi.podresources import api_pb2 as api
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import name_and_namespace, sidecars, uid
 
 
 class Devices(Protocol):
@@ -77,7 +78,7 @@ class PodResources:
     def get(self, name: str, namespace: str) -> Any:
         """GetPodResourcesResponse. Raises `UnknownPod`."""
         for pod in self.pods():
-            if _names(pod) == (name, namespace):
+            if name_and_namespace(pod) == (name, namespace):
                 return api.GetPodResourcesResponse(pod_resources=self._pod(pod))
         raise UnknownPod(f"pod {name} in namespace {namespace} not found")
 
@@ -90,10 +91,8 @@ class PodResources:
         )
 
     def _pod(self, pod: Pod) -> Any:
-        name, namespace = _names(pod)
-        spec = pod.spec
-        stay = [c for c in (spec.initContainers if spec else None) or () if is_sidecar(c)]
-        containers = [*stay, *(spec.containers if spec else ())]
+        name, namespace = name_and_namespace(pod)
+        containers = [*sidecars(pod), *pod.spec.containers]
         return api.PodResources(
             name=name,
             namespace=namespace,
@@ -108,11 +107,6 @@ class PodResources:
             cpu_ids=sorted(self.cpus.own_cpus(*where) if self.cpus else ()),
             memory=_memory(self.memory.blocks(*where) if self.memory else ()),
         )
-
-
-def _names(pod: Pod) -> tuple[str, str]:
-    meta = pod.metadata
-    return (meta.name or "", meta.namespace or "") if meta is not None else ("", "")
 
 
 def _devices(given: Iterable[tuple[str, str, int | None]]) -> list[Any]:

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
-from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import bare_container_id, containers, uid
 from refkubelet.model.quantity import parse_nano
 from refkubelet.runtime.decisions.resize_actions import COMPUTE, GivenResources, amounts_of
 from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus
@@ -39,8 +40,7 @@ class ActuatedResources:
         """What the containers of the pod were given last, and what running ones must have."""
         known = self._state.pod(uid(pod)) or PodResources()
         given: dict[str, GivenResources] = {}
-        spec = pod.spec
-        for container in (*spec.containers, *(spec.initContainers or ())) if spec else ():
+        for container in containers(pod):
             noted = known.containers.get(container.name)
             if noted is not None:
                 given[container.name] = amounts_of(noted, known.pod_level)
@@ -74,7 +74,7 @@ class ActuatedResources:
 
     def set_pod_level(self, pod: Pod, resources: tuple[str, ...] = COMPUTE) -> None:
         """The pod's group has these of the pod's own resources."""
-        own = pod.spec.resources if pod.spec is not None else None
+        own = pod.spec.resources
         if own is None or not (own.requests or own.limits):
             return
         before = self.pod_level(uid(pod)) or ResourceRequirements()
@@ -109,7 +109,7 @@ def _with(
 
 def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:
     """A limit of CPU or memory that the container lacks is the pod's own (CG-050)."""
-    own = (pod.spec.resources.limits if pod.spec and pod.spec.resources else None) or {}
+    own = (pod.spec.resources.limits if pod.spec.resources else None) or {}
     found = dict(limits)
     for name in COMPUTE:
         if name in own and not parse_nano(found.get(name, "0")) and parse_nano(own[name]):
@@ -120,13 +120,13 @@ def effective_limits(pod: Pod, limits: Mapping[str, str]) -> dict[str, str]:
 def adopted_resources(container: Container, pod: Pod, record: ContainerRecord) -> GivenResources:
     """What a running container of an earlier kubelet is taken to have."""
     told = pod.status
-    own = pod.spec.resources if pod.spec is not None else None
+    own = pod.spec.resources
     statuses = (
         *((told.containerStatuses if told else None) or ()),
         *((told.initContainerStatuses if told else None) or ()),
     )
     for status in statuses:
-        same = (status.containerID or "").rpartition("://")[2] == record.id
+        same = bare_container_id(status.containerID) == record.id
         if status.name == container.name and same and status.resources is not None:
             return amounts_of(status.resources, own)
     return amounts_of(container.resources, own)

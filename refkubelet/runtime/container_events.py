@@ -9,8 +9,6 @@ from refkubelet.model.objects import Pod
 def field_path(pod: Pod, container_name: str) -> str:
     """`spec.containers{c}`, `spec.initContainers{c}` or `spec.ephemeralContainers{c}`; "" for a
     container that the spec does not have."""
-    if pod.spec is None:
-        return ""
     kinds = (
         ("containers", pod.spec.containers),
         ("initContainers", pod.spec.initContainers),

@@ -20,7 +20,8 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.golang.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
-from refkubelet.model.objects import Container, Pod, pod_ref, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import name_and_namespace, pod_ref, uid
 from refkubelet.resources.devices.records import NO_SETTINGS
 from refkubelet.resources.placement import ANYWHERE
 from refkubelet.resources.topology.hints import AllocationError
@@ -218,14 +219,14 @@ class ContainerStarter:
         return next_attempt_by_logs(Path(self._log_dir(pod), container.name))
 
     def _log_dir(self, pod: Pod) -> str:
-        name, namespace = (pod.metadata.name, pod.metadata.namespace) if pod.metadata else ("", "")
-        return pod_log_dir(str(self._options.pod_logs_dir), namespace or "", name or "", uid(pod))
+        name, namespace = name_and_namespace(pod)
+        return pod_log_dir(str(self._options.pod_logs_dir), namespace, name, uid(pod))
 
     def _link_log(self, pod: Pod, container: Container, container_id: str, attempt: int) -> None:
         """The link under /var/log/containers, if there is a log to point at (LIFE-136)."""
         directory = self._options.container_logs_dir
         path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
-        if directory is None or not os.path.exists(path) or pod.metadata is None:
+        if directory is None or not os.path.exists(path):
             return
         link = safe_join(str(directory), log_link_name(pod, container.name, container_id))
         with suppress(OSError):  # a link is a convenience; a container runs without it
@@ -240,7 +241,7 @@ class ContainerStarter:
 def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
     """The id of the container whose processes an ephemeral container wants to see (LIFE-134);
     "" for every other container. Raises `ConfigError` when there is no such container."""
-    for ephemeral in (pod.spec.ephemeralContainers if pod.spec else None) or ():
+    for ephemeral in pod.spec.ephemeralContainers or ():
         name = ephemeral.targetContainerName
         if ephemeral.name == container.name and name:
             if (record := status.newest(name)) is None:
@@ -269,6 +270,6 @@ def next_attempt_by_logs(log_dir: Path) -> int:
 def log_link_name(pod: Pod, container_name: str, container_id: str) -> str:
     """`<pod>_<namespace>_<container>-<id>.log`, the front part cut to a file name's length."""
     meta = pod.metadata
-    front = f"{meta.name}_{meta.namespace}_{container_name}" if meta else container_name
+    front = f"{meta.name}_{meta.namespace}_{container_name}"
     ending = f"-{container_id}.log"
     return front[: MAX_SYMLINK_NAME - len(ending)] + ending

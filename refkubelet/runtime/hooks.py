@@ -16,7 +16,8 @@ from lightkube.models.core_v1 import HTTPGetAction
 from refkubelet.addresses import UrlError
 from refkubelet.failures import Complaints
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.objects import Container, LifecycleHandler, Pod, pod_ref, uid
+from refkubelet.model.objects import Container, LifecycleHandler, Pod
+from refkubelet.model.pod import pod_ref, uid
 from refkubelet.network import HttpRequest, NetworkError
 from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
 from refkubelet.probes.ports import PortError

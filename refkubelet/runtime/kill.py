@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Container, LifecycleHandler, Pod, is_sidecar, pod_ref
+from refkubelet.model.objects import Container, LifecycleHandler, Pod
+from refkubelet.model.pod import containers, pod_ref, sidecars
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
@@ -72,14 +73,11 @@ class TerminationOrder:
 def termination_prerequisites(pod: Pod, running_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """For each running sidecar the running containers that must stop before it: all regular ones
     and the next sidecar in spec order (a dead one is not looked past). Pure."""
-    spec = pod.spec
-    if spec is None:
-        return {}
-    regular = [c.name for c in spec.containers if c.name in running_names]
-    sidecars = [c.name for c in spec.initContainers or [] if is_sidecar(c)]
+    regular = [c.name for c in pod.spec.containers if c.name in running_names]
+    sidecar_names = [c.name for c in sidecars(pod)]
     result = {}
-    for index, name in enumerate(sidecars):
-        following = [n for n in sidecars[index + 1 : index + 2] if n in running_names]
+    for index, name in enumerate(sidecar_names):
+        following = [n for n in sidecar_names[index + 1 : index + 2] if n in running_names]
         if name in running_names:
             result[name] = (*regular, *following)
     return result
@@ -221,13 +219,7 @@ def kill_error(container_name: str, error: Exception) -> SyncError:
 
 def container_spec(pod: Pod, name: str) -> Container | None:
     """The container of that name in the spec: regular, init or ephemeral."""
-    if pod.spec is None:
-        return None
-    everyone = (
-        *pod.spec.containers,
-        *(pod.spec.initContainers or ()),
-        *ephemeral_containers(pod.spec),
-    )
+    everyone = (*containers(pod), *ephemeral_containers(pod.spec))
     return next((c for c in everyone if c.name == name), None)
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.containers import ContainerStarter

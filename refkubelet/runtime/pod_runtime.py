@@ -19,6 +19,7 @@ from lightkube.models.node_v1 import RuntimeClass
 from refkubelet.apiclient import ApiError
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod import all_containers
 from refkubelet.runtime.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,
@@ -98,11 +99,11 @@ class PodRuntimes:
 
 def class_name(pod: Pod) -> str:
     """The pod's RuntimeClass; "" for none."""
-    return (pod.spec.runtimeClassName if pod.spec is not None else None) or ""
+    return pod.spec.runtimeClassName or ""
 
 
 def wants_own_users(pod: Pod) -> bool:
-    return pod.spec is not None and pod.spec.hostUsers is False
+    return pod.spec.hostUsers is False
 
 
 def asks_for_something(pod: Pod) -> bool:
@@ -115,14 +116,7 @@ def asks_for_something(pod: Pod) -> bool:
 
 
 def _mounts(pod: Pod) -> Iterator[VolumeMount]:
-    spec = pod.spec
-    if spec is None:
-        return
-    for container in (
-        *spec.containers,
-        *(spec.initContainers or ()),
-        *(spec.ephemeralContainers or ()),
-    ):
+    for container in all_containers(pod):
         yield from container.volumeMounts or ()
 
 

@@ -16,7 +16,8 @@ from typing import Final
 
 from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.removal import CgroupError
-from refkubelet.model.objects import Container, Pod, pod_ref
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import pod_ref
 from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient

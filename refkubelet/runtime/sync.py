@@ -18,7 +18,8 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import Container, Pod, is_sidecar, pod_ref, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_sidecar, pod_ref, uid, uses_host_network
 from refkubelet.runtime import reasons
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriCallError, CriClient
@@ -179,7 +180,7 @@ class PodSync:
 
     async def _remove_init_records(self, *, keep_newest: bool) -> None:
         """Old ones before a start (BACK-106), all of them before a new sandbox (LIFE-130)."""
-        inits = (self.pod.spec.initContainers if self.pod.spec else None) or []
+        inits = self.pod.spec.initContainers or []
         for container in inits:
             records = [c for c in self.status.containers if c.name == container.name]
             for record in _removable(records, keep_newest=keep_newest):
@@ -211,7 +212,7 @@ class PodSync:
 
     def _refuse_claims(self) -> None:
         """LIFE-130 step 4: no sandbox and no error, the next sync tries again."""
-        claims = [c.name for c in (self.pod.spec.resourceClaims if self.pod.spec else None) or ()]
+        claims = [c.name for c in self.pod.spec.resourceClaims or ()]
         if claims:
             self._event("Warning", reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
             raise _Stop
@@ -254,7 +255,7 @@ class PodSync:
         """The sandbox could not be made; no news of a pod that is to end anyway (LIFE-130)."""
         if self.tools.deps.terminating(uid(self.pod)):
             return
-        name = self.pod.metadata.name if self.pod.metadata else None
+        name = self.pod.metadata.name
         reason = reasons.CREATE_POD_SANDBOX_ERROR
         self.errors.append(SyncError(SyncAction.CREATE_SANDBOX, name or "", reason, text))
         message = f"Failed to create pod sandbox: {text}"
@@ -270,13 +271,13 @@ class PodSync:
         try:
             record = await self.tools.client.pod_sandbox_status(sandbox_id)
         except CriCallError as error:
-            name = self.pod.metadata.name if self.pod.metadata else None
+            name = self.pod.metadata.name
             reason = reasons.CONFIG_POD_SANDBOX_ERROR
             self.errors.append(SyncError(SyncAction.CONFIG_SANDBOX, name or "", reason, error.text))
             text = f"Unable to get pod sandbox status: {error.text}"
             self._event("Warning", reasons.EVENT_FAILED_SANDBOX_STATUS, text)
             raise _Stop from None
-        host_network = bool(self.pod.spec and self.pod.spec.hostNetwork)
+        host_network = uses_host_network(self.pod)
         return sandbox_id, () if host_network else record.ips
 
     async def _start(self, where: PodStart, container: Container) -> bool:

@@ -17,7 +17,8 @@ import msgspec
 
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.model.names import safe_join
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.runtime.records import PodRuntimeError, UserNamespace
 
 FILE: Final = "userns"

@@ -18,7 +18,8 @@ from typing import Final
 from lightkube.models.core_v1 import Volume
 
 from refkubelet.model.names import UnsafeNameError, pod_dir, pod_log_dir, pod_volume_dir, safe_join
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import containers, name_and_namespace, uid
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, VolumeUse, added
 
 PLUGINS: Final[Mapping[str, str]] = {
@@ -46,15 +47,12 @@ class PodFilesReader:
 
     def files(self, pod: Pod) -> PodFiles:
         """Logs and /etc/hosts of the pod, without volumes (EVIC-029, EVIC-101)."""
-        meta, spec = pod.metadata, pod.spec
-        if meta is None or spec is None:
-            return PodFiles()
+        name, namespace = name_and_namespace(pod)
         try:
-            logs = pod_log_dir(self.logs_dir, meta.namespace or "", meta.name or "", uid(pod))
+            logs = pod_log_dir(self.logs_dir, namespace, name, uid(pod))
         except UnsafeNameError:  # too long together: such a pod never gets a sandbox
             return PodFiles()
-        containers = (*(spec.initContainers or ()), *spec.containers)
-        by_container = {c.name: plain_files(safe_join(logs, c.name)) for c in containers}
+        by_container = {c.name: plain_files(safe_join(logs, c.name)) for c in containers(pod)}
         return PodFiles(
             logs={name: use for name, use in by_container.items() if use.inodes},
             pod_logs=plain_files(logs),
@@ -74,7 +72,7 @@ class PodFilesReader:
 
 def measured_volumes(pod: Pod) -> list[Volume]:
     """The volumes that `PodFilesReader.volumes` measures."""
-    volumes = (pod.spec.volumes if pod.spec else None) or ()
+    volumes = pod.spec.volumes or ()
     return [volume for volume in volumes if _kind(volume) is not None]
 
 

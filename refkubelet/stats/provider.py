@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.node.machine import Machine
 from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.records import ContainerState, ContainerUsage, RuntimePod, SandboxUsage

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.node.machine import FilesystemStats, Machine
 from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
 from refkubelet.stats import wire

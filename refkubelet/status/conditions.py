@@ -12,13 +12,8 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.model.objects import (
-    ContainerStatus,
-    Pod,
-    PodCondition,
-    PodStatus,
-    is_sidecar,
-)
+from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus
+from refkubelet.model.pod import generation_of, is_sidecar, sidecars
 from refkubelet.runtime.decisions.actions import sandbox_decision
 from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.status.restart_all import (
@@ -82,11 +77,6 @@ def _of(pod: Pod, condition: PodCondition) -> PodCondition:
     return msgspec.structs.replace(condition, observedGeneration=generation_of(pod))
 
 
-def generation_of(pod: Pod) -> int | None:
-    """metadata.generation; None for pods without one (MIRR-037)."""
-    return (pod.metadata.generation if pod.metadata is not None else None) or None
-
-
 def _seen(pod: Pod, resize: PodCondition) -> int | None:
     """A resize tells of the spec it was made for."""
     return resize.observedGeneration if generation_of(pod) else None
@@ -135,13 +125,13 @@ def is_true(status: PodStatus | None, condition_type: str) -> bool:
 
 def has_ready_sandbox(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
     """LIFE-100..104 as a yes or no: no new sandbox is needed (STAT-043)."""
-    return pod.spec is not None and not sandbox_decision(pod.spec, runtime_status.sandboxes).create
+    return not sandbox_decision(pod.spec, runtime_status.sandboxes).create
 
 
 def initialized_condition(pod: Pod, status: PodStatus, *, was_true: bool) -> PodCondition:
     """LIFE-181, STAT-042: all init containers done, or it can be seen that they were."""
     spec = pod.spec
-    init = (spec.initContainers if spec else None) or ()
+    init = spec.initContainers or ()
     if init and status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(INITIALIZED, "UnknownContainerStatuses")
     known = _by_name(status.initContainerStatuses)
@@ -163,12 +153,10 @@ def containers_ready_condition(pod: Pod, status: PodStatus) -> PodCondition:
     """LIFE-183, PROBE-043, STAT-040: every sidecar and regular container is ready."""
     if status.initContainerStatuses is None and status.containerStatuses is None:
         return _false(CONTAINERS_READY, "UnknownContainerStatuses")
-    spec = pod.spec
-    sidecars = [c.name for c in (spec.initContainers if spec else None) or () if is_sidecar(c)]
-    regular = [c.name for c in spec.containers] if spec else []
+    names = [c.name for c in (*sidecars(pod), *pod.spec.containers)]
     known = _by_name(status.initContainerStatuses) | _by_name(status.containerStatuses)
-    unknown = [name for name in sidecars + regular if name not in known]
-    unready = [name for name in sidecars + regular if name in known and not known[name].ready]
+    unknown = [name for name in names if name not in known]
+    unready = [name for name in names if name in known and not known[name].ready]
     if status.phase == "Succeeded" and not unknown:
         return _false(CONTAINERS_READY, "PodCompleted")
     if status.phase == "Failed":
@@ -187,7 +175,7 @@ def ready_condition(
     if containers.status != "True":
         return msgspec.structs.replace(containers, type=READY)
     by_type = {c.type: c for c in reversed(conditions)}  # the first of each type counts
-    gates = [g.conditionType for g in (pod.spec.readinessGates if pod.spec else None) or ()]
+    gates = [g.conditionType for g in pod.spec.readinessGates or ()]
     messages = [text for gate in gates if (text := _gate_problem(gate, by_type.get(gate)))]
     if messages:
         return _false(READY, "ReadinessGatesNotReady", ", ".join(messages))
@@ -197,7 +185,7 @@ def ready_condition(
 def readiness_is_outdated(pod: Pod) -> bool:
     """LIFE-014: the object's Ready differs from what its own status stands for. The kubelet looks
     at regular containers only, so with sidecars it always does."""
-    if pod.spec is None or not pod.spec.readinessGates or pod.status is None:
+    if not pod.spec.readinessGates or pod.status is None:
         return False
     known = find(pod.status, READY)
     regular = msgspec.structs.replace(pod.status, initContainerStatuses=None)

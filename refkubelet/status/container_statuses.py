@@ -58,11 +58,6 @@ def container_id(runtime_name: str, record_id: str) -> str:
     return f"{runtime_name}://{record_id}"
 
 
-def bare_id(api_id: str | None) -> str:
-    """The runtime's ID inside an API container ID; "" when there is none."""
-    return (api_id or "").rpartition("://")[2]
-
-
 def instant(wall_ns: int) -> datetime | None:
     """An API time from nanoseconds; 0 means never."""
     return _EPOCH + timedelta(microseconds=wall_ns // 1000) if wall_ns > 0 else None

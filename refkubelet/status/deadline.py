@@ -16,7 +16,7 @@ DEADLINE_EXCEEDED: Final = ForcedFailure(
 def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> bool:
     """Whether activeDeadlineSeconds have passed since startTime; `status`: the cached one, else
     the object's own counts. A pod without a start time has no deadline yet."""
-    seconds = pod.spec.activeDeadlineSeconds if pod.spec is not None else None
+    seconds = pod.spec.activeDeadlineSeconds
     known = status or pod.status
     if seconds is None or known is None or known.startTime is None:
         return False

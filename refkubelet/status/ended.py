@@ -11,7 +11,13 @@ from typing import Final
 import msgspec
 
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
-from refkubelet.status.conditions import DISRUPTION_TARGET, generation_of, with_condition
+from refkubelet.model.pod import (
+    generation_of,
+)
+from refkubelet.status.conditions import (
+    DISRUPTION_TARGET,
+    with_condition,
+)
 
 BY_KUBELET: Final = "TerminationByKubelet"
 

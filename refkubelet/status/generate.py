@@ -27,6 +27,10 @@ from refkubelet.model.objects import (
     PodIP,
     PodStatus,
 )
+from refkubelet.model.pod import (
+    is_terminal_phase,
+    uses_host_network,
+)
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import request_quantities
 from refkubelet.runtime.decisions.actions import ephemeral_containers
@@ -34,7 +38,10 @@ from refkubelet.runtime.records import RuntimePodStatus, SandboxState
 from refkubelet.status.conditions import generate_conditions
 from refkubelet.status.container_statuses import container_statuses
 from refkubelet.status.normalize import stamp_times
-from refkubelet.status.phase import is_terminal, pod_phase, settled_phase
+from refkubelet.status.phase import (
+    pod_phase,
+    settled_phase,
+)
 from refkubelet.status.readiness import NoProbes, ProbeFacts, apply_probes
 from refkubelet.status.resources import Actuated, own_resources, pod_resources_shown
 from refkubelet.status.restart_all import is_restarting_all
@@ -112,8 +119,6 @@ def _with_containers(
     pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None, inputs: StatusInputs
 ) -> PodStatus:
     spec = pod.spec
-    if spec is None:
-        return PodStatus()
 
     restarting_all = is_restarting_all(pod, runtime_status, known)
 
@@ -168,7 +173,7 @@ def _with_phase(
         reason, message = known.reason or from_api.reason, known.message or from_api.message
     if inputs.forced is not None:
         phase, reason, message = "Failed", inputs.forced.reason, inputs.forced.message
-    if from_api.phase is not None and is_terminal(from_api.phase):
+    if from_api.phase is not None and is_terminal_phase(from_api.phase):
         phase = from_api.phase
     return msgspec.structs.replace(status, phase=phase, reason=reason, message=message)
 
@@ -178,7 +183,7 @@ def _has_regular_record(pod: Pod, runtime_status: RuntimePodStatus) -> bool:
     newest = next(iter(runtime_status.sandboxes), None)
     if newest is None or newest.state is not SandboxState.READY:
         return False
-    regular = {container.name for container in pod.spec.containers} if pod.spec else set()
+    regular = {container.name for container in pod.spec.containers}
     return any(
         record.name in regular and record.sandbox_id == newest.id
         for record in runtime_status.containers
@@ -194,7 +199,7 @@ def _with_addresses(
     """LIFE-176. The pod cache keeps the addresses of a stopped sandbox, until the kubelet is
     restarted (golden s15)."""
     ips = by_family(runtime_status.ips, inputs.host_ips)
-    if pod.spec is not None and pod.spec.hostNetwork:
+    if uses_host_network(pod):
         ips = _with_node_addresses(ips, inputs.host_ips)
     return msgspec.structs.replace(
         status,

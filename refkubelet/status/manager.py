@@ -22,19 +22,23 @@ from msgspec.structs import replace as with_fields
 
 from refkubelet.apiclient import ApiClient, ApiError
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import (
-    ContainerStatus,
-    Pod,
-    PodStatus,
+from refkubelet.model.objects import ContainerStatus, Pod, PodStatus
+from refkubelet.model.pod import (
+    bare_container_id,
     full_name,
+    generation_of,
+    is_being_deleted,
     is_mirror,
     is_static,
+    is_terminal,
+    name_and_namespace,
     uid,
 )
-from refkubelet.status.conditions import generation_of, with_readiness
+from refkubelet.status.conditions import (
+    with_readiness,
+)
 from refkubelet.status.merge import (
     illegal_transition,
-    is_terminal,
     merge_pod_status,
     terminated_status,
 )
@@ -105,7 +109,7 @@ class StatusManager:
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Take a freshly generated status; an equal one changes nothing (STAT-007)."""
-        deleted = pod.metadata is not None and pod.metadata.deletionTimestamp is not None
+        deleted = is_being_deleted(pod)
         status = with_fields(status, observedGeneration=generation_of(pod))
         self._update(pod, status, force=deleted)
 
@@ -255,9 +259,9 @@ class StatusManager:
 
     async def _send(self, api: ApiClient, pod_uid: str) -> None:
         entry = self._statuses.get(pod_uid)
-        if entry is None or entry.pod.metadata is None:
+        if entry is None:
             return
-        name, namespace = entry.pod.metadata.name or "", entry.pod.metadata.namespace or ""
+        name, namespace = name_and_namespace(entry.pod)
         try:
             live = await api.get_pod(namespace, name)
             if self._deps.pods.translate_uid(uid(live)) != pod_uid:
@@ -281,7 +285,7 @@ class StatusManager:
             generation=generation_of(live),
         )
         patch = status_patch(uid(live), live.status, merged)
-        if patch is None or live.metadata is None:
+        if patch is None:
             return live
         return await api.patch_pod_status(
             live.metadata.namespace or "", live.metadata.name or "", patch
@@ -296,7 +300,9 @@ def _change_one(
     def changed(statuses: list[ContainerStatus] | None) -> list[ContainerStatus] | None:
         if statuses is None:
             return None
-        return [change(s) if _bare(s.containerID) == container_id else s for s in statuses]
+        return [
+            change(s) if bare_container_id(s.containerID) == container_id else s for s in statuses
+        ]
 
     return with_fields(
         status,
@@ -305,12 +311,7 @@ def _change_one(
     )
 
 
-def _bare(container_id: str | None) -> str:
-    """The runtime's own id: `containerd://abc` -> `abc`."""
-    return (container_id or "").partition("://")[2]
-
-
 def _can_be_deleted(pod: Pod, finished: bool) -> bool:
     """STAT-030."""
-    deleted = pod.metadata is not None and pod.metadata.deletionTimestamp is not None
+    deleted = is_being_deleted(pod)
     return deleted and not is_mirror(pod) and is_terminal(pod.status) and finished

@@ -22,38 +22,19 @@ from refkubelet.model.objects import (
     Pod,
     PodCondition,
     PodStatus,
-    is_sidecar,
-    is_static,
 )
+from refkubelet.model.pod import is_sidecar, is_static, is_terminal
 from refkubelet.runtime.decisions.restart_policy import (
     ALWAYS,
     ON_FAILURE,
     container_should_restart,
     pod_policy,
 )
-from refkubelet.status.conditions import is_true, with_condition
+from refkubelet.status.conditions import DISRUPTION_TARGET, OWNED, is_true, with_condition
 from refkubelet.status.remembered import LOST_TERMINATED, lost_container
-from refkubelet.status.restart_all import ALL_RESTARTING, may_restart_all
-
-TERMINAL_PHASES: Final = ("Succeeded", "Failed")
-
-OWNED_CONDITIONS: Final = (
-    "PodScheduled",
-    "Ready",
-    "Initialized",
-    "ContainersReady",
-    "PodResizeInProgress",
-    "PodResizePending",
-    "PodReadyToStartContainers",
-    ALL_RESTARTING,
-)
-DISRUPTION_TARGET: Final = "DisruptionTarget"  # shared with the API server's own writers
+from refkubelet.status.restart_all import may_restart_all
 
 READINESS: Final = ("ContainersReady", "Ready")
-
-
-def is_terminal(status: PodStatus | None) -> bool:
-    return status is not None and status.phase in TERMINAL_PHASES
 
 
 def merge_pod_status(
@@ -71,9 +52,9 @@ def merge_pod_status(
     """
     live = live or PodStatus()
     ending = is_terminal(new) and not is_terminal(live)
-    conditions = [c for c in live.conditions or () if c.type not in OWNED_CONDITIONS]
+    conditions = [c for c in live.conditions or () if c.type not in OWNED]
     for condition in new.conditions or ():
-        if condition.type in OWNED_CONDITIONS:
+        if condition.type in OWNED:
             conditions.append(condition)
         elif condition.type == DISRUPTION_TARGET and ending and not could_run:
             conditions = with_condition(conditions, _since(condition, live.conditions or (), now))
@@ -116,7 +97,7 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | 
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
     """The name of a container that `new` brings back although it may not run again, or None
     (STAT-008)."""
-    if old is None or pod.spec is None or pod_policy(pod) == ALWAYS or may_restart_all(pod):
+    if old is None or pod_policy(pod) == ALWAYS or may_restart_all(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
     return _revived(
@@ -170,7 +151,7 @@ def _lost(status: ContainerStatus) -> ContainerStatus:
 
 
 def _has_initialized(pod: Pod, status: PodStatus) -> bool:
-    inits = (pod.spec.initContainers if pod.spec else None) or []
+    inits = pod.spec.initContainers or []
     if not inits or any(_left_waiting(c) for c in status.containerStatuses or ()):
         return True
     statuses = status.initContainerStatuses or []

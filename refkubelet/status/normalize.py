@@ -22,6 +22,7 @@ from refkubelet.model.objects import (
     PodCondition,
     PodStatus,
 )
+from refkubelet.model.pod import all_containers
 from refkubelet.status import conditions as c
 
 TERMINATION_MESSAGE_BYTES: Final = 12288  # shared by all containers of the pod (STAT-006)
@@ -61,12 +62,8 @@ def newer_generation(generation: int | None, previous: PodStatus | None) -> int 
 def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
     """STAT-006: whole seconds, container statuses by name, init ones in spec order, termination
     messages cut to their share of 12288 bytes."""
-    spec = pod.spec
-    init_order = [container.name for container in (spec.initContainers if spec else None) or ()]
-    count = len(init_order)
-    if spec is not None:
-        count += len(spec.containers) + len(spec.ephemeralContainers or ())
-    limit = TERMINATION_MESSAGE_BYTES // max(1, count)
+    init_order = [container.name for container in pod.spec.initContainers or ()]
+    limit = TERMINATION_MESSAGE_BYTES // max(1, len(all_containers(pod)))
     return msgspec.structs.replace(
         status,
         startTime=_whole(status.startTime),

@@ -10,21 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
-from refkubelet.model.objects import (
-    Container,
-    ContainerStateTerminated,
-    ContainerStatus,
-    Pod,
-    is_sidecar,
-    is_static,
-)
+from refkubelet.model.objects import Container, ContainerStateTerminated, ContainerStatus, Pod
+from refkubelet.model.pod import is_sidecar, is_static, is_terminal_phase
 from refkubelet.runtime.decisions.restart_policy import container_should_restart
 from refkubelet.status.restart_all import ended_to_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
-TERMINAL: Final = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -40,11 +33,6 @@ class _Seen:
     stopped: bool = False  # regular containers
     not_succeeded: bool = False  # stopped regular containers, unless terminated with exit 0
     restartable: bool = False  # stopped regular containers that will run again
-
-
-def is_terminal(phase: str | None) -> bool:
-    """Succeeded or Failed."""
-    return phase in TERMINAL
 
 
 def pod_phase(
@@ -84,15 +72,13 @@ def settled_phase(computed: str, cached: str | None, from_api: str | None) -> st
     """LIFE-166: what is computed yields to a terminal phase, the cached before the API's, unless it
     is terminal itself."""
     for phase in (computed, cached, from_api):
-        if phase is not None and is_terminal(phase):
+        if phase is not None and is_terminal_phase(phase):
             return phase
     return computed
 
 
 def _look(pod: Pod, statuses: Mapping[str, ContainerStatus]) -> _Seen:
     seen = _Seen()
-    if pod.spec is None:
-        return seen
     for container in pod.spec.initContainers or ():
         status = statuses.get(container.name)
         if is_sidecar(container):

@@ -12,10 +12,14 @@ from typing import Protocol
 
 import msgspec
 
-from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, is_sidecar, uid
+from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
+from refkubelet.model.pod import (
+    bare_container_id,
+    is_sidecar,
+    uid,
+)
 from refkubelet.probes.results import ProbeResult, ProbeType
 from refkubelet.status.conditions import READY, is_true
-from refkubelet.status.container_statuses import bare_id
 
 
 class ProbeFacts(Protocol):
@@ -53,8 +57,6 @@ def apply_probes(pod: Pod, status: PodStatus, facts: ProbeFacts) -> PodStatus:
     """`status` with `started` and `ready` of every init and regular container. What it says of
     them already is what was known before."""
     spec = pod.spec
-    if spec is None:
-        return status
     scope = _Scope(pod, facts)
     return msgspec.structs.replace(
         status,
@@ -104,7 +106,7 @@ class _Scope:
         """PROBE-041. The earlier value counts by name, whatever the ID (PROBE-044)."""
         if status.state is None or status.state.running is None:
             return False
-        result = self._facts.startup_result(bare_id(status.containerID))
+        result = self._facts.startup_result(bare_container_id(status.containerID))
         if result is not None:
             return result is ProbeResult.SUCCESS
         if status.started:
@@ -114,7 +116,7 @@ class _Scope:
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
         """PROBE-042, PROBE-052, of a running and started container: a stored success decides; a
         stored failure only keeps one from readiness whose worker is there."""
-        result = self._facts.readiness_result(bare_id(status.containerID))
+        result = self._facts.readiness_result(bare_container_id(status.containerID))
         if result is ProbeResult.SUCCESS:
             return True
         ready = not self._facts.has_worker(self._uid, status.name, ProbeType.READINESS)

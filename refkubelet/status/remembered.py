@@ -19,8 +19,8 @@ from refkubelet.model.objects import (
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
-    is_sidecar,
 )
+from refkubelet.model.pod import is_being_deleted, is_sidecar
 from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.runtime.records import ContainerState as RecordState
 from refkubelet.status.restart_all import removed_exit, removed_state
@@ -77,12 +77,10 @@ def _removed_to_restart(status: ContainerStatus) -> ContainerStatus:
 
 def _lost(sources: StatusSources, status: ContainerStatus) -> ContainerStatus:
     """LIFE-172, first half: it ran, nobody knows how it ended; unless deleted it starts again."""
-    metadata = sources.pod.metadata
-    deleting = metadata is not None and metadata.deletionTimestamp is not None
     return msgspec.structs.replace(
         status,
         lastState=ContainerState(terminated=lost_container(LOST_DELETED)),
-        restartCount=status.restartCount + (0 if deleting else 1),
+        restartCount=status.restartCount + (0 if is_being_deleted(sources.pod) else 1),
     )
 
 
@@ -100,13 +98,13 @@ def treated_as_completed(status: ContainerStatus) -> ContainerStatus:
 def _regular_was_created(sources: StatusSources) -> bool:
     """Whether the newest record of a regular container is known to be of one that was created:
     then every plain init container succeeded."""
-    regular = sources.pod.spec.containers if sources.pod.spec else ()
+    regular = sources.pod.spec.containers
     newest = (sources.runtime_status.newest(container.name) for container in regular)
     return any(r is not None and r.state is not RecordState.UNKNOWN for r in newest)
 
 
 def _default_status(sources: StatusSources, container: Container) -> ContainerStatus:
-    has_init = bool(sources.pod.spec and sources.pod.spec.initContainers)
+    has_init = bool(sources.pod.spec.initContainers)
     reason = "PodInitializing" if has_init else "ContainerCreating"  # LIFE-170
     return ContainerStatus(
         name=container.name,

@@ -131,7 +131,7 @@ def pod_resources_shown(
             limits=own_resources(limit_quantities(pod)),
             requests=own_resources(request_quantities(pod)),
         )
-    own = (pod.spec.resources if pod.spec is not None else None) or ResourceRequirements()
+    own = pod.spec.resources or ResourceRequirements()
     requests, limits = own.requests or {}, own.limits or {}
     was_running = previous is not None and previous.phase == "Running"
     old = previous.resources if previous is not None and was_running else None

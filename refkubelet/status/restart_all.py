@@ -7,11 +7,9 @@ Upstream: container/helpers.go: ShouldAllContainersRestart; status/generate.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from refkubelet.model.objects import (
-    Container,
     ContainerState,
     ContainerStateTerminated,
     ContainerStateWaiting,
@@ -20,6 +18,7 @@ from refkubelet.model.objects import (
     PodCondition,
     PodStatus,
 )
+from refkubelet.model.pod import containers
 from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
 from refkubelet.runtime.decisions.restart_policy import matching_action
 from refkubelet.runtime.records import ContainerState as RecordState
@@ -35,7 +34,7 @@ REMOVED_EXIT_CODE: Final = 137
 
 def may_restart_all(pod: Pod) -> bool:
     """Some container has such a rule."""
-    rules = (rule for c in _containers(pod) for rule in c.restartPolicyRules or ())
+    rules = (rule for c in containers(pod) for rule in c.restartPolicyRules or ())
     return any(rule.action == RESTART_ALL for rule in rules)
 
 
@@ -49,7 +48,7 @@ def is_restarting_all(pod: Pod, runtime_status: RuntimePodStatus, known: PodStat
         for s in _statuses(known)
         if s.state and s.state.terminated
     }
-    for container in _containers(pod):
+    for container in containers(pod):
         record = runtime_status.newest(container.name)
         if record is None or record.state is not RecordState.EXITED:
             continue
@@ -66,7 +65,7 @@ def all_restarting_condition(
     if status.phase in ("Succeeded", "Failed"):
         reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
         return PodCondition(type=ALL_RESTARTING, status="False", reason=reason)
-    records = any(runtime_status.newest(c.name) for c in _containers(pod))
+    records = any(runtime_status.newest(c.name) for c in containers(pod))
     if not records or not is_restarting_all(pod, runtime_status, known):
         return PodCondition(type=ALL_RESTARTING, status="False")
     return PodCondition(type=ALL_RESTARTING, status="True", reason=STARTED, message=STARTED_MESSAGE)
@@ -86,12 +85,6 @@ def removed_exit() -> ContainerState:
 def ended_to_restart(exit_state: ContainerStateTerminated) -> bool:
     """It ended because all containers restart, so it runs again whatever its policy."""
     return exit_state.reason == RESTARTING
-
-
-def _containers(pod: Pod) -> Iterator[Container]:
-    if pod.spec is not None:
-        yield from pod.spec.initContainers or ()
-        yield from pod.spec.containers
 
 
 def _conditions(status: PodStatus | None) -> list[PodCondition]:

@@ -17,7 +17,8 @@ from lightkube.models.core_v1 import Volume
 
 from refkubelet.directories import make_directory
 from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.volumes.mounting import Mounts
 from refkubelet.volumes.plan import IN_MEMORY
 from refkubelet.volumes.removal import remove_tree
@@ -82,7 +83,7 @@ class EmptyDirs:
 
 
 def _fs_group(pod: Pod) -> int | None:
-    context = pod.spec.securityContext if pod.spec else None
+    context = pod.spec.securityContext
     return context.fsGroup if context is not None else None
 
 

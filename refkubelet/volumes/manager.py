@@ -15,7 +15,8 @@ from lightkube.models.core_v1 import Volume
 
 from refkubelet.cgroups.values import resource_config_for_pod
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.model.quantity import parse_integer
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.host_paths import HostPathError, check_host_path

@@ -7,11 +7,12 @@ Upstream: pkg/kubelet/volumemanager/populator, pkg/volume/util/util.go: GetPodVo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
 from refkubelet.model.objects import Pod, to_dict
+from refkubelet.model.pod import all_containers
 
 HOST_PATH: Final = "hostPath"
 EMPTY_DIR: Final = "emptyDir"
@@ -25,7 +26,7 @@ def used_volumes(pod: Pod) -> dict[str, Volume | None]:
     """By name, in the order of the spec: those that some container mounts, or wants as a device
     (NODE-201); None for a name that the pod does not have."""
     wanted = dict.fromkeys(_wanted(pod))
-    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or ()}
+    volumes = {v.name: v for v in pod.spec.volumes or ()}
     known: dict[str, Volume | None] = {n: v for n, v in volumes.items() if n in wanted}
     return known | {name: None for name in wanted if name not in volumes}
 
@@ -37,7 +38,7 @@ def kind_of(volume: Volume) -> str:
 
 def refusals(pod: Pod) -> dict[str, str]:
     """Why the pod cannot run here, by the name of the volume (NODE-202); empty: it can."""
-    devices = frozenset(d.name for c in _containers(pod) for d in c.volumeDevices or ())
+    devices = frozenset(d.name for c in all_containers(pod) for d in c.volumeDevices or ())
     problems = (
         (name, _refusal(volume, as_device=name in devices))
         for name, volume in used_volumes(pod).items()
@@ -75,14 +76,6 @@ def refusal_message(pod: Pod, refused: dict[str, str]) -> str:
 
 
 def _wanted(pod: Pod) -> Iterator[str]:
-    for container in _containers(pod):
+    for container in all_containers(pod):
         yield from (mount.name for mount in container.volumeMounts or ())
         yield from (device.name for device in container.volumeDevices or ())
-
-
-def _containers(pod: Pod) -> Iterator[Any]:
-    spec = pod.spec
-    if spec is not None:
-        yield from spec.initContainers or ()
-        yield from spec.containers
-        yield from spec.ephemeralContainers or ()

@@ -10,7 +10,7 @@ from refkubelet.eviction.deps import EvictionDeps
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionManager
 from refkubelet.eviction.observer import Observer
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 from refkubelet.node.images import NodeImages
 from refkubelet.runtime.gc import ContainerGC, GarbageCollection
 from refkubelet.runtime.images.choice import ImageGcPolicy

@@ -11,7 +11,8 @@ from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
-from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref
 from refkubelet.model.quantity import NANO
 from refkubelet.node.capacity import machine_capacity
 from refkubelet.pod_workers.killing import kill_pod_now

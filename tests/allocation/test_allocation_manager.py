@@ -16,7 +16,8 @@ from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
 from refkubelet.allocation.triggers import ResizeTriggers
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
 from simtime import VirtualLoop, run_virtual

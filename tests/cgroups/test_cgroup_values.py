@@ -12,7 +12,6 @@ from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.values import (
     PodCgroupSettings,
     PodRequest,
-    declares_limit,
     node_config,
     pod_request,
     qos_configs,
@@ -183,9 +182,8 @@ def test_memory_that_is_kept_for_pods_CG_033(built: Pod, unified: dict[str, str]
     assert resource_config_for_pod(built).unified is None
 
 
-def test_nothing_is_declared_without_a_spec() -> None:
+def test_a_pod_without_containers_has_the_least_shares() -> None:
     empty = decode_pod({"metadata": {"uid": "1"}})
-    assert not declares_limit(empty, "cpu")
     assert resource_config_for_pod(empty) == config(2)
 
 

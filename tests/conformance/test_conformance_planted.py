@@ -16,7 +16,8 @@ from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.eviction import ranking
 from refkubelet.model import hashes
-from refkubelet.model.objects import OwnerReference, full_name
+from refkubelet.model.objects import OwnerReference
+from refkubelet.model.pod import full_name
 from refkubelet.pleg import compute
 from refkubelet.probes import decide
 from refkubelet.probes.results import ProbeResult

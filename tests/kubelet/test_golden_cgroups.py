@@ -15,7 +15,7 @@ import yaml
 from golden_recording import GOLDEN, Recording
 from node_world import Node, on_node
 
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 
 FILES: Final = {
     "cpu": ("cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us"),

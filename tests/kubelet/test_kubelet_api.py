@@ -8,7 +8,8 @@ from typing import Any
 from node_world import CONTAINER, PODS, Node, manifest, on_node
 
 from fakecri import exits, ignores, uses
-from refkubelet.model.objects import Pod, uid
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
 
 
 def phase_of(pod: Pod | None) -> str | None:

@@ -11,7 +11,7 @@ from node_world import Node, manifest, on_node
 
 from refkubelet import housekeeping
 from refkubelet.cgroups.manager import ContainerManagerError
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 from refkubelet.mounts import anything_mounted_below as below
 
 BESTEFFORT = "/kubepods/besteffort"

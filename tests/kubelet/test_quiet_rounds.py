@@ -8,7 +8,8 @@ from pathlib import Path
 from criapi.v1 import api_pb2 as cri
 from node_world import PODS, Node, manifest, on_node
 
-from refkubelet.model.objects import PodStatus, decode_pod, uid
+from refkubelet.model.objects import PodStatus, decode_pod
+from refkubelet.model.pod import uid
 from refkubelet.pods.manager import PodManager
 
 QUIET_S = 30.0

@@ -19,8 +19,8 @@ from refkubelet.model.objects import (
     PodCondition,
     PodStatus,
     decode_pod,
-    uid,
 )
+from refkubelet.model.pod import uid
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.manager import StatusDeps, StatusManager
 from simtime import Ids, Rng, VirtualLoop, run_virtual

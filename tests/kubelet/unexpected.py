@@ -22,7 +22,7 @@ import pytest
 
 from refkubelet.failures import Complaints
 from refkubelet.kubelet import Kubelet
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 from refkubelet.worker_steps import PodSteps
 
 STEPS: Final = (

@@ -17,7 +17,8 @@ from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.api_answers import decode_node, decode_service, watch_event
 from refkubelet.apiclient import ApiError
 from refkubelet.lightkube_client import LightkubeApiClient
-from refkubelet.model.objects import Node, Pod, decode_pod, to_dict, uid
+from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
+from refkubelet.model.pod import uid
 from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.mirror import MirrorClient, MirrorError, mirror_pod

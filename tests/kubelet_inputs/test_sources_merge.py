@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.objects import CONFIG_SEEN, CONFIG_SOURCE, Pod, decode_pod, uid
-from refkubelet.model.objects import annotations as annotations_of
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.pod import CONFIG_SEEN, CONFIG_SOURCE, uid
+from refkubelet.model.pod import annotations as annotations_of
 from refkubelet.pods.merge import MergeResult, merge_pod_sources
 from refkubelet.pods.updates import PodOperation, PodSource
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from runtime_doubles import Probes, make_pod, record, sandbox, status
 
-from refkubelet.model.objects import decode_pod
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.decisions.actions import compute_pod_actions, sandbox_decision
 from refkubelet.runtime.decisions.backoff import restart_key
@@ -220,11 +219,6 @@ def test_a_debug_container_starts_beside_an_unfinished_init_container_LIFE_112()
     ready = status(record(pod, "i", "exited"), record(pod, "a"))
     actions = compute_pod_actions(pod, ready, Probes())
     assert [c.name for c in actions.ephemeral_to_start] == ["debug"]
-
-
-def test_a_pod_without_spec_is_a_bug() -> None:
-    with pytest.raises(ValueError, match=r"^a pod without spec has no actions$"):
-        compute_pod_actions(decode_pod({"metadata": {"name": "x"}}), status(), Probes())
 
 
 def _containers(pod: Any) -> list[Any]:

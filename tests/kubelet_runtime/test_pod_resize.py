@@ -186,9 +186,6 @@ def test_what_else_a_group_has_is_told_too_CG_065() -> None:
     )
     assert merged(config, ResourceConfig()) == config
     assert merged(ResourceConfig(), config) == config
-    spec_less = make_pod("main")
-    spec_less.spec = None
-    assert sandbox_update(NOW, spec_less).cpu_quota == 20_000
 
 
 # -- carrying it out -----------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import pytest
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
-from refkubelet.model.objects import Pod, decode_pod, pod_ref, to_dict, uid
+from refkubelet.model.objects import Pod, decode_pod, to_dict
+from refkubelet.model.pod import pod_ref, uid
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.actuated import ActuatedResources
 from refkubelet.runtime.client import CriClient

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import (
+    has_terminal_phase,
+)
 from refkubelet.pod_workers.records import (
     KillPodOptions,
     PodSyncStatus,
@@ -19,7 +22,6 @@ from refkubelet.pod_workers.updates import (
     apply_update,
     asks_for_end,
     grace_of,
-    has_terminal_phase,
     input_of,
     merge_last_update,
     nothing_runs,

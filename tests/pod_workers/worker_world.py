@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from refkubelet.model.objects import CONFIG_SOURCE, ObjectMeta, Pod, PodSpec, PodStatus, uid
+from refkubelet.model.objects import ObjectMeta, Pod, PodSpec, PodStatus
+from refkubelet.model.pod import CONFIG_SOURCE, uid
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pod_workers.records import (
     KillPodOptions,

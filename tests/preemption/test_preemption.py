@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from refkubelet.admission.handlers import Rejection
 from refkubelet.admission.predicates import Failures, RecoveryError
 from refkubelet.admission.resources import Shortage
-from refkubelet.model.objects import Pod, PodStatus, decode_pod, uid
+from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import uid
 from refkubelet.model.qos import qos_class
 from refkubelet.preemption.choice import (
     NoVictims,

@@ -86,6 +86,7 @@ PURE = (
     "refkubelet.model.validation_resources",
     "refkubelet.model.validation_values",
     "refkubelet.model.validation_volumes",
+    "refkubelet.model.pod",
     "refkubelet.model.pod_schema",
     "refkubelet.model.yaml_scalars",
     "refkubelet.node.shutdown",

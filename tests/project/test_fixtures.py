@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakecri.scripts.script import load_script
-from refkubelet.model.objects import uid
+from refkubelet.model.pod import uid
 from refkubelet.pods.manifest import read_manifest
 from refkubelet.pods.updates import PodSource
 

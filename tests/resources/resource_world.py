@@ -8,9 +8,9 @@ from typing import Any
 
 from fakecri import uniform_topology
 from refkubelet.model.objects import Container, Pod, decode_pod
+from refkubelet.model.pod import containers
 from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.containers import in_order
 from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.resources.topology.hints import NumaMask, TopologyHint
 
@@ -64,7 +64,7 @@ def pod(
 
 def named(pod: Pod, name: str) -> Container:
     """A container of the pod."""
-    return next(c for c in in_order(pod) if c.name == name)
+    return next(c for c in containers(pod) if c.name == name)
 
 
 @dataclass(slots=True)

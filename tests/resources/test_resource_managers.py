@@ -17,7 +17,8 @@ from fakecri import FakeNode, uniform_topology
 from refkubelet.admission.handlers import Operation, PodAdmitAttributes
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.config.load import parse_config
-from refkubelet.model.objects import Pod, PodStatus, decode_pod, uid
+from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import uid
 from refkubelet.resources.admission import allocated
 from refkubelet.resources.managers import ResourceDeps, ResourceManagers
 from refkubelet.resources.placement import ANYWHERE, Placement

@@ -17,7 +17,8 @@ from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority
 from refkubelet.config.load import load_config
-from refkubelet.model.objects import Pod, PodStatus, decode_pod, uid
+from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import uid
 from refkubelet.node.shutdown import (
     Group,
     grace_s,

@@ -18,6 +18,9 @@ from refkubelet.model.objects import (
     decode_pod,
     to_dict,
 )
+from refkubelet.model.pod import (
+    is_terminal_phase,
+)
 from refkubelet.runtime.records import RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.status.conditions import (
     containers_ready_condition,
@@ -29,7 +32,9 @@ from refkubelet.status.conditions import (
     with_readiness,
 )
 from refkubelet.status.ended import ended_status
-from refkubelet.status.phase import is_terminal, pod_phase
+from refkubelet.status.phase import (
+    pod_phase,
+)
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -414,7 +419,7 @@ def test_a_pod_that_may_go_on_is_not_over_unless_said_so_LIFE_164() -> None:
 
 def test_which_phases_are_terminal_LIFE_166() -> None:
     phases = ("Pending", "Running", "Succeeded", "Failed", "Unknown", None)
-    assert [phase for phase in phases if is_terminal(phase)] == ["Succeeded", "Failed"]
+    assert [phase for phase in phases if is_terminal_phase(phase)] == ["Succeeded", "Failed"]
 
 
 @pytest.mark.parametrize("sidecar", [False, True])

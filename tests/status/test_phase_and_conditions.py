@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import TERMINAL_PHASES
 from refkubelet.runtime.records import NetworkMode, RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.status.conditions import (
     containers_ready_condition,
@@ -18,7 +19,7 @@ from refkubelet.status.conditions import (
     ready_condition,
     with_readiness,
 )
-from refkubelet.status.phase import TERMINAL, pod_phase, settled_phase
+from refkubelet.status.phase import pod_phase, settled_phase
 
 RUNNING: dict[str, Any] = {"state": {"running": {}}, "started": True}
 UNSTARTED: dict[str, Any] = {"state": {"running": {}}, "started": False}
@@ -139,7 +140,7 @@ def test_a_terminal_phase_is_never_left_LIFE_166_STAT_029(
     computed: str, cached: str | None, api: str | None
 ) -> None:
     settled = settled_phase(computed, cached, api)
-    ends = [phase for phase in (computed, cached, api) if phase in TERMINAL]
+    ends = [phase for phase in (computed, cached, api) if phase in TERMINAL_PHASES]
     assert settled == (ends[0] if ends else computed)
 
 

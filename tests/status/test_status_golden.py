@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from refkubelet.model.objects import decode_pod, to_dict
+from refkubelet.model.pod import (
+    generation_of,
+)
 from refkubelet.probes.results import ProbeResult, ProbeType
 from refkubelet.runtime.records import (
     ContainerRecord,
@@ -25,7 +28,6 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.status.conditions import generation_of
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.normalize import normalize_status
 

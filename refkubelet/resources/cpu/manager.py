@@ -14,9 +14,14 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from refkubelet.model.objects import Container, Pod, log_name, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import (
+    containers,
+    is_plain_init,
+    log_name,
+    uid,
+)
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.containers import in_order, is_plain_init
 from refkubelet.resources.cpu.requests import exclusive_cpus, pod_exclusive_cpus
 from refkubelet.resources.cpu.state import CpuState
 from refkubelet.resources.cpu.static import StaticPolicy
@@ -76,7 +81,7 @@ class CpuManager:
         if not count:
             return NO_PREFERENCE
         assigned: CpuSet = EMPTY
-        for container in in_order(pod):
+        for container in containers(pod):
             own = self.state.of(uid(pod), container.name)
             if own is not None and len(own) != exclusive_cpus(pod, container):
                 return {CPU: ()}

@@ -17,9 +17,9 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
 from refkubelet.failures import Complaints
-from refkubelet.model.objects import ContainerStatus, PodStatus, uid
+from refkubelet.model.objects import ContainerStatus, PodStatus
+from refkubelet.model.pod import containers, uid
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.containers import in_order
 from refkubelet.resources.cpu.manager import CpuManager
 from refkubelet.resources.cpuset import CpuSet, format_cpuset
 from refkubelet.runtime.client import CriCallError
@@ -97,7 +97,7 @@ class CpuReconciler:
         for pod in tuple(self._deps.active.pods()):
             status = self._deps.status(uid(pod))
             shown = {s.name: s for s in _statuses(status)}
-            for container in in_order(pod):
+            for container in containers(pod):
                 one = shown.get(container.name)
                 if one is not None and one.containerID and one.state and one.state.running:
                     yield uid(pod), container.name, one.containerID.rpartition("://")[2]

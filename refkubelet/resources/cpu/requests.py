@@ -10,8 +10,8 @@ from __future__ import annotations
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO
-from refkubelet.model.resources import container_requests
-from refkubelet.resources.containers import has_pod_level_resources, peak
+from refkubelet.model.resources import container_requests, has_pod_level_resources
+from refkubelet.resources.containers import peak
 
 
 def exclusive_cpus(pod: Pod, container: Container) -> int:

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_plain_init, uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import container_limits
 from refkubelet.resources.devices import convert
@@ -142,10 +143,7 @@ class Allocator:
 
     def _leave_to_next(self, pod: Pod, container: Container) -> None:
         """Init containers that end leave their devices to the next; others keep them."""
-        spec = pod.spec
-        ends = spec is not None and any(
-            c.name == container.name and not is_sidecar(c) for c in spec.initContainers or ()
-        )
+        ends = is_plain_init(pod, container.name)
         for resource, allotment in self._ledger.of_container(uid(pod), container.name).items():
             left = self._reusable.get(resource, frozenset())
             self._reusable[resource] = left | allotment.ids if ends else left - allotment.ids

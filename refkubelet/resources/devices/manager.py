@@ -21,7 +21,8 @@ from typing import Any, Final
 
 from refkubelet.checkpoints.atomic_file import write_whole
 from refkubelet.failures import log_failure
-from refkubelet.model.objects import Container, Pod, PodStatus, uid
+from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.model.pod import uid
 from refkubelet.model.quantity import NANO
 from refkubelet.model.resources import pod_limits
 from refkubelet.resources.devices import checkpoint, convert

@@ -12,9 +12,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, log_name, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import (
+    containers,
+    is_plain_init,
+    is_sidecar,
+    log_name,
+    uid,
+)
 from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.containers import in_order, is_plain_init
 from refkubelet.resources.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.resources.memory.state import Block, MemoryState, taken
 from refkubelet.resources.memory.static import (
@@ -79,7 +85,7 @@ class MemoryManager:
         requests = pod_pinned_memory(pod)
         if not requests:
             return NO_PREFERENCE
-        for container in in_order(pod):
+        for container in containers(pod):
             # Upstream, too, compares the first allocated container with the whole pod's requests.
             blocks = self.state.of(uid(pod), container.name)
             if blocks is not None:
@@ -114,7 +120,7 @@ class MemoryManager:
         """The container was created and starts now: the init containers before it are over, and
         what they have left is free again. Sidecars keep theirs."""
         state = self.state
-        for earlier in (pod.spec.initContainers if pod.spec is not None else None) or ():
+        for earlier in pod.spec.initContainers or ():
             if earlier.name == container.name:
                 break
             if not is_sidecar(earlier) and state.of(uid(pod), earlier.name) is not None:
@@ -155,7 +161,7 @@ def without_reused(
     shrink by its size, so that all blocks add up to what the nodes have given away."""
     for block in blocks:
         rest = block.size
-        for init in (pod.spec.initContainers if pod.spec is not None else None) or ():
+        for init in pod.spec.initContainers or ():
             if init.name == container.name:
                 break
             old = state.of(uid(pod), init.name)

@@ -14,8 +14,8 @@ from typing import Final
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO
-from refkubelet.model.resources import container_requests
-from refkubelet.resources.containers import has_pod_level_resources, peak
+from refkubelet.model.resources import container_requests, has_pod_level_resources
+from refkubelet.resources.containers import peak
 from refkubelet.resources.memory.state import MEMORY
 
 HUGEPAGES: Final = "hugepages-"
@@ -28,7 +28,7 @@ def pinned_memory(pod: Pod, container: Container) -> dict[str, int]:
 
 def pod_pinned_memory(pod: Pod) -> dict[str, int]:
     """The most that the pod's containers have at any time, of what its regular ones ask for."""
-    if not _is_pinned(pod) or pod.spec is None:
+    if not _is_pinned(pod):
         return {}
     names = dict.fromkeys(name for c in pod.spec.containers for name in _memory(c))
     return {name: peak(pod, partial(_size, name)) for name in names}

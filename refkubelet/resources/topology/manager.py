@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refkubelet.model.objects import Container, Pod, uid
-from refkubelet.resources.containers import in_order
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers, uid
 from refkubelet.resources.topology.hints import AllocationError, HintProvider, TopologyHint
 from refkubelet.resources.topology.policies import AFFINITY_ERROR, AFFINITY_TEXT, TopologyPolicy
 
@@ -34,7 +34,7 @@ class TopologyManager:
     async def admit(self, pod: Pod) -> AllocationError | None:
         """Allocate everything for the pod. None: it is admitted."""
         try:
-            for container in in_order(pod):
+            for container in containers(pod):
                 self._align(pod, container)
                 for provider in self.providers:
                     await provider.allocate(pod, container)
@@ -56,5 +56,5 @@ class TopologyManager:
         best, admitted = self._policy.merge(hints)
         if not admitted:
             raise AllocationError(AFFINITY_TEXT, AFFINITY_ERROR)
-        for aligned in in_order(pod) if self._scope == "pod" else (container,):
+        for aligned in containers(pod) if self._scope == "pod" else (container,):
             self._hints[uid(pod), aligned.name] = best

@@ -18,7 +18,8 @@ from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
-from refkubelet.model.objects import Container, Pod, to_dict, uid
+from refkubelet.model.objects import Container, Pod, to_dict
+from refkubelet.model.pod import name_and_namespace, uid, uses_host_network
 from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.config import labels as keys
@@ -139,8 +140,7 @@ def _key_value(name: str, value: str) -> Any:
 
 def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions) -> None:
     """The runtime writes the log; its directory is the kubelet's to make."""
-    meta = pod.metadata
-    name, namespace = (meta.name or "", meta.namespace or "") if meta else ("", "")
+    name, namespace = name_and_namespace(pod)
     directory = pod_log_dir(str(options.pod_logs_dir), namespace, name, uid(pod))
     try:
         make_directory(safe_join(directory, container.name), LOG_DIRECTORY_MODE)
@@ -151,7 +151,7 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
 
 
 def _facts(start: StartSpec, pod: Pod, options: RuntimeOptions) -> EnvironmentFacts:
-    host_network = bool(pod.spec and pod.spec.hostNetwork)
+    host_network = uses_host_network(pod)
     around = NodeAndPodFacts(
         pod_ips=(options.node_ips if host_network else by_family(start.pod_ips, options.node_ips)),
         host_ips=options.node_ips,
@@ -195,9 +195,9 @@ def container_annotations(container: Container, pod: Pod, attempt: int) -> dict[
         keys.TERMINATION_MESSAGE_PATH: DEFAULT_MESSAGE_PATH if path is None else path,
         keys.TERMINATION_MESSAGE_POLICY: container.terminationMessagePolicy or "File",
     }
-    if meta is not None and meta.deletionGracePeriodSeconds is not None:
+    if meta.deletionGracePeriodSeconds is not None:
         notes[keys.POD_DELETION_GRACE] = str(meta.deletionGracePeriodSeconds)
-    if spec is not None and spec.terminationGracePeriodSeconds is not None:
+    if spec.terminationGracePeriodSeconds is not None:
         notes[keys.POD_TERMINATION_GRACE] = str(spec.terminationGracePeriodSeconds)
     if container.lifecycle is not None and container.lifecycle.preStop is not None:
         notes[keys.PRE_STOP_HANDLER] = _json(to_dict(container.lifecycle.preStop))

@@ -8,6 +8,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uses_host_network
 from refkubelet.runtime.options import DnsOptions
 
 CLUSTER_FIRST: Final = "ClusterFirst"
@@ -40,7 +41,7 @@ def needs_missing_cluster_dns_event(pod: Pod, options: DnsOptions) -> bool:
 
 def dns_config(pod: Pod, options: DnsOptions) -> Any:
     """DNSConfig of RunPodSandbox (upstream: network/dns/dns.go: GetPodDNS)."""
-    policy = (pod.spec.dnsPolicy if pod.spec else None) or CLUSTER_FIRST
+    policy = pod.spec.dnsPolicy or CLUSTER_FIRST
     if policy == NONE:
         config = cri.DNSConfig()
     elif _wants_cluster_dns(pod) and options.cluster_dns:
@@ -58,14 +59,14 @@ def dns_config(pod: Pod, options: DnsOptions) -> Any:
 
 
 def _wants_cluster_dns(pod: Pod) -> bool:
-    policy = (pod.spec.dnsPolicy if pod.spec else None) or CLUSTER_FIRST
-    host_network = bool(pod.spec and pod.spec.hostNetwork)
+    policy = pod.spec.dnsPolicy or CLUSTER_FIRST
+    host_network = uses_host_network(pod)
     return policy == CLUSTER_FIRST_WITH_HOST_NET or (policy == CLUSTER_FIRST and not host_network)
 
 
 def _cluster_dns(pod: Pod, options: DnsOptions) -> Any:
     domain = options.cluster_domain
-    namespace = pod.metadata.namespace if pod.metadata else ""
+    namespace = pod.metadata.namespace
     own = [f"{namespace}.svc.{domain}", f"svc.{domain}", domain] if domain else []
     return cri.DNSConfig(
         servers=options.cluster_dns,
@@ -76,7 +77,7 @@ def _cluster_dns(pod: Pod, options: DnsOptions) -> Any:
 
 def _merge_own(config: Any, pod: Pod) -> None:
     """spec.dnsConfig on top: servers and searches appended, options replaced by name."""
-    own = pod.spec.dnsConfig if pod.spec else None
+    own = pod.spec.dnsConfig
     if own is None:
         return
     servers = _unique([*config.servers, *(own.nameservers or [])])

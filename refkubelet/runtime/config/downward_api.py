@@ -13,8 +13,9 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceFieldSelector
 
-from refkubelet.model.objects import Container, Pod, labels, uid
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import annotations as pod_annotations
+from refkubelet.model.pod import labels, uid
 from refkubelet.model.quantity import NANO, parse_nano
 from refkubelet.model.resources import container_limits, container_requests, pod_level
 
@@ -42,11 +43,11 @@ def pod_field(path: str, pod: Pod, facts: NodeAndPodFacts) -> str:
     """A field of the pod by its path. Raises `VariableError`."""
     meta, spec = pod.metadata, pod.spec
     simple = {
-        "metadata.name": meta.name if meta else "",
-        "metadata.namespace": meta.namespace if meta else "",
+        "metadata.name": meta.name,
+        "metadata.namespace": meta.namespace,
         "metadata.uid": uid(pod),
-        "spec.nodeName": (spec.nodeName if spec else None) or facts.node_name,
-        "spec.serviceAccountName": spec.serviceAccountName if spec else "",
+        "spec.nodeName": spec.nodeName or facts.node_name,
+        "spec.serviceAccountName": spec.serviceAccountName,
         "status.hostIP": next(iter(facts.host_ips), ""),
         "status.hostIPs": ",".join(facts.host_ips),
         "status.podIP": next(iter(facts.pod_ips), ""),
@@ -89,7 +90,7 @@ def _container(
 ) -> tuple[Container, bool]:
     """The container meant, and whether its limits have defaults."""
     name, spec = selector.containerName, pod.spec
-    if not name or spec is None:
+    if not name:
         return container, True
     for found in spec.containers:
         if found.name == name:

@@ -15,7 +15,8 @@ from typing import Final
 from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.objects import Container, Pod, is_static
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_static
 from refkubelet.runtime.config.downward_api import (
     NodeAndPodFacts,
     VariableError,
@@ -173,7 +174,7 @@ def _services(pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
         raise VariableError(
             "services have not yet been read at least once, cannot construct envvars"
         )
-    links = pod.spec is None or pod.spec.enableServiceLinks is not False
+    links = pod.spec.enableServiceLinks is not False
     return service_environment(objects.services or (), _namespace(pod), links=links)
 
 
@@ -266,4 +267,4 @@ def _data(
 
 
 def _namespace(pod: Pod) -> str:
-    return (pod.metadata.namespace if pod.metadata else "") or ""
+    return pod.metadata.namespace or ""

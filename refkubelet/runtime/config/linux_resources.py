@@ -9,7 +9,8 @@ from criapi.v1 import api_pb2 as cri
 
 from refkubelet.cgroups.convert import cpu_quota_us, cpu_shares, in_bytes, millicores
 from refkubelet.cgroups.limits import page_bytes, page_size_name
-from refkubelet.model.objects import Container, Pod, is_critical, is_sidecar
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import containers, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import parse_nano
 from refkubelet.model.resources import (
@@ -81,7 +82,7 @@ def sandbox_resources(pod: Pod, options: RuntimeOptions, *, own_cpus: bool = Fal
 
 def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
     """LinuxContainerResources of spec.overhead, which is request and limit at once."""
-    overhead = (pod.spec.overhead if pod.spec else None) or {}
+    overhead = pod.spec.overhead or {}
     if not overhead:
         return cri.LinuxContainerResources()
     amounts = {name: parse_nano(text) for name, text in overhead.items()}
@@ -113,7 +114,7 @@ def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) ->
     if qos == "BestEffort" or memory_capacity_bytes <= 0:
         return BEST_EFFORT_SCORE
     request = _memory_request(container)
-    if is_init_sidecar(container, pod) and pod.spec is not None:
+    if is_init_sidecar(container, pod):
         regular = (_memory_request(c) for c in pod.spec.containers)
         request = max(request, min(regular, default=request))
     request += _unclaimed_memory(pod)
@@ -129,20 +130,20 @@ def _memory_request(container: Container) -> int:
 def _unclaimed_memory(pod: Pod) -> int:
     """Each container's share of the pod-level request that the containers do not claim."""
     own = in_bytes(pod_level(pod, "requests").get("memory", 0))
-    if not own or pod.spec is None:
+    if not own:
         return 0
     claimed = in_bytes(container_total(pod, "requests").get("memory", 0))
-    return (own - claimed) // (len(pod.spec.containers) + len(pod.spec.initContainers or ()))
+    return (own - claimed) // len(containers(pod))
 
 
 def is_node_critical(pod: Pod) -> bool:
     """Critical, and of the class system-node-critical."""
-    name = pod.spec.priorityClassName if pod.spec else None
+    name = pod.spec.priorityClassName
     return is_critical(pod) and name == NODE_CRITICAL_CLASS
 
 
 def is_init_sidecar(container: Container, pod: Pod) -> bool:
-    inits = (pod.spec.initContainers if pod.spec else None) or []
+    inits = pod.spec.initContainers or []
     return any(c.name == container.name and is_sidecar(c) for c in inits)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from refkubelet.cgroups.convert import in_bytes
-from refkubelet.model.objects import Container, Pod, is_critical
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import container_limits, container_requests
 from refkubelet.runtime.options import MemoryOptions

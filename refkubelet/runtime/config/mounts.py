@@ -18,7 +18,8 @@ from lightkube.models.core_v1 import Volume, VolumeMount
 
 from refkubelet.directories import make_directory
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
-from refkubelet.model.objects import Container, Pod, uid
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import uid, uses_host_network
 from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.env_file import env_file_values
 from refkubelet.runtime.config.environment import (
@@ -76,7 +77,7 @@ class MountFacts:
 def volume_mounts(container: Container, pod: Pod, facts: MountFacts) -> list[Any]:
     """The spec's volumeMounts, in order; their volumes are there already. Raises `MountError`, also
     where a mount must be read-only all the way down and the runtime cannot do that."""
-    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
+    volumes = {v.name: v for v in pod.spec.volumes or []}
     mounts = []
     for index, mount in enumerate(container.volumeMounts or []):
         if mount.name not in volumes:
@@ -116,7 +117,7 @@ def _volume_path(volume: Volume, pod: Pod, root_dir: Path) -> str:
 def environment_files(container: Container, pod: Pod, root_dir: Path) -> dict[FileKey, EnvFile]:
     """The files that the container's variables come from (LIFE-137); those of volumes that no
     container of the pod mounts are left out: nobody has set them up. Raises `MountError`."""
-    volumes = {v.name: v for v in (pod.spec.volumes if pod.spec else None) or []}
+    volumes = {v.name: v for v in pod.spec.volumes or []}
     mounted = used_volumes(pod)
     files: dict[FileKey, EnvFile] = {}
     for name, path in referenced_files(container):
@@ -204,7 +205,7 @@ def _container_path(mount: VolumeMount) -> str:
 
 def wants_etc_hosts(container: Container, pod: Pod, pod_ips: tuple[str, ...]) -> bool:
     """With a pod IP, or on the node's network, unless the user mounts something there."""
-    known = bool(pod_ips) or bool(pod.spec and pod.spec.hostNetwork)
+    known = bool(pod_ips) or uses_host_network(pod)
     return known and all(m.mountPath != ETC_HOSTS for m in container.volumeMounts or [])
 
 
@@ -231,13 +232,13 @@ def _holds(path: str, data: bytes) -> bool:
 def hosts_text(pod: Pod, pod_ips: tuple[str, ...], cluster_domain: str) -> str:
     """The hosts file: the node's on its network, else the fixed part and the pod's name; then
     hostAliases."""
-    if pod.spec is not None and pod.spec.hostNetwork:
+    if uses_host_network(pod):
         text = HOST_NETWORK_HEADER + _node_hosts()
     else:
         name, domain = hostname_and_domain(pod, cluster_domain)
         names = f"{name}.{domain}\t{name}" if domain else name
         text = HOSTS_HEADER + "".join(f"{ip}\t{names}\n" for ip in pod_ips)
-    aliases = (pod.spec.hostAliases if pod.spec else None) or []
+    aliases = pod.spec.hostAliases or []
     if aliases:
         lines = "".join(f"{a.ip}\t" + "\t".join(a.hostnames or []) + "\n" for a in aliases)
         text += f"\n# Entries added by HostAliases.\n{lines}"

@@ -11,8 +11,9 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 
 from refkubelet.model.names import pod_log_dir
-from refkubelet.model.objects import Container, Pod, labels, uid
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import annotations as pod_annotations
+from refkubelet.model.pod import labels, name_and_namespace, uid
 from refkubelet.runtime.config.cgroup_parent import cgroup_parent
 from refkubelet.runtime.config.dns import dns_config
 from refkubelet.runtime.config.labels import POD_NAME, POD_NAMESPACE, POD_UID
@@ -32,7 +33,7 @@ class SandboxConfigError(Exception):
 
 def pod_labels(pod: Pod) -> dict[str, str]:
     """The three labels by which a pod is found again."""
-    name, namespace = _name_and_namespace(pod)
+    name, namespace = name_and_namespace(pod)
     return {POD_NAME: name, POD_NAMESPACE: namespace, POD_UID: uid(pod)}
 
 
@@ -46,7 +47,7 @@ def sandbox_config(
 ) -> Any:
     """PodSandboxConfig (upstream: generatePodSandboxConfig). `runtime`: what the pod asks of it;
     `own_cpus`: some container has CPUs of its own (CG-031). Raises `SandboxConfigError`."""
-    name, namespace = _name_and_namespace(pod)
+    name, namespace = name_and_namespace(pod)
     config = cri.PodSandboxConfig(
         metadata=cri.PodSandboxMetadata(
             name=name, uid=uid(pod), namespace=namespace, attempt=attempt
@@ -58,7 +59,7 @@ def sandbox_config(
         annotations=pod_annotations(pod),
         linux=_linux(pod, options, runtime, own_cpus=own_cpus),
     )
-    for container in pod.spec.containers if pod.spec else []:
+    for container in pod.spec.containers:
         config.port_mappings.extend(port_mappings(container))
     return config
 
@@ -67,10 +68,10 @@ def hostname(pod: Pod, cluster_domain: str) -> str:
     """The sandbox's host name; "" for the node's network. With setHostnameAsFQDN and a subdomain
     the full name. Raises `SandboxConfigError` when that does not fit the kernel."""
     spec = pod.spec
-    if spec is not None and spec.hostNetwork:
+    if spec.hostNetwork:
         return ""
     name, domain = hostname_and_domain(pod, cluster_domain)
-    if not domain or spec is None or not spec.setHostnameAsFQDN:
+    if not domain or not spec.setHostnameAsFQDN:
         return name
     full = f"{name}.{domain}"
     if len(full) > MAX_FQDN:
@@ -89,11 +90,11 @@ def hostname_and_domain(pod: Pod, cluster_domain: str) -> tuple[str, str]:
     cut to 63 characters; a cut name loses an ending of `-` and `.`.
     """
     spec = pod.spec
-    name, namespace = _name_and_namespace(pod)
-    if spec is not None and spec.hostnameOverride is not None:
+    name, namespace = name_and_namespace(pod)
+    if spec.hostnameOverride is not None:
         return _cut(spec.hostnameOverride), ""
-    short = _cut((spec.hostname if spec else None) or name)
-    if spec is None or not spec.subdomain:
+    short = _cut(spec.hostname or name)
+    if not spec.subdomain:
         return short, ""
     return short, f"{spec.subdomain}.{namespace}.svc.{cluster_domain}"
 
@@ -119,7 +120,7 @@ def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: 
     parent = ""
     if options.cgroups_per_qos:
         parent = cgroup_parent(pod, options.cgroup_root, options.cgroup_driver)
-    sysctls = pod.spec.securityContext.sysctls if pod.spec and pod.spec.securityContext else None
+    sysctls = pod.spec.securityContext.sysctls if pod.spec.securityContext else None
     return cri.LinuxPodSandboxConfig(
         cgroup_parent=parent,
         security_context=sandbox_security(pod, runtime),
@@ -137,8 +138,3 @@ def dotted(sysctl: str) -> str:
     """
     first = next((c for c in sysctl if c in "./"), ".")
     return sysctl if first == "." else sysctl.translate(str.maketrans("./", "/."))
-
-
-def _name_and_namespace(pod: Pod) -> tuple[str, str]:
-    meta = pod.metadata
-    return (meta.name or "", meta.namespace or "") if meta else ("", "")

@@ -16,8 +16,9 @@ from lightkube.models.core_v1 import (
 
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.names import UnsafeNameError, safe_path
-from refkubelet.model.objects import Container, Pod, pod_ref
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import all_containers, pod_ref
+from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.runtime.options import RuntimeOptions
 from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 
@@ -62,17 +63,15 @@ def namespace_options(pod: Pod, runtime: PodRuntime, target_id: str = "") -> Any
     """Which namespaces are the node's, the pod's or the container's own (LIFE-134). `target_id`:
     the container whose PID namespace an ephemeral container shares."""
     spec = pod.spec
-    host_network = bool(spec and spec.hostNetwork)
-    host_ipc = bool(spec and spec.hostIPC)
-    if spec and spec.hostPID:
+    if spec.hostPID:
         pid = cri.NODE
-    elif spec and spec.shareProcessNamespace:
+    elif spec.shareProcessNamespace:
         pid = cri.POD
     else:
         pid = cri.TARGET if target_id else cri.CONTAINER
     return cri.NamespaceOption(
-        network=cri.NODE if host_network else cri.POD,
-        ipc=cri.NODE if host_ipc else cri.POD,
+        network=cri.NODE if spec.hostNetwork else cri.POD,
+        ipc=cri.NODE if spec.hostIPC else cri.POD,
         pid=pid,
         target_id=target_id if pid == cri.TARGET else "",
         userns_options=_users(runtime.users),
@@ -91,7 +90,7 @@ def sandbox_security(pod: Pod, runtime: PodRuntime) -> Any:
     (LIFE-133)."""
     context = cri.LinuxSandboxSecurityContext(
         namespace_options=namespace_options(pod, runtime),
-        privileged=any(_is_privileged(c) for c in _all_containers(pod)),
+        privileged=any(_is_privileged(c) for c in all_containers(pod)),
         seccomp=cri.SecurityProfile(profile_type=cri.SecurityProfile.RuntimeDefault),
         supplemental_groups=_groups(pod),
         supplemental_groups_policy=_groups_policy(pod),
@@ -255,16 +254,9 @@ def _groups_policy(pod: Pod) -> Any:
 
 
 def _pod_context(pod: Pod) -> PodSecurityContext:
-    context = pod.spec.securityContext if pod.spec else None
+    context = pod.spec.securityContext
     return context or PodSecurityContext()
 
 
 def _is_privileged(container: Any) -> bool:
     return bool(container.securityContext and container.securityContext.privileged)
-
-
-def _all_containers(pod: Pod) -> list[Any]:
-    spec = pod.spec
-    if spec is None:
-        return []
-    return [*spec.containers, *(spec.initContainers or ()), *(spec.ephemeralContainers or ())]

@@ -87,7 +87,7 @@ def compute_pod_actions(
     says AllContainersRestarting.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
-    spec = _spec(pod)
+    spec = pod.spec
     sandbox = sandbox_decision(spec, status.sandboxes)
     if restarting_all:  # LIFE-110
         return replace(_for_sandbox(sandbox), resets=containers_to_reset(pod, status))
@@ -270,9 +270,3 @@ def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
         Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})
         for c in spec.ephemeralContainers or []
     )
-
-
-def _spec(pod: Pod) -> PodSpec:
-    if pod.spec is None:
-        raise ValueError("a pod without spec has no actions")
-    return pod.spec

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.objects import Container, Pod, full_name, to_dict, uid
+from refkubelet.model.objects import Container, Pod, to_dict
+from refkubelet.model.pod import full_name, uid
 from simtime.clock import NANOSECONDS
 
 INITIAL_DELAY_S: Final = 10.0

@@ -14,9 +14,9 @@ ROUNDING_S: Final = 1e-6
 def container_grace_s(pod: Pod, container: Container | None, reason: KillReason | None) -> int:
     """deletionGracePeriodSeconds, else the failed probe's own, else the spec's; 2 for a pod
     without a grace, whatever the probe says."""
-    if pod.metadata is not None and pod.metadata.deletionGracePeriodSeconds is not None:
+    if pod.metadata.deletionGracePeriodSeconds is not None:
         return pod.metadata.deletionGracePeriodSeconds
-    if pod.spec is None or pod.spec.terminationGracePeriodSeconds is None:
+    if pod.spec.terminationGracePeriodSeconds is None:
         return MINIMUM_GRACE_S
     probe = None
     if container is not None and reason is KillReason.LIVENESS:

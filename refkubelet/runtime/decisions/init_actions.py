@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from refkubelet.model.objects import Container, Pod, PodSpec, is_sidecar
+from refkubelet.model.objects import Container, Pod, PodSpec
+from refkubelet.model.pod import is_sidecar
 from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.decisions.pod_actions import (
     ContainerKill,

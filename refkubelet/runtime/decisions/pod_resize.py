@@ -62,7 +62,7 @@ def _compared(now: int | None, wanted: int | None) -> int:
 
 def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
     """The resources of UpdatePodSandboxResources: those of the group without the overhead."""
-    overhead = (pod.spec.overhead if pod.spec is not None else None) or {}
+    overhead = pod.spec.overhead or {}
     shares, quota, memory = config.cpu_shares, config.cpu_quota_us, config.memory_limit_bytes
     if "cpu" in overhead:
         millis = millicores(parse_nano(overhead["cpu"]))

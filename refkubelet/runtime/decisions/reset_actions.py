@@ -20,8 +20,6 @@ def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRe
     """All records of the pod, in the order in which they are killed and removed: of regular, then
     of init containers, then those that ended with such a rule, regular before init; in each part
     in spec order."""
-    if pod.spec is None:
-        return ()
     everyone = (*pod.spec.containers, *(pod.spec.initContainers or ()))
     records = [(c, r) for c in everyone for r in status.containers if r.name == c.name]
     others = (r for c, r in records if not _triggers(c, r))

@@ -16,7 +16,8 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.model.objects import Container, Pod, is_sidecar, is_static
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_sidecar, is_static
 from refkubelet.model.quantity import NANO, format_binary, parse_nano
 from refkubelet.runtime.records import ContainerState, RuntimePodStatus
 
@@ -78,7 +79,7 @@ NOTHING: Final = ResizeDecision()
 
 def wanted_resources(container: Container, pod: Pod) -> GivenResources:
     """What the spec asks for; a limit the container lacks is the pod's own."""
-    return amounts_of(container.resources, pod.spec.resources if pod.spec is not None else None)
+    return amounts_of(container.resources, pod.spec.resources)
 
 
 def amounts_of(
@@ -99,7 +100,7 @@ def amounts_of(
 
 def resizes_pod_level(pod: Pod, own: ResourceRequirements | None) -> bool:
     """The pod's own resources are not those its group has; `own` None: nobody knows."""
-    if own is None or pod.spec is None or is_static(pod):
+    if own is None or is_static(pod):
         return False
     return amounts_of(own) != amounts_of(pod.spec.resources)
 
@@ -113,7 +114,7 @@ def resize_in_progress(
     """A running container, or the pod's group, has not what is allocated to it. Init containers
     that end by themselves do not count (CG-063)."""
     spec = pod.spec
-    if spec is None or is_static(pod):
+    if is_static(pod):
         return False
     sidecars = [c for c in spec.initContainers or () if is_sidecar(c)]
     for container in (*sidecars, *spec.containers):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_being_deleted
 from refkubelet.runtime.records import ContainerRecord, ContainerState
 
 ALWAYS: Final = "Always"
@@ -20,7 +21,7 @@ RESTARTING_ACTIONS: Final = (RESTART, "RestartAllContainers")
 
 def pod_policy(pod: Pod) -> str:
     """The pod's restartPolicy; Always when unset."""
-    policy = pod.spec.restartPolicy if pod.spec else None
+    policy = pod.spec.restartPolicy
     return policy or ALWAYS
 
 
@@ -37,7 +38,7 @@ def restart_allowed(container: Container, pod: Pod) -> bool:
 
 def may_restart(pod: Pod) -> bool:
     """Whether a container of the pod could start again, given a fitting exit code (CG-041)."""
-    containers = pod.spec.containers if pod.spec else ()
+    containers = pod.spec.containers
     return pod_policy(pod) != NEVER or any(map(_own_policy_restarts, containers))
 
 
@@ -54,7 +55,7 @@ def container_should_be_restarted(
     """Whether the next sync starts it, seen from its newest record (LIFE-114, BACK-101): never in
     a deleted pod; otherwise whatever has no record or has come to nothing, and exited containers
     as LIFE-124 says."""
-    if pod.metadata is not None and pod.metadata.deletionTimestamp is not None:
+    if is_being_deleted(pod):
         return False
     if newest is None:
         return True

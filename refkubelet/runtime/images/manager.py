@@ -18,8 +18,9 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.objects import Container, Pod, uid
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import annotations as pod_annotations
+from refkubelet.model.pod import uid
 from refkubelet.runtime import reasons
 from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.container_events import field_path

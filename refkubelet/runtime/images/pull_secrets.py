@@ -17,7 +17,8 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.apiclient import ApiError
 from refkubelet.events import EventRecorder
-from refkubelet.model.objects import Pod, pod_ref
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref
 from refkubelet.runtime import reasons
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,8 @@ class PullSecrets:
 
     async def of(self, pod: Pod) -> tuple[Secret, ...]:
         """Those of spec.imagePullSecrets that can be had, in their order."""
-        references = (pod.spec.imagePullSecrets if pod.spec else None) or []
-        namespace = (pod.metadata.namespace if pod.metadata else None) or ""
+        references = pod.spec.imagePullSecrets or []
+        namespace = pod.metadata.namespace or ""
         found, missing = [], []
         for name in [r.name for r in references if r.name]:
             try:

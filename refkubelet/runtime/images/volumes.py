@@ -15,7 +15,7 @@ from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.objects import annotations as pod_annotations
+from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.runtime.images.manager import ImageError, ImageManager, ImageRequest
 
 VolumeImages = Mapping[str, "Any | ImageError"]
@@ -24,7 +24,7 @@ VolumeImages = Mapping[str, "Any | ImageError"]
 
 def has_image_volumes(pod: Pod) -> bool:
     """Whether any volume of the pod is an image."""
-    return any(v.image is not None for v in (pod.spec.volumes if pod.spec else None) or ())
+    return any(v.image is not None for v in pod.spec.volumes or ())
 
 
 async def volume_images(
@@ -32,7 +32,7 @@ async def volume_images(
 ) -> VolumeImages:
     """The image step for every image volume, one after the other; events are about the pod."""
     found: dict[str, Any | ImageError] = {}
-    for volume in (pod.spec.volumes if pod.spec else None) or ():
+    for volume in pod.spec.volumes or ():
         if volume.image is None:
             continue
         name, policy = volume.image.reference or "", volume.image.pullPolicy or ""

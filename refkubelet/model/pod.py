@@ -1,0 +1,155 @@
+"""What the kubelet asks about pods and their containers: one function for each question. Pure.
+
+Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
+"""
+
+from typing import Final
+
+from lightkube.models.core_v1 import EphemeralContainer
+
+from refkubelet.model.names import name_problem
+from refkubelet.model.objects import Container, Pod, PodStatus
+
+CONFIG_SOURCE: Final = "kubernetes.io/config.source"
+CONFIG_HASH: Final = "kubernetes.io/config.hash"
+CONFIG_SEEN: Final = "kubernetes.io/config.seen"
+CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
+SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
+TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def uid(pod: Pod) -> str:
+    """metadata.uid; "" before it has one."""
+    return pod.metadata.uid or ""
+
+
+def name_and_namespace(pod: Pod) -> tuple[str, str]:
+    """metadata.name and metadata.namespace; "" for what is missing."""
+    return pod.metadata.name or "", pod.metadata.namespace or ""
+
+
+def full_name(pod: Pod) -> str:
+    """`name_namespace`, the key that links a static pod and its mirror (MIRR-020)."""
+    return f"{pod.metadata.name}_{pod.metadata.namespace}"
+
+
+def pod_ref(pod: Pod) -> str:
+    """`name_namespace(uid)`, the form of event and waiting messages (BACK-008)."""
+    return f"{full_name(pod)}({uid(pod)})"
+
+
+def log_name(pod: Pod) -> str:
+    """`namespace/name (uid)`, as logs name pods."""
+    return f"{pod.metadata.namespace}/{pod.metadata.name} ({uid(pod)})"
+
+
+def annotations(pod: Pod) -> dict[str, str]:
+    return pod.metadata.annotations or {}
+
+
+def labels(pod: Pod) -> dict[str, str]:
+    return pod.metadata.labels or {}
+
+
+def unsafe_name(pod: Pod) -> str | None:
+    """Which of the pod's names cannot be part of a path, and why (SRC-025); None: all can."""
+    meta = pod.metadata
+    names = [("UID", meta.uid), ("name", meta.name), ("namespace", meta.namespace)]
+    names += [("container name", c.name) for c in all_containers(pod)]
+    names += [("volume name", volume.name) for volume in pod.spec.volumes or ()]
+    problems = ((what, name or "", name_problem(name or "")) for what, name in names)
+    return next((f"{what} {name[:80]!r}: {why}" for what, name, why in problems if why), None)
+
+
+def bare_container_id(api_id: str | None) -> str:
+    """The runtime's ID in the `containerd://ID` of a container status; "" for none."""
+    return (api_id or "").rpartition("://")[2]
+
+
+# -- kinds of pods -------------------------------------------------------------------------------
+
+
+def is_static(pod: Pod) -> bool:
+    """From a file or a URL (kubelet: IsStaticPod)."""
+    return annotations(pod).get(CONFIG_SOURCE) in ("file", "http")
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Carries the mirror annotation, whatever its value (MIRR-020)."""
+    return CONFIG_MIRROR in annotations(pod)
+
+
+def priority(pod: Pod) -> int:
+    """spec.priority; 0 when unset."""
+    return pod.spec.priority or 0
+
+
+def is_critical(pod: Pod) -> bool:
+    """Static, mirror, or of a system priority (SRC-039, EVIC-085)."""
+    return is_static(pod) or is_mirror(pod) or priority(pod) >= SYSTEM_CRITICAL_PRIORITY
+
+
+def uses_host_network(pod: Pod) -> bool:
+    """The pod lives in the node's network (upstream: IsHostNetworkPod)."""
+    return bool(pod.spec.hostNetwork)
+
+
+# -- how far it has come -------------------------------------------------------------------------
+
+
+def is_being_deleted(pod: Pod) -> bool:
+    """The API server wants it gone: it has a deletionTimestamp."""
+    return pod.metadata.deletionTimestamp is not None
+
+
+def is_terminal_phase(phase: str | None) -> bool:
+    """Succeeded or Failed: the pod never runs again (upstream: IsPodPhaseTerminal)."""
+    return phase in TERMINAL_PHASES
+
+
+def is_terminal(status: PodStatus | None) -> bool:
+    """The status says that the pod is over."""
+    return status is not None and status.phase in TERMINAL_PHASES
+
+
+def has_terminal_phase(pod: Pod) -> bool:
+    """The object itself says that the pod is over."""
+    return is_terminal(pod.status)
+
+
+def generation_of(pod: Pod) -> int | None:
+    """metadata.generation; None for pods without one (MIRR-037)."""
+    return pod.metadata.generation or None
+
+
+# -- containers ----------------------------------------------------------------------------------
+
+
+def containers(pod: Pod) -> tuple[Container, ...]:
+    """Init containers, then regular ones, in spec order: those that may have resources, rules and
+    probes."""
+    return (*(pod.spec.initContainers or ()), *pod.spec.containers)
+
+
+def all_containers(pod: Pod) -> tuple[Container | EphemeralContainer, ...]:
+    """Init, regular and ephemeral containers (upstream: VisitContainers with AllContainers)."""
+    return (*containers(pod), *(pod.spec.ephemeralContainers or ()))
+
+
+def is_sidecar(container: Container) -> bool:
+    """An init container with restartPolicy Always; ask this only of init containers (upstream:
+    IsRestartableInitContainer)."""
+    return container.restartPolicy == "Always"
+
+
+def sidecars(pod: Pod) -> list[Container]:
+    """The init containers that go on beside the regular ones, in spec order."""
+    return [c for c in pod.spec.initContainers or () if is_sidecar(c)]
+
+
+def is_plain_init(pod: Pod, name: str) -> bool:
+    """An init container that ends before the regular containers start: no sidecar."""
+    return any(c.name == name and not is_sidecar(c) for c in pod.spec.initContainers or ())

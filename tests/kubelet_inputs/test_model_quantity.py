@@ -113,7 +113,13 @@ def test_pods_have_thousandths_at_most_SRC_036(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "both"),
-    [("1Gi", "1G", "2073741824"), ("1G", "1Gi", "2073741824"), ("0", "1Gi", "1Gi")],
+    [
+        ("500Ki", "512k", "1000Ki"),
+        ("512k", "500Ki", "1024k"),
+        ("1Gi", "1G", "2073741824"),
+        ("0", "1Gi", "1Gi"),
+        ("0.00048828125Ki", "1023.5", "1024"),  # what is below 1 has a decimal form
+    ],
 )
 def test_a_sum_has_the_form_of_what_comes_first_SRC_036(one: str, other: str, both: str) -> None:
     assert str(parse(one) + parse(other)) == both

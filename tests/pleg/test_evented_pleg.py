@@ -32,13 +32,15 @@ NS = 1_000_000_000
 
 
 class FakeRuntime:
-    """`truth`: what it holds of the pod `u`. `broken`: so many of its answers fail."""
+    """`truth`: what it holds of the pod `u`. `broken`: so many of its answers fail. `takes_s`: so
+    long it needs for a status."""
 
     def __init__(self) -> None:
         self.lists = 0
         self.asked: list[str] = []
         self.truth: RuntimePodStatus | None = None
         self.broken = 0
+        self.takes_s = 0.0
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
         self.lists += 1
@@ -56,6 +58,7 @@ class FakeRuntime:
         return running_pod(self.truth) if self.truth is not None else None
 
     async def status_of(self, pod: RuntimePod) -> RuntimePodStatus:
+        await asyncio.sleep(self.takes_s)
         assert self.truth is not None
         return self.truth
 
@@ -264,6 +267,18 @@ def test_time_of_the_cache_stands_until_all_is_listed_after_a_break_PLEG_302() -
         world.script.put_nowait(None)
         await world.cache.get_newer_than("nobody", end_s)
         assert world.loop.clock.monotonic_s() - end_s > 18.9
+
+    virtual(body)
+
+
+def test_time_of_the_cache_stands_while_all_is_listed_PLEG_302() -> None:
+    async def body(world: World) -> None:
+        end_s = world.cache.stamp_s()
+        world.runtime.truth = RuntimePodStatus("u", "web", sandboxes=(box("b1"),))
+        world.runtime.takes_s = 30.0
+        world.generic.hurry()
+        await world.cache.get_newer_than("nobody", end_s + 1.0)
+        assert world.loop.clock.monotonic_s() - end_s > 29.9
 
     virtual(body)
 

@@ -23,3 +23,12 @@ def test_a_list_settles_what_was_due_before_it_PLEG_302() -> None:
     owed.add("later", 3.0)
     owed.settled(2.0)
     assert [owed.take(9.0), owed.take(9.0), owed.take(9.0)] == ["at once", "later", None]
+
+
+def test_a_list_leaves_what_is_due_after_it_PLEG_302() -> None:
+    """Of a pod that was due before it, too."""
+    owed = Owed()
+    owed.add("a", 1.0)
+    owed.add("a", 3.0)
+    owed.settled(2.0)
+    assert owed.take(3.0) == "a"

@@ -120,10 +120,12 @@ def test_no_sub_path_leaves_its_volume_NODE_211(tmp_path: Path, field: str, odd:
 @pytest.mark.parametrize("odd", list(ODD))
 def test_no_file_of_variables_is_read_outside_its_volume_LIFE_137(tmp_path: Path, odd: str) -> None:
     volume = tmp_path / "pods/u-1/volumes/kubernetes.io~empty-dir/v"
-    volume.mkdir(parents=True)
-    (volume.parent / "outside").write_text("K='secret'")
+    (volume / "a").mkdir(parents=True)
+    outside = volume.parent / "outside"
+    for place in (outside, volume.parent.parent / "outside"):
+        place.write_text("K='secret'")
     (volume / "link").symlink_to("../outside")
-    pod = pod_of(file=ODD[odd])
+    pod = pod_of(file={"steps back": "../outside", "absolute": str(outside)}.get(odd, ODD[odd]))
     (file,) = environment_files(pod.spec.containers[0], pod, tmp_path).values()
     assert file.values is None
 

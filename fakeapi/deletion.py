@@ -62,11 +62,11 @@ class Deletion:
         first request, but never in the past (recorded run s21)."""
         metadata = copy_json(obj["metadata"])
         now = self._clock.now()
-        end = now + timedelta(seconds=grace_s)
+        end = now + _duration(grace_s)
         if "deletionTimestamp" in metadata:
             first_end = datetime.fromisoformat(metadata["deletionTimestamp"])
             running = metadata.get("deletionGracePeriodSeconds", 0)
-            end = max(now, first_end - timedelta(seconds=running - grace_s))
+            end = max(now, first_end - _duration(running - grace_s))
         elif resource.strategy.has_generation:
             metadata["generation"] = metadata.get("generation", 0) + 1
         metadata["deletionTimestamp"] = end.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -77,6 +77,12 @@ class Deletion:
         # Stands in for the namespace controller of a whole cluster.
         for key in self._store.namespaced_keys(name):
             self._store.remove(key)
+
+
+def _duration(seconds: int) -> timedelta:
+    """As an API server has it: nanoseconds in 64 bits, so 300 years and more begin anew."""
+    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)
 
 
 def _effective_grace_s(resource: Resource, obj: Object, asked: int | None) -> int | None:

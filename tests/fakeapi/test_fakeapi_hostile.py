@@ -10,7 +10,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from fakeapi_helpers import CONFIGMAPS, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, configmap
+from fakeapi_helpers import (
+    CONFIGMAPS,
+    JSON_PATCH,
+    MERGE_PATCH,
+    PODS,
+    STRATEGIC_PATCH,
+    configmap,
+    pod,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -164,6 +172,20 @@ def test_a_grace_beyond_64_bits_is_refused() -> None:
         options = {"gracePeriodSeconds": int(NINES)}
         answer = await FakeApi().request("DELETE", f"{CONFIGMAPS}/nope", body=options)
         assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+
+    run_virtual(main)
+
+
+def test_a_grace_of_a_million_years_is_taken() -> None:
+    """64 bits hold it in seconds; their nanoseconds begin anew, as the API server's."""
+
+    async def main() -> None:
+        api = FakeApi()
+        created = await api.request("POST", PODS, body=pod(terminationGracePeriodSeconds=10**15))
+        assert created.status == 201, created.body
+        for options in ({}, {"gracePeriodSeconds": 10**14}, {"gracePeriodSeconds": 0}):
+            answer = await api.request("DELETE", f"{PODS}/a", body=options)
+            assert answer.status == 200, answer.body
 
     run_virtual(main)
 

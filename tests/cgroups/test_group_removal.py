@@ -68,4 +68,6 @@ def test_what_is_refused_for_another_reason_is_not_tried_again_CG_102() -> None:
 
 
 def test_what_is_not_there_is_removed_CG_102() -> None:
-    assert left_of(Directory(1, errno.ENOENT)) == []
+    directory = Directory(10_000, errno.ENOENT)
+    assert left_of(directory) == []
+    assert directory.tries == 1

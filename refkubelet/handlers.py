@@ -198,11 +198,10 @@ class PodHandlers:
         deps = self._deps
         due = frozenset(deps.workers.work_queue.take_due())
         seen = self._look_through(deps.pods.pods())
-        self.syncs(
-            pod
-            for pod, pod_uid in zip(seen.pods, seen.uids, strict=True)
-            if pod_uid in due or (seen.any_deadline and self._is_overdue(pod))
-        )
+        for pod, pod_uid in zip(seen.pods, seen.uids, strict=True):
+            with self._guarded("sync", pod):  # the others that are due have left the queue, too
+                if pod_uid in due or (seen.any_deadline and self._is_overdue(pod)):
+                    self.tell_worker(SyncPodType.SYNC, pod)
 
     def may_be_due(self) -> bool:
         """False: `sync_due` would do nothing, as nearly every second."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from refkubelet.model.objects import Pod, PodStatus
@@ -20,4 +20,4 @@ def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> b
     known = status or pod.status
     if seconds is None or known is None or known.startTime is None:
         return False
-    return now - known.startTime >= timedelta(seconds=seconds)
+    return (now - known.startTime).total_seconds() >= seconds

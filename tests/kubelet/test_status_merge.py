@@ -283,7 +283,8 @@ def test_a_condition_that_goes_is_deleted_STAT_022() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "age_s", "expected"), [(None, 99, False), (10, 9, False), (10, 10, True)]
+    ("seconds", "age_s", "expected"),
+    [(None, 99, False), (10, 9, False), (10, 10, True), (10**18, 99, False)],
 )
 def test_active_deadline_LIFE_204(seconds: int | None, age_s: int, expected: bool) -> None:
     target = Pod(spec=PodSpec(containers=[], activeDeadlineSeconds=seconds))

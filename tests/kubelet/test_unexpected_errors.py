@@ -232,3 +232,24 @@ def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
         await sick.until_all(sick.is_stopped, 60)
 
     on_a_watched_node(body, tmp_path, monkeypatch)
+
+
+def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def surprise(*_: object) -> bool:
+        raise RuntimeError("surprise")
+
+    async def body(node: Node) -> None:
+        await node.create(manifest("odd", activeDeadlineSeconds=1000))
+        await node.until(lambda: node.phase("odd") == "Running", 10)
+        await node.create(manifest("crashes"))
+        await node.until(lambda: node.phase("crashes") == "Running", 10)
+        monkeypatch.setattr("refkubelet.handlers.past_active_deadline", surprise)
+        for starts in (2, 3):  # the second time it waits for its back-off, in the queue
+            node.cri.kill("main", pod="crashes")
+            await node.until(
+                lambda n=starts: node.cri.count("StartContainer", pod="crashes") == n, 30
+            )
+
+    on_node(body, tmp_path, api=True)

@@ -15,8 +15,8 @@ import grpc
 from criapi.v1 import api_pb2 as pb
 
 from fakecri import FakeCRI
+from fakecri.cri.endpoint import socket_path
 from fakecri.cri.services import METHODS
-from fakecri.serving.endpoint import socket_path
 
 IMAGE: Final = "localhost/busybox:1"
 READY_S: Final = 20.0

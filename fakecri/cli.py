@@ -138,11 +138,11 @@ async def _cgroups_at(cri: FakeCRI, directory: Path | None) -> AsyncIterator[Non
 
 
 async def _proxy(arguments: argparse.Namespace) -> None:
+    from fakecri.cri.endpoint import EndpointError
     from fakecri.proxy import RecordingProxy
     from fakecri.scripts.script import apply_script, load_script
     from fakecri.scripts.yaml_reader import ScriptError
     from fakecri.server import GrpcUpstream
-    from fakecri.serving.endpoint import EndpointError
 
     try:
         async with GrpcUpstream(arguments.upstream) as upstream:
@@ -175,8 +175,8 @@ async def _listen(instrumented: Instrumented, arguments: argparse.Namespace) -> 
     import asyncio
 
     from fakecri.control.api import serve_control
+    from fakecri.cri.endpoint import EndpointError, require_two_sockets
     from fakecri.server import serve
-    from fakecri.serving.endpoint import EndpointError, require_two_sockets
     from simtime import ManualLoop
 
     if getattr(arguments, "clock", "real") == "manual" and not arguments.control:

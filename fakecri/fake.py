@@ -19,7 +19,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.behaviors.behavior import Behavior, StartFails
-from fakecri.behaviors.matching import Match, Subject
+from fakecri.behaviors.matching import Match
 from fakecri.behaviors.plan import Plan, plan_for
 from fakecri.calls import (
     image_calls,
@@ -43,10 +43,15 @@ from fakecri.core.images import ImageStore
 from fakecri.core.names import name_of_create
 from fakecri.core.objects import Container
 from fakecri.core.runtime import Core, Identity
+from fakecri.cri.list_streams import STREAMS
 from fakecri.cri.services import METHODS, require_method
-from fakecri.machine.node import FakeNode
+from fakecri.machine.node import FakeNode, Tenant, Victim
 from fakecri.options import CGROUP_DRIVERS, OptionFields, Options
-from fakecri.programs.known import Known, known_programs
+from fakecri.programs.known import (
+    PROGRAMS,
+    Known,
+    known_programs,
+)
 from fakecri.programs.listening import Listening
 from fakecri.programs.main_programs import MainPrograms, Tap
 from fakecri.programs.ports import Ports
@@ -54,8 +59,7 @@ from fakecri.rules.behavior_rule import BehaviorRule
 from fakecri.rules.faults import Rule, RuleBook
 from fakecri.rules.on_base import Programmable
 from fakecri.scripts.annotations import annotated
-from fakecri.shell.sh import PROGRAMS
-from fakecri.world.world import FakeWorld, subject_of
+from fakecri.world.world import FakeWorld
 from simtime import Clock, Ids, Rng
 
 if TYPE_CHECKING:
@@ -107,8 +111,7 @@ class FakeCRI(FakeWorld):
         core.cgroup_driver = CGROUP_DRIVERS[chosen.cgroup_driver]
         clockwork = Clockwork(core, clock, files)
         core.stir = clockwork.stir
-        node.settle = clockwork.settle
-        node.candidates = partial(running.candidates, core)
+        node.tenant = Tenancy(core, clockwork)
         events = EventStreams(core, keep_s=chosen.keep_events_s)
         super().__init__(clock, core, clockwork, events, chosen.call_limit)
         self.ports = Ports(core, clockwork)
@@ -220,16 +223,12 @@ class FakeCRI(FakeWorld):
         """The programs that a container has in a run with `plan` (None: this one)."""
         made = PROGRAMS
         if "streaming" in self.__dict__:
-            made = self.streaming.commands_of(subject_of(container))
+            made = self.streaming.commands_of(container.subject)
         return known_programs(container, plan or container.plan, made, self.image_programs)
 
     def changes(self) -> AbstractContextManager[asyncio.Event]:
         """An event that is set whenever something in the core may have changed."""
         return self._clockwork.changes()
-
-    def subject_of(self, container: Container) -> Subject:
-        """What rules match a container by."""
-        return subject_of(container)
 
     def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
         """What the main process of a container reads, None if nothing does."""
@@ -288,10 +287,10 @@ class FakeCRI(FakeWorld):
             async for event in self._events.subscribe():
                 yield event
             return
-        if method not in list_streams.STREAMS:
+        if method not in STREAMS:
             raise _not_here(method)
         self._clockwork.pump()
-        stream = list_streams.STREAMS[method]
+        stream = STREAMS[method]
         for batch in list_streams.batches(stream, request, self._listed, self.list_batch_items):
             yield batch
 
@@ -305,6 +304,20 @@ class FakeCRI(FakeWorld):
         runtime_calls.check_streams(self.core, request)
         response: Message = await self.streaming.answer(request)
         return response
+
+
+class Tenancy(Tenant):
+    """The runtime, as its machine sees it."""
+
+    def __init__(self, core: Core, clockwork: Clockwork) -> None:
+        self._core = core
+        self.usage = core.usage  # type: ignore[method-assign]
+        self.tasks = core.tasks  # type: ignore[method-assign]
+        self.now_ns = core.now_ns  # type: ignore[method-assign]
+        self.settle = clockwork.settle  # type: ignore[method-assign]
+
+    def candidates(self) -> list[Victim]:
+        return running.candidates(self._core)
 
 
 @cache

@@ -11,18 +11,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from fakecri.cri.endpoint import make_room, require_listener, socket_path
 from fakecri.cri.services import API_VERSIONS, METHODS, CriHandlers
-from fakecri.serving.endpoint import make_room, require_listener, socket_path
+from fakecri.cri.target import CriTarget
 from simtime import VirtualLoop
-
-if TYPE_CHECKING:
-    from fakecri.cri.target import CriTarget
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Largest message in both directions (CRI-005)."""

@@ -11,13 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import Curve
-
-if TYPE_CHECKING:
-    from fakecri.invocations.invocation import Program
+from fakecri.invocations.invocation import Program
 
 FOREVER: Final = float("inf")
 PROTOCOLS: Final = ("http", "https", "grpc", "tcp")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import TYPE_CHECKING
 
 from fakecri.behaviors.behavior import (
     FOREVER,
@@ -31,9 +30,7 @@ from fakecri.behaviors.behavior import (
     WritesTerminationMessage,
 )
 from fakecri.behaviors.curves import curve
-
-if TYPE_CHECKING:
-    from fakecri.invocations.invocation import Program
+from fakecri.invocations.invocation import Program
 
 
 def exits(code: int = 0, *, after_s: float = 0.0, reason: str = "", message: str = "") -> Exits:

@@ -19,8 +19,9 @@ from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
-from fakecri.invocations.invocation import Invocation, env_of, exec_failed, exit_code_of
+from fakecri.invocations.invocation import Invocation, exec_failed, exit_code_of
 from fakecri.invocations.pipes import Collected
+from fakecri.programs.invoking import invocation_in
 from fakecri.programs.known import Known
 
 T = TypeVar("T")
@@ -79,17 +80,13 @@ class ExecSync:
         self, container: Container, command: tuple[str, ...], limit_s: float | None
     ) -> pb.ExecSyncResponse:
         stdout, stderr = Collected(), Collected()
-        known = self._programs_of(container)
-        invocation = Invocation(
-            command=command,
-            container=container,
-            env=env_of(container),
+        invocation = invocation_in(
+            container,
+            command,
+            self._programs_of(container),
             stdout=stdout,
             stderr=stderr,
-            programs=known.programs,
-            any_program=known.every,
             lenient=container.plan.runs is None,
-            cwd=container.config.working_dir or "/",
         )
         program = invocation.find()
         if program is None:

@@ -1,73 +1,19 @@
 """The streaming lists: the items of the unary list in batches (CRI-150).
 
-One table says which list each of them streams. What must never happen here: an item comes twice,
-or a message without any.
+What must never happen here: an item comes twice, or a message without any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
+
+from fakecri.cri.list_streams import ListStream
 
 BATCH_ITEMS: Final = 5000
 """Items a message carries at most, as containerd 2.4 sends them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListStream:
-    """A streaming list: the unary method with the same items, and the fields that hold them."""
-
-    unary: str
-    request: type[Message]
-    items: str
-    response: type[Message]
-    batch: str
-
-
-STREAMS: Final[Mapping[str, ListStream]] = {
-    "StreamPodSandboxes": ListStream(
-        "ListPodSandbox",
-        pb.ListPodSandboxRequest,
-        "items",
-        pb.StreamPodSandboxesResponse,
-        "pod_sandboxes",
-    ),
-    "StreamContainers": ListStream(
-        "ListContainers",
-        pb.ListContainersRequest,
-        "containers",
-        pb.StreamContainersResponse,
-        "containers",
-    ),
-    "StreamContainerStats": ListStream(
-        "ListContainerStats",
-        pb.ListContainerStatsRequest,
-        "stats",
-        pb.StreamContainerStatsResponse,
-        "container_stats",
-    ),
-    "StreamPodSandboxStats": ListStream(
-        "ListPodSandboxStats",
-        pb.ListPodSandboxStatsRequest,
-        "stats",
-        pb.StreamPodSandboxStatsResponse,
-        "pod_sandbox_stats",
-    ),
-    "StreamPodSandboxMetrics": ListStream(
-        "ListPodSandboxMetrics",
-        pb.ListPodSandboxMetricsRequest,
-        "pod_metrics",
-        pb.StreamPodSandboxMetricsResponse,
-        "pod_sandbox_metrics",
-    ),
-    "StreamImages": ListStream(
-        "ListImages", pb.ListImagesRequest, "images", pb.StreamImagesResponse, "images"
-    ),
-}
 
 
 def batches(

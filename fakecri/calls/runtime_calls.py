@@ -16,7 +16,7 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.calls import often_asked, verbose
-from fakecri.core import running
+from fakecri.core import resources, running
 from fakecri.core.containers import create_container, remove_container
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import (
@@ -26,7 +26,6 @@ from fakecri.core.messages import (
     sandbox_status,
 )
 from fakecri.core.objects import Container, Sandbox, State
-from fakecri.core.requests import update_resources
 from fakecri.core.runtime import Core
 from fakecri.core.sandboxes import remove_sandbox, run_sandbox, stop_sandbox
 from fakecri.errors import CriError, unknown
@@ -123,9 +122,9 @@ def _update_container_resources(
     core: Core, request: pb.UpdateContainerResourcesRequest
 ) -> pb.UpdateContainerResourcesResponse:
     container = core.find_container(request.container_id, "UpdateContainerResources")
-    if container.group is not None:
-        container.group.limit(request.linux)
-    update_resources(container, request.linux)
+    if container.cgroup is not None:
+        container.cgroup.limit(request.linux)
+    resources.update(container.resources, request.linux)
     running.limits_changed(core, container)
     return pb.UpdateContainerResourcesResponse()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -24,7 +24,7 @@ from fakecri.cgroupfs import (
 from fakecri.cgroupfs.machine import Machine
 from fakecri.cgroupfs.open_file import EventFd, OpenFile
 from fakecri.cgroupfs.path import CgroupPath, split
-from fakecri.cgroupfs.processes import INIT, WRITER, Process, ProcessTable
+from fakecri.cgroupfs.processes import INIT, WRITER, Host, Process, ProcessTable
 from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
 from simtime import Clock
 
@@ -87,8 +87,6 @@ class CgroupFS:
         self.open_files: dict[int, OpenFile] = {}
         self.eventfds: dict[int, EventFd] = {}
         self.mounts: dict[str, Hierarchy] = {}
-        self.before_use: Callable[[], None] | None = None
-        """Called before a file is opened: whoever charges usage brings it up to date."""
         self._clock = clock
         self._next_fd = _FIRST_FD
         if version == 2:
@@ -134,12 +132,15 @@ class CgroupFS:
         self.open_files[fd] = opened
         return fd
 
-    def names(self, path: CgroupPath) -> list[str]:
-        """What a directory has, files first. Raises ENOENT."""
-        found = path._need()
-        if isinstance(found, Cgroup):
-            return [*found.file_names(), *found.children]
-        return list(self.mounts)
+    def belongs_to(self, host: Host) -> None:
+        """`host` is the machine whose processes these are: it is asked before files are opened, and
+        told who is killed for memory."""
+        self.processes.host = host
+
+    def before_use(self) -> None:
+        """A file is about to be opened: the machine charges what is used by now."""
+        if self.processes.host is not None:
+            self.processes.host.before_use()
 
     def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | CgroupFS | None:
         """What is at that path; the file system itself at the top of v1."""
@@ -182,13 +183,13 @@ class CgroupFS:
                 raise ValueError(f"controller {name!r} is mounted twice: it belongs to one tree")
         core = core_v1 if version == 1 else core_v2
         self.mounts[mount] = Hierarchy(
-            version,
-            mount,
-            self.machine,
-            controllers,
-            core.FILES,
-            core.inherit,
-            self.processes,
+            version=version,
+            mount=mount,
+            machine=self.machine,
+            controllers=controllers,
+            core=core.FILES,
+            inherit=core.inherit,
+            processes=self.processes,
             now_ns=self._now_ns,
         )
         self.processes.hierarchies.append(self.mounts[mount])

@@ -12,15 +12,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fakecri.cgroupfs.tree import Cgroup
+from fakecri.cgroupfs.tree import Cgroup, Process
 from fakecri.cgroupfs.values import UNLIMITED, refuse
 
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
-
-Charges = dict[Cgroup, int]
 MEMORY: Final = "memory"
 NEVER_A_VICTIM: Final = -1000
 EVENTS: Final = ("low", "high", "max", "oom", "oom_kill", "oom_group_kill", "sock_throttled")
@@ -269,8 +265,7 @@ def _oom_kill(full: Memory) -> bool:
     mount = full.cgroup.hierarchy.mount
     whole = within[-1].cgroup if within else None
     victims = [p for p in candidates if any(c is whole for c in p.leader.at[mount].up())]
-    if victim.table.on_oom is not None:
-        victim.table.on_oom(full, victims or [victim], whole)
+    victim.table.tell_oom(full.cgroup, victims or [victim], whole)
     for process in victims or [victim]:
         oom_kill(process)
     if within:

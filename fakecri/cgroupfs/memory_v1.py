@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fakecri.cgroupfs import memory_use
 from fakecri.cgroupfs.memory_use import MEMORY, Memory, Threshold
+from fakecri.cgroupfs.open_file import OpenFile
 from fakecri.cgroupfs.tree import Cgroup, Controller, InterfaceFile, Where, table
 from fakecri.cgroupfs.values import UNLIMITED, refuse, size, unsigned
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.open_file import OpenFile
 
 _EVERYWHERE: Final = Where.EVERYWHERE
 _LIMIT, _WITH_SWAP = "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"

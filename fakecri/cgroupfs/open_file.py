@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from fakecri.cgroupfs.pressure import Trigger
 from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
 from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.filesystem import CgroupFS
-    from fakecri.cgroupfs.pressure import Trigger
 
 
 class EventFd:
@@ -47,10 +44,20 @@ class EventFd:
         return seen
 
 
+class Descriptors(Protocol):
+    """The open files and eventfds of a file system, by number."""
+
+    open_files: dict[int, OpenFile]
+    eventfds: dict[int, EventFd]
+
+    def register(self, opened: OpenFile) -> int:
+        """The number of an open file."""
+
+
 class OpenFile:
     """An open interface file; use it in a `with`, or `close` it."""
 
-    def __init__(self, fs: CgroupFS, cgroup: Cgroup, file: InterfaceFile, path: str) -> None:
+    def __init__(self, fs: Descriptors, cgroup: Cgroup, file: InterfaceFile, path: str) -> None:
         self.fs = fs
         self.cgroup = cgroup
         self.name = file.name

@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from fakecri.cgroupfs import blkio, memory_use, pressure
-from fakecri.cgroupfs.open_file import OpenFile
-from fakecri.cgroupfs.tree import Cgroup, InterfaceFile
+from fakecri.cgroupfs import pressure, usage
+from fakecri.cgroupfs.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse, require_amounts
 from fakecri.cgroupfs.walking import glob
 
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.filesystem import CgroupFS
-
-
-_DEVICE: Final = re.compile(r"\d+:\d+")
-_RESOURCES: Final = ("cpu", "memory", "io")
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
 _PLAIN: Final = MAX_WRITE_BYTES // 4
 """So many characters are no more bytes than a write may have."""
+
+
+class FileSystem(Protocol):
+    """What a path needs of its file system; `filesystem.CgroupFS` is one."""
+
+    open_files: dict[int, OpenFile]
+    eventfds: dict[int, EventFd]
+
+    @property
+    def mounts(self) -> Mapping[str, Hierarchy]: ...
+
+    def path(self, path: str = "/") -> CgroupPath:
+        """A path from the root."""
+
+    def before_use(self) -> None:
+        """A file is about to be opened: charge what is used by now."""
+
+    def look_up(self, parts: tuple[str, ...]) -> Cgroup | InterfaceFile | FileSystem | None:
+        """What is at that path; the file system itself at the top of v1."""
+
+    def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
+        """A file and the directory that has it."""
+
+    def register(self, opened: OpenFile) -> int:
+        """The number of an open file."""
 
 
 class CgroupPath:
@@ -32,7 +50,7 @@ class CgroupPath:
 
     __slots__ = ("fs", "parts")
 
-    def __init__(self, fs: CgroupFS, parts: tuple[str, ...]) -> None:
+    def __init__(self, fs: FileSystem, parts: tuple[str, ...]) -> None:
         """`parts`: the names from the root on."""
         self.fs = fs
         self.parts = parts
@@ -97,7 +115,11 @@ class CgroupPath:
         with self._errors():
             if self.is_file():
                 raise refuse(errno.ENOTDIR)
-            names = self.fs.names(self)
+            found = self._need()
+            if isinstance(found, Cgroup):
+                names = [*found.file_names(), *found.children]
+            else:
+                names = list(self.fs.mounts)
         return iter([CgroupPath(self.fs, (*self.parts, name)) for name in names])
 
     def mkdir(self, mode: int = 0o777, *, parents: bool = False, exist_ok: bool = False) -> None:
@@ -167,8 +189,7 @@ class CgroupPath:
         if mode not in _MODES:
             raise ValueError(f"mode: wanted one of {', '.join(_MODES)}, got {mode!r}")
         create = create or mode[0] != "r"
-        if self.fs.before_use is not None:
-            self.fs.before_use()
+        self.fs.before_use()
         with self._errors():
             found = self._found()
             if found is None and create and self._parent():
@@ -180,8 +201,7 @@ class CgroupPath:
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         """All of the file; the arguments are pathlib's, every file is ASCII."""
-        if self.fs.before_use is not None:
-            self.fs.before_use()
+        self.fs.before_use()
         found = self.fs.file_at(self.parts)
         if found is not None and found[1].read is not None:  # as nearly always
             try:
@@ -196,8 +216,7 @@ class CgroupPath:
 
     def write_text(self, data: str, encoding: str | None = None, errors: str | None = None) -> int:
         """One write(2) of all of it; none for "", which then does nothing."""
-        if self.fs.before_use is not None:
-            self.fs.before_use()
+        self.fs.before_use()
         found = self.fs.file_at(self.parts)
         if found is not None and found[1].write is not None and 0 < len(data) < _PLAIN:
             try:
@@ -243,20 +262,11 @@ class CgroupPath:
             cpu_system_ns=cpu_system_ns,
         )
         with self._errors():
-            cgroup = self._cgroup()
-            cgroup.use_cpu(cpu_user_ns, cpu_system_ns)
-            if cache_bytes is not None:
-                memory_use.set_cache(self._memory(), cache_bytes)
-            if memory_bytes is not None:
-                _share_memory(cgroup, self._memory(), memory_bytes)
+            usage.use(self._cgroup(), memory_bytes, cache_bytes, cpu_user_ns, cpu_system_ns)
 
     def set_throttling(self, **counts: int) -> None:
         """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
-        throttling = self._cgroup().states["cpu"].throttling
-        unknown = sorted(set(counts) - set(throttling))
-        if unknown:
-            raise ValueError(f"{unknown[0]}: cpu.stat counts {', '.join(throttling)}")
-        throttling.update(counts)
+        usage.throttle(self._cgroup(), counts)
 
     def use_hugepages(self, size_name: str, more_bytes: int) -> None:
         """Take (or, negative, give back) pages like 2MB; ENOMEM at a limit, and an event."""
@@ -273,44 +283,27 @@ class CgroupPath:
         writes: int = 0,
     ) -> None:
         """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
-        if not _DEVICE.fullmatch(device):
-            raise ValueError(f"device: wanted a number such as 8:0, got {device!r}")
-        require_amounts(
-            read_bytes=read_bytes, written_bytes=written_bytes, reads=reads, writes=writes
-        )
-        done = blkio.Done(read_bytes, written_bytes, reads, writes)
+        done = usage.disk_use(device, read_bytes, written_bytes, reads, writes)
         with self._errors():
-            for state in self._cgroup().states_up("io"):
-                state.done.setdefault(device, blkio.Done()).add(done)
-                return
-            for state in self._cgroup().states_up(blkio.BLKIO):
-                state.row(device).add(done)
-                return
-            raise refuse(errno.EOPNOTSUPP)
+            usage.use_disk(self._cgroup(), device, done)
 
     def stall(self, resource: str, *, some_us: int = 0, full_us: int = 0) -> None:
         """Tasks waited for `cpu`, `memory` or `io`: totals grow, triggers may fire (CG-126)."""
-        _require_resource(resource)
+        pressure.require_resource(resource)
         require_amounts(some_us=some_us, full_us=full_us)
         pressure.stall(self._cgroup(), resource, some_us, full_us)
 
     def set_pressure(self, resource: str, kind: str, avg: tuple[float, float, float]) -> None:
         """Percentages over 10, 60 and 300 s, of `some` or `full`, in this group only."""
-        _require_resource(resource)
+        pressure.require_resource(resource)
         if kind not in pressure.KINDS:
             raise ValueError(f"kind: wanted one of {', '.join(pressure.KINDS)}, got {kind!r}")
         pressure.of(self._cgroup(), resource).averages[kind] = avg
 
-    def _memory(self) -> memory_use.Memory:
-        found = self._cgroup().states.get(memory_use.MEMORY)
-        if not isinstance(found, memory_use.Memory):
-            raise refuse(errno.EOPNOTSUPP)
-        return found
-
-    def _found(self) -> Cgroup | InterfaceFile | CgroupFS | None:
+    def _found(self) -> Cgroup | InterfaceFile | FileSystem | None:
         return self.fs.look_up(self.parts)
 
-    def _need(self) -> Cgroup | InterfaceFile | CgroupFS:
+    def _need(self) -> Cgroup | InterfaceFile | FileSystem:
         found = self._found()
         if found is None:
             above = self.fs.look_up(self.parts[:-1])
@@ -338,11 +331,6 @@ class CgroupPath:
             raise named(error, str(self)) from None
 
 
-def _require_resource(resource: str) -> None:
-    if resource not in _RESOURCES:
-        raise ValueError(f"resource: wanted one of {', '.join(_RESOURCES)}, got {resource!r}")
-
-
 def _pattern(pattern: str) -> tuple[str, ...]:
     if pattern.startswith("/") or not split(pattern):
         raise ValueError(f"pattern: wanted names such as */cgroup.procs, got {pattern!r}")
@@ -356,18 +344,3 @@ def split(path: str | os.PathLike[str]) -> tuple[str, ...]:
     ('kubepods', 'burstable')
     """
     return tuple(name for name in os.fspath(path).split("/") if name not in ("", "."))
-
-
-def _share_memory(cgroup: Cgroup, memory: memory_use.Memory, wanted_bytes: int) -> None:
-    """Give or take the difference: all of it to the first process, from one after the other."""
-    live = [t.process for _, t in sorted(cgroup.members.items()) if t.process.alive]
-    if not live:
-        raise refuse(errno.ESRCH)
-    more = wanted_bytes - memory.anon_bytes
-    if more >= 0:
-        memory_use.set_process(live[0], live[0].memory_bytes + more)
-        return
-    for process in live:
-        less = min(-more, process.charges.get(cgroup, 0))
-        memory_use.set_process(process, process.memory_bytes - less)
-        more += less

@@ -6,13 +6,10 @@ import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from fakecri.cgroupfs.tree import Cgroup, InterfaceFile, Where
 from fakecri.cgroupfs.values import refuse
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.open_file import OpenFile
 
 RESOURCES: Final = ("cpu", "memory", "io")
 KINDS: Final = ("some", "full")
@@ -54,6 +51,24 @@ class Pressure:
     triggers: list[Trigger] = field(default_factory=list)
 
 
+def require_resource(resource: str) -> None:
+    """Raises: ValueError for what no stalls are counted of."""
+    if resource not in RESOURCES:
+        raise ValueError(f"resource: wanted one of {', '.join(RESOURCES)}, got {resource!r}")
+
+
+class Opened(Protocol):
+    """An open pressure file; `open_file.OpenFile` is one."""
+
+    trigger: Trigger | None
+
+    def wake(self) -> None:
+        """The trigger has fired."""
+
+    def rest(self) -> None:
+        """Nothing has happened since."""
+
+
 def of(cgroup: Cgroup, resource: str) -> Pressure:
     """The group's pressure of that resource, made when first asked for."""
     found: Pressure = cgroup.pressure.setdefault(resource, Pressure())
@@ -61,7 +76,7 @@ def of(cgroup: Cgroup, resource: str) -> Pressure:
 
 
 def stall(cgroup: Cgroup, resource: str, some_us: int, full_us: int) -> None:
-    """Tasks of the group stalled: totals and triggers here and above hear of it."""
+    """Tasks of the group stalled: totals and triggers here and above learn of it."""
     now_us = cgroup.hierarchy.now_ns() // 1000
     for group in cgroup.up():
         pressure = of(group, resource)
@@ -82,8 +97,8 @@ def _read(resource: str) -> Callable[[Cgroup], str]:
     return read
 
 
-def _write(resource: str) -> Callable[[Cgroup, str, OpenFile], None]:
-    def write(cgroup: Cgroup, text: str, opened: OpenFile) -> None:
+def _write(resource: str) -> Callable[[Cgroup, str, Opened], None]:
+    def write(cgroup: Cgroup, text: str, opened: Opened) -> None:
         if opened.trigger is not None:
             raise refuse(errno.EBUSY)
         found = _TRIGGER.match(text)

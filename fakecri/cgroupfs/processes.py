@@ -8,12 +8,12 @@ is dead is alive for one hierarchy and gone for another. Rules CG-110 to CG-113,
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final
+from typing import Final, Protocol
 
-from fakecri.cgroupfs import memory_use
+from fakecri.cgroupfs import memory_use, tree
 from fakecri.cgroupfs.tree import Cgroup, Hierarchy
 from fakecri.cgroupfs.values import refuse, require_amounts, small, stripped
 
@@ -49,7 +49,7 @@ class Process:
     life: Life = Life.LIVE
     exit_status: int | None = None
     """The exit code, or minus the signal that killed it."""
-    charges: memory_use.Charges = field(default_factory=dict)
+    charges: dict[Cgroup, int] = field(default_factory=dict)
     """Memory by the cgroup it was charged to, bytes (CG-111)."""
     on_exit: list[Callable[[Process], None]] = field(default_factory=list)
     """Called once, when it becomes a zombie."""
@@ -161,6 +161,19 @@ def _freezer_frozen(leaf: Cgroup) -> bool:
     return any(_freezer_stops(cgroup) for cgroup in leaf.up())
 
 
+class Host(Protocol):
+    """The machine whose processes and cgroups these are."""
+
+    def before_use(self) -> None:
+        """A cgroup file is about to be opened: charge what is used by now."""
+
+    def out_of_memory(
+        self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None
+    ) -> None:
+        """`full` is at its limit, and these are going to be killed for it; `group`: the one whose
+        memory.oom.group makes all of its processes go."""
+
+
 @dataclass(slots=True, eq=False)
 class ProcessTable:
     """All processes, and how ids are found and moved."""
@@ -171,9 +184,7 @@ class ProcessTable:
     pending: list[tuple[Process, int]] = field(default_factory=list)
     """Signals to frozen processes."""
     next_id: int = WRITER
-    on_oom: Callable[[memory_use.Memory, list[Process], Cgroup | None], None] | None = None
-    """Told which group was at its limit and who is going to be killed for it; with
-    memory.oom.group of which group they are all."""
+    host: Host | None = None
 
     def start(self, like: Task | None, tid: int | None = None) -> Process:
         """A new process in the cgroups of that task, in the roots for None."""
@@ -229,14 +240,19 @@ class ProcessTable:
                 cgroup.members.pop(task.tid, None)
                 cgroup.count(tasks=-1, live=0)
 
+    def tell_oom(self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None) -> None:
+        """The machine, if there is one, learns of processes that are to be killed for memory."""
+        if self.host is not None:
+            self.host.out_of_memory(full, victims, group)
+
     def deliver_pending(self) -> None:
-        """Signals reach who is frozen no longer."""
+        """Signals reach the processes that are frozen no longer."""
         waiting, self.pending = self.pending, []
         for process, signal in waiting:
             process.kill(signal)
 
     def find(self, text: str) -> Task:
-        """Who is meant by a line written into cgroup.procs. EINVAL, ESRCH (CG-110)."""
+        """The task that a line written into cgroup.procs means. EINVAL, ESRCH (CG-110)."""
         try:
             pid = small(stripped(text))
         except OSError:
@@ -248,7 +264,7 @@ class ProcessTable:
             raise refuse(errno.ESRCH)
         return task
 
-    def move(self, tasks: list[Task], target: Cgroup) -> None:
+    def move(self, tasks: Sequence[tree.Task], target: Cgroup) -> None:
         """Put live tasks there; all or none. Controllers may refuse."""
         moving = [
             t for t in tasks if t.process.alive and t.at[target.hierarchy.mount] is not target

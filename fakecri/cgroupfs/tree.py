@@ -10,16 +10,70 @@ what is below. Rules CG-100, CG-101, CG-102, CG-125.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fakecri.cgroupfs.machine import Machine
 from fakecri.cgroupfs.values import I32_MAX, refuse
 
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import ProcessTable, Task
+
+class Process(Protocol):
+    """What groups need of a process; `processes.Process` is one."""
+
+    hung: bool
+    oom_killed: bool
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def tasks(self) -> Mapping[int, Task]: ...
+    @property
+    def table(self) -> Processes: ...
+    @property
+    def alive(self) -> bool: ...
+    @property
+    def leader(self) -> Task: ...
+    @property
+    def charges(self) -> dict[Cgroup, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def oom_score_adj(self) -> int: ...
+    @property
+    def dies_later(self) -> bool: ...
+
+    @property
+    def exit_status(self) -> int | None: ...
+
+    def kill(self, signal: int = ...) -> None: ...
+    def reap(self) -> int: ...
+
+
+class Task(Protocol):
+    """A thread of a process, and its group in each hierarchy by mount."""
+
+    @property
+    def tid(self) -> int: ...
+    @property
+    def process(self) -> Process: ...
+    @property
+    def at(self) -> dict[str, Cgroup]: ...
+
+
+class Processes(Protocol):
+    """All processes; `processes.ProcessTable` is that."""
+
+    @property
+    def processes(self) -> Mapping[int, Process]: ...
+
+    def find(self, text: str) -> Task: ...
+    def move(self, tasks: Sequence[Task], target: Cgroup) -> None: ...
+    def deliver_pending(self) -> None: ...
+    def tell_oom(self, full: Cgroup, victims: Sequence[Process], group: Cgroup | None) -> None: ...
 
 
 class Where(Enum):
@@ -86,7 +140,7 @@ class Hierarchy:
     core: Files
     inherit: Callable[[Cgroup], None]
     """Sets up a new directory's core settings."""
-    processes: ProcessTable
+    processes: Processes
     now_ns: Callable[[], int] = lambda: 0
     release_agent: str = ""
     root: Cgroup = field(init=False)
@@ -181,7 +235,7 @@ class Cgroup:
         return sorted(f.name for files in tables for f in files.values() if self._has(f))
 
     def notify(self, file: str) -> None:
-        """Tell who watches that file that it changed."""
+        """Call what watches that file: it has changed."""
         for watcher in list(self.watchers.get(file, ())):
             watcher()
 

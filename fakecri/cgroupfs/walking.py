@@ -1,6 +1,6 @@
 """Patterns over paths, as pathlib has them: `glob` and `rglob`.
 
-Directories that go while somebody walks are left out. What must never happen here: a walk changes
+Directories that go meanwhile are left out. What must never happen here: a walk changes
 what it walks over.
 """
 
@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.path import CgroupPath
+from typing import Protocol, TypeVar
 
 
-def glob(start: CgroupPath, parts: tuple[str, ...]) -> Iterator[CgroupPath]:
+class Walkable(Protocol):
+    """A path, as far as patterns need it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def is_dir(self) -> bool: ...
+
+    def iterdir(self: P) -> Iterator[P]: ...
+
+
+P = TypeVar("P", bound=Walkable)
+
+
+def glob(start: P, parts: tuple[str, ...]) -> Iterator[P]:
     """The paths below `start` that fit the parts of a pattern; `**` is any depth of directories."""
     if not parts:
         yield start
@@ -35,7 +46,7 @@ def glob(start: CgroupPath, parts: tuple[str, ...]) -> Iterator[CgroupPath]:
             yield from glob(path, rest)
 
 
-def _children(path: CgroupPath) -> list[CgroupPath]:
+def _children(path: P) -> list[P]:
     try:
         return list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError):

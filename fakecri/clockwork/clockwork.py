@@ -70,12 +70,10 @@ class Clockwork:
 
     def settle(self) -> None:
         """Whoever looks at a cgroup file sees what is charged by now."""
-        from fakecri.core.container_cgroup import settle
-
         core = self._core
         if core.due and core.due[0][0] <= core.now_ns():
             self.pump()
-        settle(core)
+        running.settle(core)
 
     async def exit_of(self, container: Container, *, within_s: float | None) -> bool:
         """Wait until the container is not running any more; False when `within_s` passed first

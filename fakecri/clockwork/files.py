@@ -12,48 +12,21 @@ import logging
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
+
+from fakecri.core.file_work import (
+    BYTES_OF_LOGS,
+    CloseLog,
+    FileWork,
+    OpenLog,
+    WriteLog,
+    WriteMessage,
+)
 
 log = logging.getLogger("fakecri")
 _LOG_MODE: Final = 0o640  # CRI-100
 _MESSAGE_MODE: Final = 0o666
-BYTES_OF_LOGS: Final = "surrogateescape"
-"""How texts of logs hold bytes that are no UTF-8, such as half a letter where a line is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLog:
-    """Create the log file, or open it again; missing directories are made (CRI-045)."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteLog:
-    """Add text to an open log."""
-
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CloseLog:
-    """The container has ended."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class WriteMessage:
-    """Replace a file by a termination message."""
-
-    path: str
-    text: str
-
-
-FileWork: TypeAlias = OpenLog | WriteLog | CloseLog | WriteMessage
 
 
 class HostFiles:

@@ -14,22 +14,20 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fakecri.control.bodies import read_actions, read_assertion, read_node, read_seconds
 from fakecri.control.http import HttpError, Request, Response, serve_http
 from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
+from fakecri.fake import FakeCRI
 from fakecri.machine.node import Victim
 from fakecri.rules.faults import Rule
+from fakecri.rules.instrument import Instrumented
 from fakecri.scripts.script import apply_script, read_script
 from fakecri.scripts.yaml_reader import ScriptError, Value, parse_yaml
 from simtime import ManualLoop, format_rfc3339
-
-if TYPE_CHECKING:
-    from fakecri.fake import FakeCRI
-    from fakecri.rules.instrument import Instrumented
 
 ASSERTION_FAILED: Final = 412
 _ROUNDING_S: Final = 0.00005  # calls show their times with four digits
@@ -65,8 +63,6 @@ class Control:
             return Response({"error": str(error)}, ASSERTION_FAILED)
 
     def _fake(self) -> FakeCRI | None:
-        from fakecri.fake import FakeCRI
-
         return self.target if isinstance(self.target, FakeCRI) else None
 
     @property

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from fakecri.serving.endpoint import EndpointError, require_listener, socket_path
+from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 from simtime import RealClock
 
 _POLL_S = 0.02

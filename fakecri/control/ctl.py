@@ -18,7 +18,7 @@ from fakecri.control.ctl_calls import add_calls
 from fakecri.control.ctl_rules import add_rules
 from fakecri.control.ctl_world import add_actions, add_state
 from fakecri.control.printing import print_plain
-from fakecri.serving.endpoint import EndpointError
+from fakecri.cri.endpoint import EndpointError
 
 _EXAMPLES: Final = """\
 examples, after  export FAKECRI_CONTROL=unix:///tmp/ctl.sock

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from fakecri.serving.endpoint import make_room, socket_path
+from fakecri.cri.endpoint import make_room, socket_path
 
 log = logging.getLogger("fakecri.control")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fakecri.cri.services import require_method
+
 SELECTORS: Final = ("pod", "container", "image")
 
 
@@ -24,8 +26,6 @@ def call_query(query: Mapping[str, str]) -> tuple[dict[str, Any], int | None]:
         except ValueError:
             raise ValueError(f"parameter {name}: wanted a number, got {text!r}") from None
     if "method" in found:
-        from fakecri.cri.services import require_method
-
         require_method(found["method"])
     limit = found.pop("limit", None)
     return found, limit

@@ -5,16 +5,14 @@ Reads only. Instants are RFC 3339 with nanoseconds, None where there is none yet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fakecri.core.objects import Container, Sandbox
+from fakecri.fake import FakeCRI
+from fakecri.machine.node import FakeNode
 from fakecri.recording.recorder import Call
 from fakecri.rules.faults import Rule
 from simtime import format_rfc3339
-
-if TYPE_CHECKING:
-    from fakecri.fake import FakeCRI
-    from fakecri.machine.node import FakeNode
 
 
 def state_of(cri: FakeCRI) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from typing import Final
 
 from fakecri.cgroupfs import CgroupFS
 from fakecri.cgroupfs.core_v2 import available
-from fakecri.cgroupfs.processes import Process
-from fakecri.cgroupfs.tree import Cgroup
+from fakecri.cgroupfs.tree import Cgroup, Process
 from fakecri.cgroupfs.values import named
 from fakecri.core.cgroup_limits import MEMORY_LIMIT_V1, Setting
 from fakecri.errors import CgroupRefused
@@ -144,7 +143,7 @@ def remove(places: dict[str, Cgroup]) -> None:
     """Kill what is still in it, then remove it with everything below."""
     for cgroup in places.values():
         below = [] if cgroup.removed else list(cgroup.down())
-        inside: list[Process] = [t.process for c in below for t in list(c.members.values())]
+        inside = [t.process for c in below for t in list(c.members.values())]
         for process in dict.fromkeys(inside):
             end(process)
         for group in reversed(below):

@@ -8,48 +8,50 @@ directory or a process of it is still there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.curves import area, whole_ns
-from fakecri.cgroupfs import memory_use
+from fakecri.behaviors.plan import Plan
+from fakecri.cgroupfs import CgroupFS, memory_use
 from fakecri.cgroupfs.processes import Process
 from fakecri.cgroupfs.tree import Cgroup
 from fakecri.cgroupfs.values import PAGE_BYTES, UNLIMITED
 from fakecri.core import cgroup_dirs
 from fakecri.core.cgroup_limits import settings
-from fakecri.core.requests import complete, copied
+from fakecri.core.resources import (
+    complete,
+    copied,
+)
 from fakecri.errors import CgroupRefused, unknown
 
-if TYPE_CHECKING:
-    from fakecri.core.objects import Container
-    from fakecri.core.runtime import Core
+NextPid: TypeAlias = Callable[[Mapping[int, object]], int]
+"""Gives a process id that is not among these."""
 
 
 def enter(
-    core: Core,
-    object_id: str,
-    parent: str,
+    fs: CgroupFS,
+    directory: str,
     resources: pb.LinuxContainerResources,
     *,
+    next_pid: NextPid,
     name: str,
     oom_score_adj: int,
     died: Callable[[Process], None],
-) -> Group:
-    """Make the directories, start the process there and write the limits.
+) -> ContainerCgroup:
+    """Make the directories, start the process `name` there and write the limits.
 
-    `died` is called when the process ends by itself. Raises CgroupRefused, and then nothing of it
-    is left.
+    `directory`: below the root of every hierarchy (see `cgroup_dirs.directory_of`). `died` is
+    called when the process ends by itself. Raises CgroupRefused, and then nothing of it is left.
     """
-    fs = core.node.cgroups
     places: dict[str, Cgroup] = {}
     try:
-        cgroup_dirs.make(fs, cgroup_dirs.directory_of(parent, object_id), places)
-        main = fs.processes.start_in(places, core.next_pid(fs.processes.tasks))
+        cgroup_dirs.make(fs, directory, places)
+        main = fs.processes.start_in(places, next_pid(fs.processes.tasks))
     except OSError as error:
         cgroup_dirs.remove(places)
         why = (error.strerror or "").lower()
@@ -63,15 +65,16 @@ def enter(
         raise CgroupRefused(f"{at}: {refused}") from None
     main.name, main.oom_score_adj = name[:15], oom_score_adj
     main.on_exit.append(died)
-    return Group(places, main)
+    return ContainerCgroup(places, main, next_pid)
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class ContainerCgroup:
     """The directories by mount, the main process and the others."""
 
     places: dict[str, Cgroup]
     main: Process
+    next_pid: NextPid
     others: list[Process] = field(default_factory=list)
     cpu_ns: int = 0
     """CPU time that was charged."""
@@ -111,36 +114,36 @@ class Group:
                 f"successfully: exit status 1: {refused}\n: unknown"
             ) from None
 
-    def use(self, core: Core, container: Container) -> None:
-        """Charge what the container uses by now; limits may kill it, or others."""
-        plan, age_s = container.plan, container.age_s(core.now_ns())
-        self.charge_cpu(container, age_s)
-        self._fork(core, plan.pids(age_s))
+    def use(self, plan: Plan, age_s: float, out_of_memory: Callable[[Process], None]) -> None:
+        """Charge what `plan` says of that age; limits may kill it, or others. `out_of_memory`: what
+        the machine does to a process that no limit holds back."""
+        self.charge_cpu(plan, age_s)
+        self._fork(plan.pids(age_s))
         memory = self.memory
         if memory is not None:
             memory_use.set_cache(memory, plan.cache_bytes(age_s))
-        with suppress(OSError):  # nobody can be killed for it: it has what fits
+        with suppress(OSError):  # no process can be killed for it: it has what fits
             if self.main.alive and self.main.memory_bytes != plan.memory_bytes(age_s):
                 memory_use.set_process(self.main, plan.memory_bytes(age_s))
             if self.main.alive and plan.oom_at is not None and whole_ns(plan.oom_at.at_s) <= age_s:
-                self._exhaust(core)
+                self._exhaust(out_of_memory)
 
-    def charge_cpu(self, container: Container, age_s: float) -> None:
+    def charge_cpu(self, plan: Plan, age_s: float) -> None:
         """The CPU time since it was last charged."""
-        if container.plan.uses.cpu:
-            used_ns = area(container.plan.uses.cpu, age_s)
+        if plan.uses.cpu:
+            used_ns = area(plan.uses.cpu, age_s)
             for cgroup in self.places.values():
                 cgroup.use_cpu(used_ns - self.cpu_ns, 0)
             self.cpu_ns = used_ns
 
-    def kill_child(self, core: Core) -> None:
+    def kill_child(self) -> None:
         """The kernel kills a child process for memory; the others go on."""
-        child = self._child(core)
-        if self.memory is not None and child.table.on_oom is not None:
-            child.table.on_oom(self.memory, [child], None)
+        child = self._child()
+        if self.memory is not None:
+            child.table.tell_oom(self.memory.cgroup, [child], None)
         memory_use.oom_kill(child)
 
-    def _exhaust(self, core: Core) -> None:
+    def _exhaust(self, out_of_memory: Callable[[Process], None]) -> None:
         """Its main process wants a page more than there is."""
         memory = self.memory
         limited = () if memory is None else memory.cgroup.states_up(memory_use.MEMORY)
@@ -150,21 +153,21 @@ class Group:
                 room = max(0, above.limit_bytes - above.usage_bytes)
                 memory_use.set_process(self.main, self.main.memory_bytes + room + PAGE_BYTES)
                 return
-        core.node.kill_for_memory(self.main)
+        out_of_memory(self.main)
 
-    def _fork(self, core: Core, wanted: int) -> None:
+    def _fork(self, wanted: int) -> None:
         """Have that many processes, or as many as pids.max allows."""
         for child in self.others[max(0, wanted - 1) :]:
             child.kill()
         while 1 + len(self.others) < wanted and self.main.alive:
             try:
-                self._child(core)
+                self._child()
             except OSError:
                 return
 
-    def _child(self, core: Core) -> Process:
+    def _child(self) -> Process:
         table = self.main.table
-        child = table.start(self.main.leader, core.next_pid(table.tasks))
+        child = table.start(self.main.leader, self.next_pid(table.tasks))
         child.name, child.oom_score_adj = self.main.name, self.main.oom_score_adj
         child.on_exit.append(self._gone)
         self.others.append(child)
@@ -173,20 +176,3 @@ class Group:
     def _gone(self, child: Process) -> None:
         self.others.remove(child)
         child.reap()
-
-
-def settle(core: Core) -> None:
-    """Bring up to date what grows with time, and what others than containers use."""
-    node, now_ns = core.node, core.now_ns()
-    used = core.used.total(now_ns)
-    seen = (now_ns, node.base_memory_used_bytes, used)
-    if seen == core.settled:
-        return
-    core.settled = seen
-    wanted = max(0, node.base_memory_used_bytes + used.memory)
-    init = node.cgroups.init
-    if init.memory_bytes != wanted:
-        memory_use.set_process(init, wanted)
-    for container in core.burning.values():
-        if container.group is not None:
-            container.group.charge_cpu(container, container.age_s(now_ns))

@@ -16,13 +16,15 @@ from fakecri.core.messages import START_ERROR
 from fakecri.core.names import Name
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.requests import (
-    complete,
     container_name,
-    copied,
     failed_start,
     log_path,
     require_possible,
     require_short_labels,
+)
+from fakecri.core.resources import (
+    complete,
+    copied,
 )
 from fakecri.core.runtime import START_FAILED, Core
 from fakecri.core.user_namespaces import check_container
@@ -123,10 +125,10 @@ def remove_container(core: Core, container: Container) -> None:
 
 def drop_container(core: Core, container: Container) -> None:
     """The container vanishes without a word, as after a lost disk."""
-    if container.group is not None:
-        group, container.group = container.group, None
+    if container.cgroup is not None:
+        cgroup, container.cgroup = container.cgroup, None
         core.burning.pop(container.id, None)
-        group.leave()
+        cgroup.leave()
     if container.id in core.containers:
         del core.containers[container.id]
     core.used.gone(container.id)

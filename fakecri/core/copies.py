@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
-from fakecri.clockwork.files import CloseLog
+from fakecri.core.file_work import CloseLog
 from fakecri.core.listed import ListedTable
 from fakecri.core.objects import State
-from fakecri.core.requests import copied
+from fakecri.core.resources import copied
 from fakecri.core.runtime import LOST, Core
 
 
@@ -28,17 +28,18 @@ def snapshot(core: Core) -> Core:
     for container in frozen.containers.values():
         container.sandbox = frozen.sandboxes[container.sandbox.id]
         container.resources = copied(container.resources)
-        container.group = None  # what is charged there goes on changing; the plan says the same
+        container.cgroup = None  # what is charged there goes on changing; the plan says the same
     return frozen
 
 
 def forget(core: Core) -> None:
     """Lose all sandboxes and containers, and their names; images stay."""
     core.writes += [CloseLog(c.log_path) for c in core.containers.values() if c.log_path]
-    held = [c.group for c in core.containers.values()] + [s.group for s in core.sandboxes.values()]
-    for group in held:
-        if group is not None:
-            group.leave()
+    held = [c.cgroup for c in core.containers.values()]
+    held += [s.cgroup for s in core.sandboxes.values()]
+    for cgroup in held:
+        if cgroup is not None:
+            cgroup.leave()
     for table in (core.sandboxes, core.containers, core.names, core.due, core.used, core.burning):
         table.clear()
 

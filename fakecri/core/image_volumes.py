@@ -7,16 +7,14 @@ The fake's images hold the directories of `TOP`, and the paths that their regist
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
 
+from fakecri.core.images import Image, ImageStore
 from fakecri.core.lookup import shown
 from fakecri.errors import CriError, unknown
-
-if TYPE_CHECKING:
-    from fakecri.core.images import Image, ImageStore
 
 TOP: Final = ("bin", "etc", "root", "tmp", "var")
 _BEGUN: Final = "failed to mount image volume: "

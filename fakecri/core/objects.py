@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.behavior import ExecContext, Replies
+from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
-
-if TYPE_CHECKING:
-    from fakecri.core.container_cgroup import Group
+from fakecri.core.container_cgroup import ContainerCgroup
+from fakecri.core.log_lines import LogLine
 
 
 class State(Enum):
@@ -63,7 +63,7 @@ class Sandbox:
     overhead: pb.LinuxContainerResources | None = None
     containers: dict[str, Container] = field(default_factory=dict, repr=False, compare=False)
     row: tuple[bool, bytes] | None = None  # of ListPodSandbox, see messages.sandbox_row
-    group: Group | None = field(default=None, repr=False, compare=False)  # if it has a cgroup
+    cgroup: ContainerCgroup | None = field(default=None, repr=False, compare=False)
 
     @property
     def ip(self) -> str:
@@ -71,18 +71,14 @@ class Sandbox:
         return self.ips[0] if self.ips else ""
 
     @property
+    def subject(self) -> Subject:
+        """What rules match it by."""
+        meta = self.config.metadata
+        return Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)
+
+    @property
     def on_host_network(self) -> bool:
         return self.config.linux.security_context.namespace_options.network == pb.NODE
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """A line a container wrote."""
-
-    time_ns: int
-    stream: str
-    text: str
-    whole: bool = True  # False: it ends without a newline (CRI-103)
 
 
 @dataclass(slots=True)
@@ -122,7 +118,7 @@ class Container:
     log: list[LogLine] = field(default_factory=list)
     row: tuple[State, bytes] | None = None  # of ListContainers, see messages.container_row
     attributes: bytes = b""  # of its statistics, see messages.fill_container_stats
-    group: Group | None = None  # while it runs, if its pod has a cgroup
+    cgroup: ContainerCgroup | None = None  # while it runs, if its pod has a cgroup
     files: object = field(default=None, repr=False, compare=False)  # see streaming.container_files
     image_uid: int = 0
     traps_stop: bool = False  # its program says itself what the stop signal does
@@ -136,6 +132,20 @@ class Container:
     @property
     def name(self) -> str:
         return str(self.config.metadata.name)
+
+    @property
+    def subject(self) -> Subject:
+        """What rules match it by."""
+        pod, spec = self.pod, self.config.image
+        image = spec.user_specified_image or spec.image
+        return Subject(
+            pod=pod.name,
+            namespace=pod.namespace,
+            uid=pod.uid,
+            container=self.name,
+            image=image,
+            attempt=self.attempt,
+        )
 
     @property
     def program(self) -> str:
@@ -177,11 +187,11 @@ class Container:
 
     def memory_now(self, age_s: float) -> tuple[int, int]:
         """Memory and page cache, bytes: what is charged, or what its plan says."""
-        memory = self.group.memory if self.group is not None else None
+        memory = self.cgroup.memory if self.cgroup is not None else None
         if memory is not None:
             return memory.anon_bytes, memory.file_bytes
         return self.plan.memory_bytes(age_s), self.plan.cache_bytes(age_s)
 
     def pids_now(self, age_s: float) -> int:
         """Processes: what there is, or what its plan says."""
-        return self.group.pids if self.group is not None else self.plan.pids(age_s)
+        return self.cgroup.pids if self.cgroup is not None else self.plan.pids(age_s)

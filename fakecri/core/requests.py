@@ -1,4 +1,4 @@
-"""What create requests mean: names, labels, resources, log paths and lines. Pure.
+"""What create requests mean: names, labels, log paths. Pure.
 
 What must never happen here: two pods or containers that differ get one name (CRI-024).
 """
@@ -6,20 +6,15 @@ What must never happen here: two pods or containers that differ get one name (CR
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final
 
 import grpc
 from criapi.v1 import api_pb2 as pb
-from google.protobuf.message import Message
 
-from fakecri.clockwork.files import BYTES_OF_LOGS
 from fakecri.core.lookup import shown
-from fakecri.core.objects import Container, LogLine
 from fakecri.errors import CgroupRefused, CriError, unknown
-from simtime import format_rfc3339
 
 _LONGEST_LABEL_BYTES: Final = 4096
-M = TypeVar("M", bound=Message)
 
 
 def sandbox_name(pod: pb.PodSandboxMetadata) -> str:
@@ -64,36 +59,6 @@ def require_possible(config: pb.ContainerConfig) -> None:
             )
 
 
-def log_text(line: LogLine) -> str:
-    """The line as a CRI log file has it (CRI-101, CRI-102: pieces of 16384 bytes; CRI-103).
-
-    >>> log_text(LogLine(1_500_000_000_100_000_000, "stdout", "hi"))
-    '2017-07-14T02:40:00.1Z stdout F hi\\n'
-    """
-    stamp = format_rfc3339(line.time_ns, digits=9).rstrip("Z").rstrip("0").rstrip(".") + "Z"
-    data = line.text.encode()
-    pieces = [data[i : i + 16384] for i in range(0, len(data), 16384)] or [b""]
-    marks = ["P"] * (len(pieces) - 1) + ["F" if line.whole else "P"]
-    rows = zip(marks, pieces, strict=True)
-    texts = ((mark, piece.decode(errors=BYTES_OF_LOGS)) for mark, piece in rows)
-    return "".join(f"{stamp} {line.stream} {mark} {text}\n" for mark, text in texts)
-
-
-def update_resources(container: Container, wanted: pb.LinuxContainerResources) -> None:
-    """UpdateContainerResources: only non-zero fields change (CRI-121)."""
-    if wanted.hugepage_limits:
-        del container.resources.hugepage_limits[:]  # a merge would append
-    container.resources.MergeFrom(wanted)
-    if wanted.memory_limit_in_bytes and not wanted.memory_swap_limit_in_bytes:
-        container.resources.memory_swap_limit_in_bytes = wanted.memory_limit_in_bytes
-
-
-def complete(resources: pb.LinuxContainerResources) -> None:
-    """Without a swap limit of its own, a memory limit is the swap limit too (CRI-120)."""
-    if resources.memory_limit_in_bytes > 0 and resources.memory_swap_limit_in_bytes == 0:
-        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
-
-
 def failed_start(refused: CgroupRefused | str) -> str:
     """What a start says that runc refuses."""
     begun = "" if isinstance(refused, str) else "unable to start container process: "
@@ -107,10 +72,3 @@ def log_path(request: pb.CreateContainerRequest) -> str:
     """Where the container logs; "" for no log (CRI-100)."""
     directory, path = request.sandbox_config.log_directory, request.config.log_path
     return f"{directory}/{path}" if directory and path else ""
-
-
-def copied(message: M) -> M:
-    """A message of its own."""
-    fresh = type(message)()
-    fresh.CopyFrom(message)
-    return fresh

@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors import stop_signals
 from fakecri.behaviors.curves import whole_ns
-from fakecri.clockwork.files import CloseLog, OpenLog, WriteLog, WriteMessage
+from fakecri.cgroupfs import memory_use
+from fakecri.cgroupfs.processes import Process
+from fakecri.core import container_cgroup
+from fakecri.core.cgroup_dirs import directory_of
+from fakecri.core.container_cgroup import ContainerCgroup
+from fakecri.core.file_work import CloseLog, OpenLog, WriteLog, WriteMessage
+from fakecri.core.log_lines import (
+    LogLine,
+    log_text,
+)
 from fakecri.core.messages import OOM_KILLED, exit_reason
-from fakecri.core.objects import Container, Input, LogLine, State
-from fakecri.core.requests import log_text
+from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.machine.node import NEVER_A_VICTIM, Victim
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.core.container_cgroup import Group
 
 
 def advance(core: Core) -> None:
     """Apply everything that is due now, in order of its time."""
     for container in core.due_now():
         now_ns = core.now_ns()
-        if container.group is not None:
-            container.group.use(core, container)
+        if container.cgroup is not None:
+            age_s = container.age_s(now_ns)
+            container.cgroup.use(container.plan, age_s, core.node.kill_for_memory)
         if container.state is not State.RUNNING:  # for its memory
             continue
         _write_due_lines(core, container, now_ns)
@@ -45,10 +49,10 @@ def begin(core: Core, container: Container) -> None:
     not."""
     plan, parent = container.plan, container.sandbox.config.linux.cgroup_parent
     if parent:
-        container.group = _enter(core, container, parent)
+        container.cgroup = _enter(core, container, parent)
     core.change(container, Input.START)
     container.started_at_ns = core.stamp_ns()
-    container.pid = container.group.main.pid if container.group else core.next_pid()
+    container.pid = container.cgroup.main.pid if container.cgroup else core.next_pid()
     core.used.started(container.id, container.started_at_ns, plan.uses, has_cgroup=bool(parent))
     open_log(core, container)
     _plan_end(core, container)
@@ -65,19 +69,17 @@ def begin(core: Core, container: Container) -> None:
     core.tell(pb.CONTAINER_STARTED_EVENT, container.id, container.sandbox)
 
 
-def _enter(core: Core, container: Container, parent: str) -> Group:
-    from fakecri.core import container_cgroup
-
+def _enter(core: Core, container: Container, parent: str) -> ContainerCgroup:
     def died(process: Process) -> None:
         if container.state is State.RUNNING:
             kill(core, container, reason=OOM_KILLED if process.oom_killed else "")
             core.stir()
 
     return container_cgroup.enter(
-        core,
-        container.id,
-        parent,
+        core.node.cgroups,
+        directory_of(parent, container.id),
         container.resources,
+        next_pid=core.next_pid,
         name=container.program,
         oom_score_adj=container.resources.oom_score_adj,
         died=died,
@@ -96,7 +98,7 @@ def _plan_end(core: Core, container: Container) -> None:
 
 def limits_changed(core: Core, container: Container) -> None:
     """A running container has got other limits: its memory may now be too much, or not any more."""
-    if container.group is not None:
+    if container.cgroup is not None:
         return  # the kernel has them
     if container.state is State.RUNNING and not container.stop_signalled:
         container.end_due_ns = None
@@ -105,8 +107,8 @@ def limits_changed(core: Core, container: Container) -> None:
 
 def _plan_oom(core: Core, container: Container) -> None:
     """The kernel kills the container when its memory exceeds its limit. One in a cgroup is killed
-    there, when it is charged (`Group.use`)."""
-    if container.group is not None:
+    there, when it is charged (`ContainerCgroup.use`)."""
+    if container.cgroup is not None:
         return
     oom_s = container.plan.oom_after_s(container.resources.memory_limit_in_bytes)
     if oom_s is None:
@@ -171,7 +173,7 @@ def candidates(core: Core) -> list[Victim]:
         )
         for c in core.containers.values()
         if c.state is State.RUNNING
-        and c.group is None
+        and c.cgroup is None
         and c.resources.oom_score_adj > NEVER_A_VICTIM
     ]
 
@@ -184,8 +186,8 @@ def _killed_for_memory(core: Core, container: Container) -> None:
 def _end(core: Core, container: Container) -> None:
     _write_due_lines(core, container, core.now_ns())
     _note_child_oom(core, container)
-    if container.group is not None:
-        container.group.charge_cpu(container, container.age_s(core.now_ns()))
+    if container.cgroup is not None:
+        container.cgroup.charge_cpu(container.plan, container.age_s(core.now_ns()))
     core.burning.pop(container.id, None)
     core.change(container, Input.EXIT)
     container.finished_at_ns = core.stamp_ns()
@@ -196,9 +198,9 @@ def _end(core: Core, container: Container) -> None:
         container.reason = OOM_KILLED
     container.message = container.end_message
     container.end_due_ns = None
-    if container.group is not None:
-        group, container.group = container.group, None
-        group.leave()
+    if container.cgroup is not None:
+        cgroup, container.cgroup = container.cgroup, None
+        cgroup.leave()
     if container.log_path:
         core.writes.append(CloseLog(container.log_path))
     if container.plan.termination_message:
@@ -212,8 +214,8 @@ def _note_child_oom(core: Core, container: Container) -> None:
         return
     if whole_ns(child_oom.at_s) <= container.age_s(core.now_ns()):
         container.oom_killed = True
-        if container.group is not None:
-            container.group.kill_child(core)
+        if container.cgroup is not None:
+            container.cgroup.kill_child()
 
 
 def _leave_message(core: Core, container: Container) -> None:
@@ -252,3 +254,20 @@ def _write_due_lines(core: Core, container: Container, now_ns: int) -> None:
         due_ns = container.started_at_ns + round(line.at_s * 1e9)
         for text in line.text.removesuffix("\n").split("\n"):
             write_line(core, container, LogLine(due_ns, line.stream, text))
+
+
+def settle(core: Core) -> None:
+    """Charge to the cgroups what grows with time, and what others than containers use."""
+    node, now_ns = core.node, core.now_ns()
+    used = core.used.total(now_ns)
+    seen = (now_ns, node.base_memory_used_bytes, used)
+    if seen == core.settled:
+        return
+    core.settled = seen
+    wanted = max(0, node.base_memory_used_bytes + used.memory)
+    init = node.cgroups.init
+    if init.memory_bytes != wanted:
+        memory_use.set_process(init, wanted)
+    for container in core.burning.values():
+        if container.cgroup is not None:
+            container.cgroup.charge_cpu(container.plan, container.age_s(now_ns))

@@ -23,9 +23,9 @@ from typing import Final
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.plan import Plan
-from fakecri.clockwork.files import FileWork
 from fakecri.core import lookup
 from fakecri.core.addresses import Addresses
+from fakecri.core.file_work import FileWork
 from fakecri.core.images import ImageStore
 from fakecri.core.listed import ListedTable
 from fakecri.core.names import NameTable
@@ -95,11 +95,6 @@ class Core:
     _counter: int = 0
     _last_stamp_ns: int = 0
     _most_due: int = _SPARE_DUE
-
-    def __post_init__(self) -> None:
-        self.node.usage = self.usage
-        self.node.tasks = self.tasks
-        self.node.now_ns = self.now_ns
 
     # -- time ----------------------------------------------------------------------------------
 

@@ -6,21 +6,21 @@ a name behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.core import lookup, running, sysctls, user_namespaces
+from fakecri.cgroupfs.processes import Process
+from fakecri.core import container_cgroup, lookup, running, sysctls, user_namespaces
 from fakecri.core.addresses import NoAddressLeft
+from fakecri.core.cgroup_dirs import directory_of
 from fakecri.core.containers import remove_container
 from fakecri.core.names import Name
 from fakecri.core.objects import Sandbox, State
-from fakecri.core.requests import copied, failed_start, require_short_labels, sandbox_name
+from fakecri.core.requests import failed_start, require_short_labels, sandbox_name
+from fakecri.core.resources import copied
 from fakecri.core.runtime import Core
 from fakecri.errors import CgroupRefused, unknown
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.processes import Process
 
 NO_NETWORK: Final = "cni plugin not initialized"
 _LONGEST_ARGUMENT_BYTES: Final = 128 * 1024
@@ -58,18 +58,16 @@ def run_sandbox(core: Core, config: pb.PodSandboxConfig, handler: str) -> Sandbo
 def _enter_cgroup(core: Core, sandbox: Sandbox) -> None:
     """The pause process; when it dies, the sandbox is lost."""
 
-    from fakecri.core import container_cgroup
-
     def died(_: Process) -> None:
         lose_sandbox(core, sandbox)
         core.stir()
 
     try:
-        sandbox.group = container_cgroup.enter(
-            core,
-            sandbox.id,
-            sandbox.config.linux.cgroup_parent,
+        sandbox.cgroup = container_cgroup.enter(
+            core.node.cgroups,
+            directory_of(sandbox.config.linux.cgroup_parent, sandbox.id),
             _PAUSE_RESOURCES,
+            next_pid=core.next_pid,
             name="pause",
             oom_score_adj=PAUSE_OOM_SCORE_ADJ,
             died=died,
@@ -114,9 +112,9 @@ def lose_sandbox(core: Core, sandbox: Sandbox) -> None:
     if sandbox.ready:
         sandbox.ready = False
         core.sandboxes.changed()
-        if sandbox.group is not None:
-            group, sandbox.group = sandbox.group, None
-            group.leave()
+        if sandbox.cgroup is not None:
+            cgroup, sandbox.cgroup = sandbox.cgroup, None
+            cgroup.leave()
         core.tell(pb.CONTAINER_STOPPED_EVENT, sandbox.id, sandbox)
 
 

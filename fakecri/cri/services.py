@@ -11,15 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import grpc
 from criapi.v1 import api_pb2
 from google.protobuf import message_factory
 from google.protobuf.message import Message
 
-if TYPE_CHECKING:
-    from fakecri.cri.target import CriTarget
+from fakecri.cri.target import CriTarget
 
 log = logging.getLogger("fakecri.cri.services")
 

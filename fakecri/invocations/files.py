@@ -1,5 +1,4 @@
-"""The files of one container: what an image and the create request put there, and what its programs
-write. In memory only.
+"""Files in memory: those of an image, and what programs write.
 
 What must never happen here: a file of the machine that the fake really runs on is read or written.
 """
@@ -10,23 +9,12 @@ import errno
 import fnmatch
 import os
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from fakecri.core.image_volumes import TOP
-from fakecri.core.objects import Container
-from fakecri.invocations.identity import GROUP, PASSWD, identity_of
+from fakecri.invocations.identity import GROUP, PASSWD
 
 _OF_IMAGE: Final = ("/bin", "/dev", "/dev/shm", "/etc", "/proc", "/root", "/sys", "/tmp", "/var")
-_FOR_ALL: Final = ("/tmp", "/dev")
-_KERNEL: Final = ("/proc", "/sys")
-_NOT_DIRECTORIES: Final = (
-    "/dev/termination-log",
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/etc/hostname",
-)
-_NAMESERVER: Final = "nameserver 127.0.0.53\n"
 MOST_BYTES: Final = 64 * 1024 * 1024
 """What the files of one container may hold together."""
 
@@ -170,92 +158,13 @@ class FileOutput:
         self._files.append(self._path, data)
 
 
-def files_of(container: Container | None) -> Files:
-    """The files of that container; None: those of an image alone."""
-    if container is None:
-        return _with_users(Files())
-    if container.files is None:
-        container.files = _made(container)
-    assert isinstance(container.files, Files)
-    return container.files
+def image_files() -> Files:
+    """The files of an image alone."""
+    return with_users(Files())
 
 
-def _with_users(files: Files) -> Files:
+def with_users(files: Files) -> Files:
+    """The same files with those that name users and groups."""
     files.put("/etc/passwd", PASSWD.encode())
     files.put("/etc/group", GROUP.encode())
     return files
-
-
-def _made(container: Container) -> Files:
-    files = _with_users(Files(lambda path: _refusal(container, path)))
-    texts = {**_network_files(container), **_kernel_files(container)}
-    for path, text in texts.items():
-        files.put(path, text.encode())
-    if container.config.working_dir.startswith("/"):
-        files.put_directory(_absolute(container.config.working_dir))
-    for mount in container.config.mounts:
-        place = _absolute(mount.container_path)
-        if mount.HasField("image"):
-            for name in TOP:
-                files.put_directory(posixpath.join(place, name))
-        elif place in _NOT_DIRECTORIES:
-            files.put(place, texts.get(place, "").encode())
-        else:
-            files.put_directory(place)
-    return files
-
-
-def _network_files(container: Container) -> dict[str, str]:
-    """As containerd writes them (CRI-045)."""
-    config = container.sandbox.config
-    name, dns = config.hostname or container.pod.name, config.dns_config
-    lines = []
-    if dns.searches:
-        lines.append(f"search {' '.join(dns.searches)}\n")
-    lines += [f"nameserver {server}\n" for server in dns.servers]
-    if dns.options:
-        lines.append(f"options {' '.join(dns.options)}\n")
-    own = f"{container.sandbox.ip}\t{name}\n" if container.sandbox.ip else ""
-    return {
-        "/etc/resolv.conf": "".join(lines) or _NAMESERVER,
-        "/etc/hostname": f"{name}\n",
-        "/etc/hosts": f"127.0.0.1\tlocalhost\n::1\tlocalhost\n{own}",
-    }
-
-
-def _kernel_files(container: Container) -> Mapping[str, str]:
-    """The sysctls of its pod; the ids of its user namespace."""
-    linux = container.sandbox.config.linux
-    found = {
-        f"/proc/sys/{name.replace('.', '/')}": "\t".join(value.split()) + "\n"
-        for name, value in linux.sysctls.items()
-    }
-    found.setdefault("/proc/sys/kernel/shm_rmid_forced", "0\n")
-    found.setdefault("/proc/sys/kernel/hostname", _network_files(container)["/etc/hostname"])
-    users = linux.security_context.namespace_options.userns_options
-    for name, mappings in (("uid_map", users.uids), ("gid_map", users.gids)):
-        rows = [(m.container_id, m.host_id, m.length) for m in mappings] or [(0, 0, 2**32 - 1)]
-        found[f"/proc/self/{name}"] = "".join(f"{a:10} {b:10} {c:10}\n" for a, b, c in rows)
-    return found
-
-
-def _refusal(container: Container, path: str) -> int:
-    """Why it cannot be written there; 0: it can."""
-    security = container.config.linux.security_context
-    for mount in container.config.mounts:
-        if _is_in(path, _absolute(mount.container_path)):
-            return errno.EROFS if mount.readonly or mount.HasField("image") else 0
-    if any(_is_in(path, top) for top in _KERNEL) and not security.privileged:
-        return errno.EROFS
-    if security.readonly_rootfs and not _is_in(path, "/dev"):
-        return errno.EROFS
-    own = identity_of(container).uid == 0 or any(_is_in(path, top) for top in _FOR_ALL)
-    return 0 if own else errno.EACCES
-
-
-def _absolute(path: str) -> str:
-    return "/" + posixpath.normpath(f"/{path}").lstrip("/")
-
-
-def _is_in(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""Who the processes of a container are: user, group and supplemental groups (CRI-084).
+"""The user and the groups of a process, and which users there are (CRI-084).
 
 The users of the fake's images are those of `PASSWD` and `GROUP`. Pure.
 """
@@ -6,10 +6,7 @@ The users of the fake's images are those of `PASSWD` and `GROUP`. Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from fakecri.core.objects import Container
+from typing import Final
 
 PASSWD: Final = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
 GROUP: Final = "root:x:0:\nnogroup:x:65534:\n"
@@ -31,16 +28,4 @@ class Identity:
         return _HOMES.get(self.uid, "/")
 
 
-def identity_of(container: Container) -> Identity:
-    """What the create request says, else the image, else root; a known user brings its group."""
-    security = container.config.linux.security_context
-    uid = container.image_uid
-    if security.HasField("run_as_user"):
-        uid = security.run_as_user.value
-    elif security.run_as_username:
-        names = {name: number for number, name in USERS.items()}
-        uid = names.get(security.run_as_username, 0)
-    gid = uid if uid in USERS else 0
-    if security.HasField("run_as_group"):
-        gid = security.run_as_group.value
-    return Identity(uid, gid, tuple(sorted({gid, *security.supplemental_groups})))
+ROOT: Final = Identity(0, 0, (0,))

@@ -1,8 +1,7 @@
-"""The programs that are in every fake container, and what a program is.
+"""What a program is, and one run of it.
 
-A program is an async function of one `Invocation`; it reads and writes while it runs, and returns
-its exit code (None: 0). These are the small ones; `sh` is in `shell.py`. What must never happen
-here: a program touches the machine it really runs on.
+A program is a function of one `Invocation`, async or not; it reads and writes while it runs, and
+returns its exit code (None: 0).
 """
 
 from __future__ import annotations
@@ -10,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from fakecri.core.objects import Container
-from fakecri.invocations.escapes import unescaped
-from fakecri.invocations.files import Files, files_of
-from fakecri.invocations.identity import GROUPS, USERS, Identity, identity_of
+from fakecri.invocations.files import Files, image_files
+from fakecri.invocations.identity import ROOT, Identity
 from fakecri.invocations.pipes import Discard, Output, Terminal, ended
 from fakecri.invocations.processes import Processes
 
@@ -27,22 +23,29 @@ SHELL_ERROR: Final = 126
 BROKEN_PIPE: Final = 141
 USAGE: Final = 2
 PIECE_BYTES: Final = 64 * 1024
-PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """One run of one program.
 
-    `stdin` is at its end at once when the caller gave none. With `tty`, `stderr` is `stdout` and
-    lines end with CR LF, as on a terminal. `container` is the fake's (its name, pod, ...).
-    `lenient`: files that nobody made or removed are taken to be there, as ExecSync wants it of
-    containers whose programs do not really run. `any_program`: so are programs. `stop` is set when
-    a container whose main process this is gets its stop signal.
+    `pod`, `namespace`, `container`: the names of where it runs. `stdin` is at its end at once when
+    the caller gave none. With `tty`, `stderr` is `stdout` and lines end with CR LF, as on a
+    terminal. `lenient`: files that were never made or removed are taken to be there, as ExecSync
+    wants it of containers whose programs do not really run. `any_program`: so are programs. `stop`
+    is set when a container whose main process this is gets its stop signal; `traps_stop` is called
+    when that process says itself what the signal does (True), or leaves it to the fake again.
     """
 
     command: tuple[str, ...]
-    container: Any = None
+    _: KW_ONLY
+    pod: str = ""
+    namespace: str = ""
+    container: str = ""
+    identity: Identity = ROOT
+    files: Files = field(default_factory=image_files)
+    now_ns: Callable[[], int] = lambda: 0
+    traps_stop: Callable[[bool], None] = lambda traps: None
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: asyncio.StreamReader = field(default_factory=ended)
     stdout: Output = field(default_factory=Discard)
@@ -55,11 +58,6 @@ class Invocation:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     cwd: str = "/"
     processes: Processes = field(default_factory=Processes)
-
-    @property
-    def files(self) -> Files:
-        """Those of its container."""
-        return files_of(self.container)
 
     def path(self, name: str) -> str:
         """The absolute path of a file."""
@@ -122,197 +120,6 @@ async def exit_code_of(program: Program, invocation: Invocation) -> int:
     return result or 0
 
 
-def env_of(container: Container, *, tty: bool = False) -> dict[str, str]:
-    """The environment of a program in a container."""
-    env = {"PATH": PATH, "HOSTNAME": container.sandbox.config.hostname or container.pod.name}
-    env["HOME"] = identity_of(container).home
-    env |= {"TERM": "xterm"} if tty else {}
-    return env | {v.key: v.value.decode("utf-8", "replace") for v in container.config.envs}
-
-
 async def nothing(run: Invocation) -> int:
     """A program that is there, and of which nothing else is known."""
     return 0
-
-
-async def _echo(run: Invocation) -> int:
-    words = list(run.command[1:])
-    options: set[str] = set()
-    while words and len(words[0]) > 1 and words[0][0] == "-" and set(words[0][1:]) <= set("neE"):
-        options |= set(words.pop(0)[1:])
-    text = " ".join(words)
-    if "e" in options:
-        ended_early, text = "\\c" in text, unescaped(text)
-        options |= {"n"} if ended_early else set()
-    await run.out(text + ("" if "n" in options else "\n"))
-    return 0
-
-
-_UNITS_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-async def _sleep(run: Invocation) -> int:
-    try:
-        wait_s = sum(map(_seconds, run.command[1:]))
-    except ValueError:
-        wait_s = -1.0
-    if len(run.command) < 2 or not wait_s >= 0:
-        await run.err(f"sleep: invalid number '{' '.join(run.command[1:])}'\n")
-        return 1
-    return await idle(run) if wait_s == float("inf") else await asyncio.sleep(wait_s, 0)
-
-
-def _seconds(text: str) -> float:
-    """`5`, `0.5`, `2m`, `inf`. Raises: ValueError."""
-    unit = _UNITS_S.get(text[-1:], 0.0)
-    return float(text[:-1]) * unit if unit else float(text)
-
-
-async def idle(run: Invocation) -> int:
-    """Runs until somebody ends it."""
-    await asyncio.get_running_loop().create_future()
-    return 0
-
-
-async def _env(run: Invocation) -> int:
-    """`env [-i] [-u NAME] [NAME=VALUE...] [COMMAND...]`."""
-    words, env = list(run.command[1:]), dict(run.env)
-    while words and (words[0].startswith("-") or "=" in words[0]):
-        word = words.pop(0)
-        if word in ("-i", "-"):
-            env = {}
-        elif word == "-u" and words:
-            env.pop(words.pop(0), None)
-        elif word.startswith("-"):
-            await run.err("env: the fake knows only: -i, -u NAME\n")
-            return USAGE
-        else:
-            name, _, value = word.partition("=")
-            env[name] = value
-    if words:
-        return await run.run(*words, env=env)
-    await run.out("".join(f"{name}={value}\n" for name, value in env.items()))
-    return 0
-
-
-async def _printenv(run: Invocation) -> int:
-    names = run.command[1:]
-    if not names:
-        return await _env(run)
-    known = [name for name in names if name in run.env]
-    await run.out("".join(f"{run.env[name]}\n" for name in known))
-    return int(len(known) < len(names))
-
-
-async def _stty(run: Invocation) -> int:
-    if run.command[1:] != ("size",):
-        await run.err("stty: the fake knows only: stty size\n")
-        return USAGE
-    if not run.tty:
-        await run.err("stty: standard input: Not a tty\n")
-        return 1
-    await run.out(f"{run.terminal.rows} {run.terminal.columns}\n")
-    return 0
-
-
-async def _hostname(run: Invocation) -> int:
-    await run.out(run.env.get("HOSTNAME", "") + "\n")
-    return 0
-
-
-async def _id(run: Invocation) -> int:
-    """As busybox: names of users and groups that the image does not know are an error."""
-    who = identity_of(run.container) if run.container is not None else Identity(0, 0, (0,))
-    asked = "".join(sorted("".join(run.command[1:]).replace("-", "")))
-    main_first = (who.gid, *(group for group in who.groups if group != who.gid))
-    ids = {"u": (who.uid,), "g": (who.gid,), "G": main_first}
-    if not asked:
-        groups = ",".join(_named(group, GROUPS) for group in who.groups)
-        shown = f"uid={_named(who.uid, USERS)} gid={_named(who.gid, GROUPS)} groups={groups}"
-        await run.out(f"{shown}\n")
-        return 0
-    kind = asked.replace("n", "")
-    if kind not in ids or not all(word.startswith("-") for word in run.command[1:]):
-        await run.err("id: the fake knows only: -u, -g, -G, -n\n")
-        return USAGE
-    return await _tell_ids(run, ids[kind], USERS if kind == "u" else GROUPS, names="n" in asked)
-
-
-def _named(number: int, names: Mapping[int, str]) -> str:
-    return f"{number}({names[number]})" if number in names else str(number)
-
-
-async def _tell_ids(
-    run: Invocation, ids: Iterable[int], known: Mapping[int, str], *, names: bool
-) -> int:
-    code, told = 0, []
-    for number in ids:
-        if names and number not in known:
-            await run.err(f"{run.command[0]}: unknown ID {number}\n")
-            code = 1
-        told.append(known.get(number, str(number)) if names else str(number))
-    await run.out(" ".join(told) + "\n")
-    return code
-
-
-async def _groups(run: Invocation) -> int:
-    return await run.run("id", "-Gn")
-
-
-async def _whoami(run: Invocation) -> int:
-    uid = identity_of(run.container).uid if run.container is not None else 0
-    if uid not in USERS:
-        await run.err(f"whoami: unknown uid {uid}\n")
-        return 1
-    await run.out(f"{USERS[uid]}\n")
-    return 0
-
-
-async def _date(run: Invocation) -> int:
-    """UTC, of the fake's clock; `-u`, `+FORMAT`."""
-    words = [word for word in run.command[1:] if word != "-u"]
-    if len(words) > 1 or not all(word.startswith("+") for word in words):
-        await run.err("date: the fake knows only: -u, +FORMAT\n")
-        return 1
-    shape = words[0][1:] if words and words[0].startswith("+") else "%a %b %e %H:%M:%S UTC %Y"
-    now = datetime.fromtimestamp(run.container.now_ns() / 1e9 if run.container else 0, UTC)
-    await run.out(now.strftime(shape.replace("%s", str(int(now.timestamp())))) + "\n")
-    return 0
-
-
-async def _uname(run: Invocation) -> int:
-    names = {"": "Linux", "-s": "Linux", "-n": run.env.get("HOSTNAME", ""), "-m": "x86_64"}
-    await run.out(names.get("".join(run.command[1:2]), "Linux") + "\n")
-    return 0
-
-
-async def _nproc(run: Invocation) -> int:
-    await run.out("1\n")
-    return 0
-
-
-def _true(run: Invocation) -> int:
-    return 0
-
-
-def _false(run: Invocation) -> int:
-    return 1
-
-
-BUILT_IN: Final[Mapping[str, Program]] = {
-    "date": _date,
-    "echo": _echo,
-    "env": _env,
-    "false": _false,
-    "groups": _groups,
-    "hostname": _hostname,
-    "id": _id,
-    "nproc": _nproc,
-    "printenv": _printenv,
-    "sleep": _sleep,
-    "stty": _stty,
-    "top": idle,
-    "true": _true,
-    "uname": _uname,
-    "whoami": _whoami,
-}

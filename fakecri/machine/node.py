@@ -1,27 +1,24 @@
 """The fake machine: memory, filesystems, CPUs, cgroups, and what the containers take of them.
 
-The runtime core registers what its containers use; `memory()` and `filesystem()` add that to the
-base load, so CRI statistics and the machine's own numbers always agree. The methods have the
-shape that a kubelet under test wants of its machine.
+`tenant` says what the containers use; `memory()` and `filesystem()` add that to the base load, so
+CRI statistics and the machine's own numbers always agree. The methods have the shape that a kubelet
+under test wants of its machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from fakecri.cgroupfs import CgroupFS, CgroupPath, Machine, memory_use, tree
+from fakecri.cgroupfs.processes import Process
+from fakecri.cgroupfs.tree import Cgroup
 from fakecri.machine import oom_report
 from fakecri.machine.kernel_log import KernelLog, KernelLogReader
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.topology import HugePages, MachineTopology, page_size_name, uniform_topology
-
-if TYPE_CHECKING:
-    from fakecri.cgroupfs import CgroupFS, CgroupPath
-    from fakecri.cgroupfs.memory_use import Memory
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.cgroupfs.tree import Cgroup
-    from simtime import Clock
+from simtime import Clock
 
 GIB: Final = 1024**3
 NEVER_A_VICTIM: Final = -1000
@@ -91,6 +88,29 @@ class Victim:
         return self.memory_bytes + self.oom_score_adj * (total_bytes // 1000)
 
 
+class Tenant:
+    """What runs on a machine, as the machine sees it. On this one nothing runs."""
+
+    def usage(self) -> Usage:
+        """What containers and images use now."""
+        return Usage()
+
+    def tasks(self) -> int:
+        """The processes of containers and sandboxes."""
+        return 0
+
+    def candidates(self) -> list[Victim]:
+        """The processes that the kernel may kill for memory, beside those in cgroups."""
+        return []
+
+    def settle(self) -> None:
+        """Charge to the cgroups what was used up to now."""
+
+    def now_ns(self) -> int:
+        """The time, nanoseconds since 1970."""
+        return 0
+
+
 @dataclass(slots=True)
 class Filesystem:
     """A filesystem of the fake node. `base_used_bytes` is what others than containers use."""
@@ -123,13 +143,8 @@ class FakeNode:
     """Where writable layers are, if not with the images: ImageFsInfo then tells of both."""
     image_fs_time_ns: int | None = None
     """A time stamp at which ImageFsInfo stands still; None: it is always now (EVIC-054)."""
-    usage: Callable[[], Usage] = Usage
-    settle: Callable[[], None] = lambda: None
-    """Charges to the cgroups what was used up to now."""
-    tasks: Callable[[], int] = int
-    candidates: Callable[[], list[Victim]] = list
-    """Whom the kernel may kill for memory, beside those in cgroups."""
-    now_ns: Callable[[], int] = lambda: 0
+    tenant: Tenant = field(default_factory=lambda: Tenant())
+    """What runs on it: the fake runtime that was given this node."""
     clock: Clock | None = None
     """What the cgroup files read time from; the runtime of this node gives it its own."""
     cgroups_version: Literal[1, 2] = 2
@@ -142,8 +157,20 @@ class FakeNode:
     """Tasks of others than containers."""
     log: KernelLog = field(default_factory=KernelLog)
     logind: FakeLogind = field(default_factory=FakeLogind)
-    """Who tells kubelets of shutdowns."""
+    """Holds up shutdowns, and tells kubelets of them."""
     _cgroups: CgroupFS | None = field(default=None, init=False, repr=False, compare=False)
+
+    def now_ns(self) -> int:
+        """The time of its tenant, nanoseconds since 1970."""
+        return self.tenant.now_ns()
+
+    def usage(self) -> Usage:
+        """What containers and images use of it now."""
+        return self.tenant.usage()
+
+    def tasks(self) -> int:
+        """The processes of containers and sandboxes."""
+        return self.tenant.tasks()
 
     def memory(self) -> MemoryStats:
         used = self.base_memory_used_bytes + self.containers_memory_bytes()
@@ -153,13 +180,13 @@ class FakeNode:
         """The working set of all containers, and of whatever else is in a cgroup."""
         if self._cgroups is None:
             return self.usage().memory_bytes
-        self.settle()
+        self.tenant.settle()
         return self.usage().memory_bytes + charged_bytes(self._cgroups)
 
     def use_memory(self, base_used_bytes: int) -> None:
         """Others than containers use that much from now on; thresholds on the root cgroup fire."""
         self.base_memory_used_bytes = base_used_bytes
-        if self._cgroups is not None and self._cgroups.before_use is not None:
+        if self._cgroups is not None:
             self._cgroups.before_use()
 
     def filesystem(self, path: str) -> FilesystemStats:
@@ -178,7 +205,12 @@ class FakeNode:
         free_inodes = max(0, fs.inodes - used_inodes)
         available = max(0, fs.capacity_bytes - used)
         return FilesystemStats(
-            fs.device, fs.capacity_bytes, available, fs.inodes, free_inodes, self.now_ns()
+            device=fs.device,
+            capacity_bytes=fs.capacity_bytes,
+            available_bytes=available,
+            inodes=fs.inodes,
+            inodes_free=free_inodes,
+            time_ns=self.now_ns(),
         )
 
     def cpu_count(self) -> int:
@@ -191,8 +223,6 @@ class FakeNode:
     def cgroups(self) -> CgroupFS:
         """What is mounted at /sys/fs/cgroup, made when first asked for; set it to have another."""
         if self._cgroups is None:
-            from fakecri.cgroupfs import CgroupFS, Machine
-
             topology = self.topology()
             sizes = {pages.page_bytes for node in topology.nodes for pages in node.hugepages}
             machine = Machine(
@@ -210,8 +240,7 @@ class FakeNode:
     def cgroups(self, cgroups: CgroupFS) -> None:
         self._cgroups = cgroups
         self.cgroups_version = 1 if cgroups.version == 1 else 2
-        cgroups.before_use = self._before_cgroup_use
-        cgroups.processes.on_oom = self._report_oom
+        cgroups.belongs_to(self)
 
     def forget_cgroups(self) -> None:
         """Nothing is left in them, as after a reboot."""
@@ -226,10 +255,14 @@ class FakeNode:
             for cgroup in reversed(list(hierarchy.root.down())[1:]):
                 cgroup.rmdir()
 
-    def _before_cgroup_use(self) -> None:
-        self.settle()
+    def before_use(self) -> None:
+        """A cgroup file is about to be opened: what was used up to now is charged."""
+        self.tenant.settle()
 
-    def _report_oom(self, full: Memory, victims: list[Process], group: Cgroup | None) -> None:
+    def out_of_memory(
+        self, full: Cgroup, victims: Sequence[tree.Process], group: Cgroup | None
+    ) -> None:
+        """The kernel's log tells of processes that die because the group `full` has no room."""
         for line in oom_report.of_memcg(full, victims, group):
             self.kernel_says(line)
 
@@ -283,7 +316,7 @@ class FakeNode:
         """
         if process:
             return self._kill_outside(process, pid)
-        scored = [*self.candidates(), *self._candidates_in_cgroups()]
+        scored = [*self.tenant.candidates(), *self._candidates_in_cgroups()]
         if not scored:
             raise LookupError("no process may be killed: none is in a cgroup and none was named")
         best = max(scored, key=lambda victim: victim.score(self.memory_bytes))
@@ -303,15 +336,20 @@ class FakeNode:
         return victim
 
     def _say_killed(self, victim: Victim) -> None:
-        for line in oom_report.of_machine(
-            victim.name, victim.pid, victim.memory_bytes, victim.oom_score_adj, victim.cgroup
-        ):
+        lines = oom_report.of_machine(
+            name=victim.name,
+            pid=victim.pid,
+            memory_bytes=victim.memory_bytes,
+            oom_score_adj=victim.oom_score_adj,
+            path=victim.cgroup,
+        )
+        for line in lines:
             self.kernel_says(line)
 
     def _candidates_in_cgroups(self) -> list[Victim]:
         if self._cgroups is None:
             return []
-        self.settle()
+        self.tenant.settle()
         fs = self._cgroups
         return [
             _victim(process, noticed=self.cgroups_version == 2)
@@ -322,7 +360,7 @@ class FakeNode:
         ]
 
     def kernel_says(self, text: str) -> None:
-        """A line in the kernel's log, for whoever reads it."""
+        """A line in the kernel's log."""
         self.log.say(self.now_ns(), text)
 
     def kernel_log(self) -> KernelLogReader:
@@ -340,16 +378,14 @@ def charged_bytes(cgroups: CgroupFS) -> int:
 
 
 def _victim(process: Process, *, noticed: bool) -> Victim:
-    from fakecri.cgroupfs import memory_use
-
     leaf = next(iter(process.leader.at.values()))
     return Victim(
-        process.name,
-        process.pid,
-        process.memory_bytes,
-        process.oom_score_adj,
-        leaf.path,
-        lambda: memory_use.oom_kill(process, noticed=noticed),
+        name=process.name,
+        pid=process.pid,
+        memory_bytes=process.memory_bytes,
+        oom_score_adj=process.oom_score_adj,
+        cgroup=leaf.path,
+        kill=lambda: memory_use.oom_kill(process, noticed=noticed),
     )
 
 

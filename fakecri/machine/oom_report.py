@@ -5,22 +5,19 @@ The wording is that of Linux 5.0 and later; tables of tasks and statistics in be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from fakecri.cgroupfs.memory_use import Memory
-    from fakecri.cgroupfs.processes import Process
-    from fakecri.cgroupfs.tree import Cgroup
+from fakecri.cgroupfs.tree import Cgroup, Process
 
 
-def of_memcg(full: Memory, victims: list[Process], group: Cgroup | None) -> list[str]:
+def of_memcg(full: Cgroup, victims: Sequence[Process], group: Cgroup | None) -> list[str]:
     """A cgroup is at its limit; the first victim is taken for the one that asked for memory.
     `group`: whose memory.oom.group makes all of its processes go."""
     victim = victims[0]
-    path = victim.leader.at[full.cgroup.hierarchy.mount].path
+    path = victim.leader.at[full.hierarchy.mount].path
     lines = [
         _invoked(victim.name, victim.oom_score_adj),
-        _choice("CONSTRAINT_MEMCG", f"oom_memcg={full.cgroup.path},task_memcg={path}", victim),
+        _choice("CONSTRAINT_MEMCG", f"oom_memcg={full.path},task_memcg={path}", victim),
     ]
     killed = [
         "Memory cgroup out of memory: "

@@ -14,8 +14,21 @@ from typing import Final
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
 from fakecri.invocations.invocation import Program, nothing
+from fakecri.programs.built_in import BUILT_IN
+from fakecri.programs.file_programs import FILE_PROGRAMS
+from fakecri.programs.text_programs import TEXT_PROGRAMS
+from fakecri.shell.sh import sh
 
 EVERY: Final = "*"
+PROGRAMS: Final[Mapping[str, Program]] = {
+    **BUILT_IN,
+    **FILE_PROGRAMS,
+    **TEXT_PROGRAMS,
+    "sh": sh,
+    "bash": sh,
+    "ash": sh,
+}
+"""Everything that is in a fake container from the start."""
 
 
 @dataclass(frozen=True, slots=True)

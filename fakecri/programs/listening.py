@@ -15,14 +15,14 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from fakecri.behaviors.behavior import Serves
+from fakecri.core.runtime import News
 from fakecri.programs.ports import NoSuchService, Ports
 from simtime import VirtualLoop
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from fakecri.behaviors.behavior import Serves
-    from fakecri.core.runtime import News
 
 log = logging.getLogger("fakecri")
 HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"

@@ -20,12 +20,13 @@ from fakecri.behaviors.behavior import Runs, StartFails
 from fakecri.behaviors.plan import Plan
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import running
-from fakecri.core.objects import Container, LogLine, State
+from fakecri.core.log_lines import LogLine
+from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
-from fakecri.invocations.invocation import Invocation, Program, env_of, exit_code_of
+from fakecri.invocations.invocation import Invocation, Program, exit_code_of
 from fakecri.invocations.processes import Processes
-from fakecri.programs.known import Known
-from fakecri.shell.sh import PROGRAMS
+from fakecri.programs.invoking import invocation_in
+from fakecri.programs.known import PROGRAMS, Known
 
 log = logging.getLogger("fakecri")
 _FAILED: Final = 1
@@ -139,17 +140,13 @@ class MainPrograms:
             return LogOutput(self._core, self._clockwork, container, stream, taps)
 
         tty = bool(container.config.tty)
-        known = self._programs_of(container, plan)
-        return Invocation(
-            command=command,
-            container=container,
-            env=env_of(container, tty=tty),
+        return invocation_in(
+            container,
+            command,
+            self._programs_of(container, plan),
             stdout=output("stdout"),
             stderr=output("stdout" if tty else "stderr"),  # CRI-101
             tty=tty,
-            programs=known.programs,
-            any_program=known.every,
-            cwd=container.config.working_dir or "/",
             processes=Processes(pid=1),
         )
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fakecri.behaviors.behavior import FOREVER, Serves
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
-
-if TYPE_CHECKING:
-    from fakecri.clockwork.clockwork import Clockwork
-    from fakecri.core.runtime import Core
+from fakecri.core.runtime import Core
 
 REMEMBERED: Final = 10_000
 NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})

@@ -10,8 +10,9 @@ from itertools import count
 from typing import Final
 
 from fakecri.invocations.escapes import WIDEST, formatted, unescaped
-from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program, idle
+from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
 from fakecri.invocations.pipes import read_line
+from fakecri.programs.built_in import idle
 from fakecri.programs.file_programs import operands
 from fakecri.shell.redirections import opened_for_writing
 from fakecri.shell.words import with_classes

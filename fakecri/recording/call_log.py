@@ -11,17 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import grpc
 from google.protobuf.message import Message
 
+from fakecri.cri.target import CriTarget
 from fakecri.recording.plain import plain
-from fakecri.rules.faults import DISTURBED
+from fakecri.recording.recorder import DISTURBED
 from simtime import Clock
-
-if TYPE_CHECKING:
-    from fakecri.cri.target import CriTarget
 
 
 class CallLog:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -26,6 +27,9 @@ MASK: Final = "***"
 _SECRETS: Final = ("password", "auth", "identity_token", "registry_token")
 _SHOWN_CALLS: Final = 12
 _SHARED_QUESTIONS: Final = 256
+
+DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
+"""A list that the log of calls puts here gets the methods on which the rules of a proxy acted."""
 
 Slack: TypeAlias = float | Callable[[float], tuple[float, float]]
 """How much later than expected is fine: seconds, or gap -> (smallest, largest) gap."""

@@ -6,7 +6,6 @@ from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError
 from fakecri.behaviors.matching import Match, require_count
 from fakecri.core.objects import Container
 from fakecri.rules.faults import Rule
-from fakecri.world.world import subject_of
 
 
 class BehaviorRule(Rule):
@@ -36,4 +35,4 @@ class BehaviorRule(Rule):
         """Whether it decides this start."""
         if self._before_attempt is not None and container.attempt >= self._before_attempt:
             return False
-        return self.match.fits(subject_of(container))
+        return self.match.fits(container.subject)

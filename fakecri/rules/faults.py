@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -18,7 +17,7 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match, require_count
-from fakecri.recording.recorder import Call
+from fakecri.recording.recorder import DISTURBED, Call
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
@@ -139,10 +138,6 @@ class CallRule(Rule):
         super().__init__(rules, what, times)
         self.condition = condition
         self.effect = effect
-
-
-DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
-"""Whoever writes a call down puts a list here, and finds in it whether rules of a proxy acted."""
 
 
 class FaultRules:

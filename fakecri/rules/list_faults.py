@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match, Subject
-from fakecri.calls.list_streams import STREAMS
+from fakecri.cri.list_streams import STREAMS
 
 SubjectOf: TypeAlias = Callable[[str], Subject]
 """What an id is about, as far as the passed calls tell."""

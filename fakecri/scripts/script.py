@@ -22,15 +22,13 @@ What must never happen here: half of a script takes effect.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fakecri.rules.faults import Rule
 from fakecri.scripts.registries import registry_with
 from fakecri.scripts.script_entries import BehaviorEntry, FaultEntry, ForwardEntry, Script
 from fakecri.scripts.script_reading import FAULTS, read_script
 from fakecri.scripts.yaml_reader import ScriptError, read_yaml
-
-if TYPE_CHECKING:
-    from fakecri.rules.faults import Rule
 
 
 def load_script(path: Path, *, faults_only: bool = False) -> Script:

@@ -30,13 +30,13 @@ from typing import (
 from fakecri.control.api import serve_control
 from fakecri.control.client import ControlClient
 from fakecri.core.images import ImageStore
+from fakecri.cri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields
 from fakecri.recording.recorder import Call
 from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
-from fakecri.serving.endpoint import require_two_sockets, socket_path
 from fakecri.serving.loop_thread import LoopThread, hand_over, pause
 from fakecri.streaming.stream_rules import Programs
 from simtime import ManualLoop, RealClock

@@ -55,8 +55,8 @@ class Shell:
 
     def trap_stop(self, *, traps: bool) -> None:
         """The first process of a container says itself what its stop signal does."""
-        if self.run.processes.pid == 1 and self.run.container is not None and not self.depth:
-            self.run.container.traps_stop = traps
+        if self.run.processes.pid == 1 and not self.depth:
+            self.run.traps_stop(traps)
 
     def around(self) -> words.Surroundings:
         """What words of its script refer to."""

@@ -5,13 +5,10 @@ The language is in `fakecri.shell`. On a terminal `sh` shows a prompt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from fakecri.invocations.invocation import BUILT_IN, USAGE, Invocation, Program
+from fakecri.invocations.invocation import USAGE, Invocation
 from fakecri.invocations.pipes import read_line
-from fakecri.programs.file_programs import FILE_PROGRAMS
-from fakecri.programs.text_programs import TEXT_PROGRAMS
 from fakecri.shell.control import Exit
 from fakecri.shell.grammar import parse
 from fakecri.shell.interpreter import Shell
@@ -87,14 +84,3 @@ def _is_whole(script: str) -> bool:
     except ScriptError:
         return True
     return True
-
-
-PROGRAMS: Final[Mapping[str, Program]] = {
-    **BUILT_IN,
-    **FILE_PROGRAMS,
-    **TEXT_PROGRAMS,
-    "sh": sh,
-    "bash": sh,
-    "ash": sh,
-}
-"""Everything that is in a fake container from the start."""

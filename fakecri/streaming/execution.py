@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from criapi.v1 import api_pb2 as pb
 
-from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import next_reply
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
@@ -25,7 +24,6 @@ from fakecri.invocations.invocation import (
     BROKEN_PIPE,
     Invocation,
     Program,
-    env_of,
     exec_failed,
     exit_code_of,
 )
@@ -38,14 +36,11 @@ from fakecri.invocations.pipes import (
     cook,
     ended,
 )
+from fakecri.programs.invoking import invocation_in
 from fakecri.programs.known import Known
+from fakecri.programs.main_programs import Tap
 from fakecri.streaming.status import Outcome
 from fakecri.streaming.stream_rules import Programs
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from fakecri.programs.main_programs import Tap
 
 log = logging.getLogger(__name__)
 FIRST_SIZE_WAIT_S: Final = 0.2
@@ -60,9 +55,6 @@ class Runtime(Protocol):
 
     def changes(self) -> AbstractContextManager[asyncio.Event]:
         """An event that is set whenever something in the core may have changed."""
-
-    def subject_of(self, container: Container) -> Subject:
-        """What rules match a container by."""
 
     def programs_of(self, container: Container) -> Known:
         """The programs that a container has."""
@@ -141,12 +133,11 @@ async def attach(
     """Follow one container until it ends, from now on; or talk to the test's handler."""
     try:
         container = running_container(runtime.core, request.container_id)
-        subject = runtime.subject_of(container)
         tty = bool(container.config.tty)
         invocation_of = _invocations(runtime, container, (), tty)
         async with _console(channels, tty) as console:
             invocation = invocation_of(console)
-            program = programs.attach_of(subject)
+            program = programs.attach_of(container.subject)
             if program is None:
                 await _follow(runtime, container, invocation)
             else:
@@ -212,21 +203,18 @@ async def _console(channels: Channels, tty: bool) -> AsyncIterator[_Console]:
 def _invocations(
     runtime: Runtime, container: Container, command: tuple[str, ...], tty: bool
 ) -> Callable[[_Console], Invocation]:
-    env, known = env_of(container, tty=tty), runtime.programs_of(container)
+    known = runtime.programs_of(container)
 
     def make(console: _Console) -> Invocation:
-        return Invocation(
-            command=command,
-            container=container,
-            env=env,
+        return invocation_in(
+            container,
+            command,
+            known,
             stdin=console.stdin,
             stdout=console.stdout,
             stderr=console.stderr,
             tty=tty,
             terminal=console.terminal,
-            programs=known.programs,
-            any_program=known.every,
-            cwd=container.config.working_dir or "/",
         )
 
     return make

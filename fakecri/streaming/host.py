@@ -14,12 +14,12 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
+from fakecri.streaming.execution import Runtime
 from fakecri.streaming.stream_rules import Programs
 from fakecri.streaming.tokens import Tokens
 from simtime import Clock, VirtualLoop
 
 if TYPE_CHECKING:
-    from fakecri.streaming.execution import Runtime
     from fakecri.streaming.server import StreamingServer
 
 RESPONSES: Final[dict[type[Any], type[Any]]] = {

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from fakecri.behaviors.matching import Match, Subject
 from fakecri.invocations.invocation import Program
+from fakecri.programs.known import PROGRAMS
 from fakecri.rules.faults import Rule, RuleBook
-from fakecri.shell.sh import PROGRAMS
 
 TcpHandler: TypeAlias = Callable[
     [asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None] | None

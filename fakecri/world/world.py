@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import grpc
 
 from fakecri.behaviors.behavior import MAX_EXIT_CODE
-from fakecri.behaviors.matching import Match, Subject
+from fakecri.behaviors.matching import Match
 from fakecri.calls.events import EventStreams
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import copies, running
@@ -55,7 +55,7 @@ class FakeWorld(Instrumented):
         """The containers that exist, oldest first."""
         self._clockwork.pump()
         match = Match(pod=pod, container=name)
-        return [c for c in self.core.containers.values() if match.fits(subject_of(c))]
+        return [c for c in self.core.containers.values() if match.fits(c.subject)]
 
     def container(self, name: str | None = None, *, pod: str | None = None) -> Container:
         """The newest such container. Raises LookupError, listing those there are."""
@@ -69,7 +69,7 @@ class FakeWorld(Instrumented):
     def sandboxes(self, *, pod: str | None = None) -> list[Sandbox]:
         """The sandboxes that exist, oldest first."""
         match = Match(pod=pod)
-        return [s for s in self.core.sandboxes.values() if match.fits(_subject_of_sandbox(s))]
+        return [s for s in self.core.sandboxes.values() if match.fits(s.subject)]
 
     # -- what happens to containers and sandboxes ----------------------------------------------
 
@@ -216,16 +216,3 @@ class FakeWorld(Instrumented):
         self.node.forget_cgroups()
         self._down = None
         self._clockwork.pump()
-
-
-def subject_of(container: Container) -> Subject:
-    """What rules match a container by."""
-    pod = container.pod
-    spec = container.config.image
-    image = spec.user_specified_image or spec.image
-    return Subject(pod.name, pod.namespace, pod.uid, container.name, image, container.attempt)
-
-
-def _subject_of_sandbox(sandbox: Sandbox) -> Subject:
-    meta = sandbox.config.metadata
-    return Subject(meta.name, meta.namespace, meta.uid, attempt=meta.attempt)

@@ -19,7 +19,7 @@ import fakecri
 from fakecri.cli import main
 from fakecri.control.client import ControlClient, ControlError
 from fakecri.control.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
-from fakecri.serving.endpoint import EndpointError
+from fakecri.cri.endpoint import EndpointError
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
+from fakecri.cri.endpoint import EndpointError, socket_path
 from fakecri.cri.services import METHODS, served_by
 from fakecri.server import MAX_MESSAGE_BYTES, GrpcUpstream, serve
-from fakecri.serving.endpoint import EndpointError, socket_path
 
 
 class StatusError(grpc.RpcError):

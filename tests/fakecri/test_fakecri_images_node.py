@@ -15,10 +15,20 @@ from hypothesis import strategies as st
 
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.core.images import ImageStore, credentials_of, parse_reference
-from fakecri.machine.node import GIB, Usage
+from fakecri.machine.node import GIB, Tenant, Usage
 from simtime import run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
+
+
+class Uses(Tenant):
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+
+    def usage(self) -> Usage:
+        return self._usage
+
+
 HEX = "0123456789abcdef" * 4
 WORD = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8)
 
@@ -128,9 +138,9 @@ def test_a_registry_may_ask_for_credentials_CRI_096() -> None:
 
 def test_memory_is_base_and_containers() -> None:
     node = FakeNode(memory_bytes=8 * GIB, base_memory_used_bytes=GIB)
-    node.usage = lambda: Usage(memory_bytes=2 * GIB)
+    node.tenant = Uses(Usage(memory_bytes=2 * GIB))
     assert node.memory().working_set_bytes == 3 * GIB
-    node.usage = lambda: Usage(memory_bytes=100 * GIB)
+    node.tenant = Uses(Usage(memory_bytes=100 * GIB))
     assert node.memory().working_set_bytes == node.memory().total_bytes
 
 
@@ -148,7 +158,7 @@ def test_disks_count_only_what_they_hold() -> None:
     root = Filesystem("root", holds_images=False)
     images = Filesystem("images", holds_containers=False)
     node = FakeNode(filesystems={"/": root, "/images": images})
-    node.usage = lambda: Usage(writable_bytes=5, image_bytes=7)
+    node.tenant = Uses(Usage(writable_bytes=5, image_bytes=7))
     assert node.filesystem("/").available_bytes == 80 * GIB - 5
     assert node.filesystem("/images").available_bytes == 80 * GIB - 7
     images.base_used_bytes = 1000 * GIB
@@ -159,7 +169,7 @@ def test_inodes_count_as_bytes_do() -> None:
     root = Filesystem("root", holds_images=False)
     images = Filesystem("images", holds_containers=False)
     node = FakeNode(filesystems={"/": root, "/images": images})
-    node.usage = lambda: Usage(writable_inodes=5, image_inodes=7)
+    node.tenant = Uses(Usage(writable_inodes=5, image_inodes=7))
     free = 6_553_600 - 500_000
     assert node.filesystem("/").inodes_free == free - 5
     assert node.filesystem("/images").inodes_free == free - 7

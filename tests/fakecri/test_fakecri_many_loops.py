@@ -12,8 +12,8 @@ from criapi.v1 import api_pb2 as cri
 
 import fakecri
 from fakecri import FakeCRI, exits, replies
+from fakecri.cri.endpoint import EndpointError
 from fakecri.server import serve
-from fakecri.serving.endpoint import EndpointError
 from simtime import run_virtual
 
 

@@ -12,7 +12,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
-from fakecri.clockwork.files import CloseLog, HostFiles, OpenLog, WriteLog, WriteMessage
+from fakecri.clockwork.files import HostFiles
+from fakecri.core.file_work import CloseLog, OpenLog, WriteLog, WriteMessage
 from fakecri.server import GrpcUpstream
 from simtime import run_virtual
 

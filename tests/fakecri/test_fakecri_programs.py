@@ -228,7 +228,7 @@ def test_a_container_takes_its_program_along(end: Callable[[FakeCRI], object]) -
         try:
             await asyncio.sleep(3600)
         finally:
-            ended.append(run.container.name)
+            ended.append(run.container)
         return 0
 
     async def main(fake: FakeCRI) -> None:

@@ -15,7 +15,7 @@ from fakecri import CriError, FakeCRI
 from fakecri.behaviors.matching import Subject
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import Terminal, TerminalOutput, Valve
-from fakecri.shell.sh import PROGRAMS
+from fakecri.programs.known import PROGRAMS
 from fakecri.streaming.http_head import negotiate, parse_head
 from fakecri.streaming.status import Outcome
 from fakecri.streaming.stream_rules import Programs
@@ -45,7 +45,14 @@ def run(*command: str, stdin: bytes = b"", tty: bool = False) -> tuple[int, byte
         terminal = Terminal()
         terminal.resize(80, 24)
         outer = Invocation(
-            ("x",), None, env, reader, out, err, tty=tty, terminal=terminal, programs=PROGRAMS
+            ("x",),
+            env=env,
+            stdin=reader,
+            stdout=out,
+            stderr=err,
+            tty=tty,
+            terminal=terminal,
+            programs=PROGRAMS,
         )
         return await outer.run(*command), out.data, err.data
 

@@ -331,7 +331,7 @@ async def test_the_containers_replies_come_first(node: Node) -> None:
 async def test_programs_of_the_test_and_their_errors(node: Node) -> None:
     async def greet(run: Invocation) -> int:
         name = await run.stdin.readline()
-        await run.out(f"hello {name.decode().strip()} in {run.container.name}, A={run.env['A']}\n")
+        await run.out(f"hello {name.decode().strip()} in {run.container}, A={run.env['A']}\n")
         return 4
 
     def broken(run: Invocation) -> int:

@@ -25,7 +25,7 @@ from conformance.harness.containerd import (
 from conformance.harness.containerd.docker_host import docker_client
 from conformance.harness.containerd.image import ensure_image
 from conformance.harness.containerd.versions import DEFAULT_VERSION, VERSION_VARIABLE
-from fakecri.serving.endpoint import EndpointError
+from fakecri.cri.endpoint import EndpointError
 
 
 def _report(line: str) -> None:

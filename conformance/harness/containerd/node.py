@@ -52,8 +52,8 @@ from conformance.harness.containerd.settings import (
     write_shared,
 )
 from conformance.harness.containerd.versions import Release, other_version, release_of
+from fakecri.cri.endpoint import socket_path
 from fakecri.server import GrpcUpstream
-from fakecri.serving.endpoint import socket_path
 
 READY_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.05

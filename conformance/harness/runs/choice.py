@@ -158,7 +158,7 @@ class Choice:
                 raise EnvironmentProblem(without)
 
     def _check_endpoint(self) -> None:
-        from fakecri.serving.endpoint import EndpointError, require_listener, socket_path
+        from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 
         try:
             require_listener(

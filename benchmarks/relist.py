@@ -15,8 +15,8 @@ from measure import Row
 from workload import create_request, sandbox_config, start_pod
 
 from fakecri import FakeCRI
+from refkubelet.cri.client import CriClient
 from refkubelet.pleg import GenericPLEG, PodCache
-from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual

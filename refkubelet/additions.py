@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from refkubelet.model.pod import uid
-from refkubelet.pods.updates import PodOperation, PodUpdate
+from refkubelet.model.pod_updates import PodOperation, PodUpdate
 
 PATIENCE_S: Final = 1.0
 PASSING: Final = frozenset({PodOperation.DELETE, PodOperation.REMOVE, PodOperation.RECONCILE})

@@ -27,23 +27,23 @@ from refkubelet.config import (
     defaults_without_file,
     load_config,
 )
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.grammar import ThresholdError
+from refkubelet.host.kernel_defaults import wrong_kernel_flags
+from refkubelet.host.network import SocketNetwork
+from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.lightkube_client import LightkubeApiClient
-from refkubelet.network import SocketNetwork
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
-from refkubelet.node.kernel_defaults import wrong_kernel_flags
 from refkubelet.node.logind import Logind
-from refkubelet.node.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
 from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.resources.pod_resources_server import PodResourcesServer
-from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.images.node_credentials import LoginDirs
-from refkubelet.runtime.transport import EndpointError, connect
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError, check_servers
 from refkubelet.usage import UsageError
 from refkubelet.volumes.mounting import mounts_for

@@ -22,6 +22,7 @@ from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
 from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
+from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
@@ -39,7 +40,6 @@ from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pod_workers.records import StatusCache, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
-from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.status.conditions import readiness_is_outdated
 from refkubelet.status.deadline import past_active_deadline
 from refkubelet.status.manager import StatusManager

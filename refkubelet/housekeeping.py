@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.apiclient import ApiError
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import RuntimePod
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
+from refkubelet.host.mounts import anything_mounted_below
 from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod
@@ -32,7 +35,6 @@ from refkubelet.model.pod import (
     pod_ref,
     uid,
 )
-from refkubelet.mounts import anything_mounted_below
 from refkubelet.pod_workers.records import (
     KillPodOptions,
     SyncPodType,
@@ -42,8 +44,6 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import RuntimePod
 from refkubelet.status.manager import StatusManager
 from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
 from refkubelet.volumes.mounting import Mounts, NoMounts

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.handlers import PodHandlers
 from refkubelet.housekeeping import Housekeeping
@@ -21,7 +22,6 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.preemption.preemptor import Preemptor
 from refkubelet.resources.devices.metrics import DeviceMetrics
 from refkubelet.runtime.images.gc import ImageGC
-from refkubelet.runtime.records import SandboxState
 
 
 @dataclass(frozen=True, slots=True)

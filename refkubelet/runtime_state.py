@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from refkubelet.failures import Complaints
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
 from simtime import Clock
 
 log = logging.getLogger(__name__)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.allocation.reports import ResizeReports
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.events import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pods.mirror import MirrorClient
-from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.reason_cache import ReasonCache
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts

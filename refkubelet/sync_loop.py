@@ -22,9 +22,9 @@ from refkubelet.additions import Additions
 from refkubelet.failures import Complaints
 from refkubelet.handlers import PodHandlers
 from refkubelet.inputs import Inputs, Ticker
+from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
+from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent
-from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
-from refkubelet.probes.results import ProbeResult, ProbeUpdate
 from refkubelet.status.manager import StatusManager
 from simtime import Clock, Rng
 

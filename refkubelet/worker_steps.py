@@ -15,8 +15,10 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from refkubelet.cgroups.removal import CgroupError
-from refkubelet.directories import make_directory
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints
+from refkubelet.host.directories import make_directory
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 from refkubelet.model.pod import (
@@ -29,9 +31,7 @@ from refkubelet.model.pod import (
     uses_host_network,
 )
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
-from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.decisions.restart_policy import may_restart
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from refkubelet.runtime.sync import running_pod
 from refkubelet.status.conditions import (
     is_true,

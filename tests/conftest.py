@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from refkubelet.untrusted_files import opened_below
+from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 
 settings.register_profile("project", deadline=None)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from refkubelet.cgroups.limits import HUGEPAGES
 from refkubelet.eviction.grammar import parse_thresholds
+from refkubelet.model.cgroup_limits import HUGEPAGES
 from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
 
 Amounts = Mapping[str, int]

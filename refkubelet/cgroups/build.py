@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps, ContainerManagerError
-from refkubelet.cgroups.names import words_of
 from refkubelet.cgroups.removal import reason
 from refkubelet.cgroups.settings import node_cgroups, reservation_problem
 from refkubelet.cgroups.tree import CgroupTree
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.events import EventRecorder
+from refkubelet.host.capacity import internal_capacity
+from refkubelet.host.machine import Machine
+from refkubelet.model.cgroup_names import words_of
 from refkubelet.model.objects import Pod
-from refkubelet.node.capacity import internal_capacity
-from refkubelet.node.machine import Machine
 from simtime import Clock
 
 REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")

@@ -19,28 +19,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cgroups.allocatable import enforced
-from refkubelet.cgroups.convert import shares_of_weight
-from refkubelet.cgroups.limits import ResourceConfig, parse_cpu_max
-from refkubelet.cgroups.names import (
+from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
+from refkubelet.cgroups.orphans import Orphans
+from refkubelet.cgroups.removal import CgroupError
+from refkubelet.cgroups.tree import CgroupTree, shown
+from refkubelet.events import EventRecorder
+from refkubelet.failures import Complaints
+from refkubelet.model.cgroup_limits import ResourceConfig, parse_cpu_max
+from refkubelet.model.cgroup_names import (
     QOS_GROUPS,
     CgroupName,
     CgroupNameError,
     parse_path,
     pod_group,
 )
-from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
-from refkubelet.cgroups.orphans import Orphans
-from refkubelet.cgroups.removal import CgroupError
-from refkubelet.cgroups.tree import CgroupTree, shown
-from refkubelet.cgroups.values import (
+from refkubelet.model.cgroup_values import (
     PodRequest,
     node_config,
     pod_request,
     qos_configs,
     resource_config_for_pod,
 )
-from refkubelet.events import EventRecorder
-from refkubelet.failures import Complaints
+from refkubelet.model.cpu_shares import shares_of_weight
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.qos import QosClass

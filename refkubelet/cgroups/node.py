@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from refkubelet.cgroups.allocatable import Amounts
-from refkubelet.cgroups.names import CgroupName
-from refkubelet.cgroups.values import PodCgroupSettings
+from refkubelet.model.cgroup_names import CgroupName
+from refkubelet.model.cgroup_values import PodCgroupSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable
 
-from refkubelet.cgroups.convert import MIN_SHARES
-from refkubelet.cgroups.limits import ResourceConfig
-from refkubelet.cgroups.names import CgroupName, parse_path, pod_uid
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree, link_count, shown
 from refkubelet.failures import log_failure
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroup_names import CgroupName, parse_path, pod_uid
+from refkubelet.model.cpu_shares import MIN_SHARES
 from simtime import Clock
 
 log = logging.getLogger(__name__)

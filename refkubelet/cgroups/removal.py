@@ -12,7 +12,7 @@ import errno
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from refkubelet.node.machine import CgroupDir
+from refkubelet.host.machine import CgroupDir
 from simtime import Clock
 
 KILL_PASSES: Final = 5

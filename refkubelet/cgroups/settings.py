@@ -14,15 +14,15 @@ from refkubelet.cgroups.allocatable import (
     impossible_reservation,
     parsed,
 )
-from refkubelet.cgroups.limits import Version
-from refkubelet.cgroups.names import SYSTEMD, cgroup_path, node_group, pod_group
 from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
-from refkubelet.cgroups.values import PodCgroupSettings
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.host.capacity import page_sizes
+from refkubelet.host.machine import MachineTopology
+from refkubelet.model.cgroup_limits import Version
+from refkubelet.model.cgroup_names import SYSTEMD, cgroup_path, node_group, pod_group
+from refkubelet.model.cgroup_values import PodCgroupSettings
+from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Pod
-from refkubelet.node.capacity import page_sizes
-from refkubelet.node.machine import MachineTopology
-from refkubelet.resources.cpuset import format_cpuset
 
 POLICY_NONE: Final = "none"
 TIERED: Final = "TieredReservation"

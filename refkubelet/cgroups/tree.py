@@ -13,10 +13,10 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from refkubelet.cgroups.limits import ResourceConfig, Version, Write, writes
-from refkubelet.cgroups.names import CgroupName, cgroup_path
 from refkubelet.cgroups.removal import CgroupError, reason, remove_all, subdirectories
-from refkubelet.node.machine import CgroupDir
+from refkubelet.host.machine import CgroupDir
+from refkubelet.model.cgroup_limits import ResourceConfig, Version, Write, writes
+from refkubelet.model.cgroup_names import CgroupName, cgroup_path
 from simtime import Clock
 
 NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")

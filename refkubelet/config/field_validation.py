@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from refkubelet.cgroups.names import words_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.golang.duration import format_duration
+from refkubelet.model.cgroup_names import words_of
 from refkubelet.runtime.images.records import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
     POLICIES,
     is_allowlist_entry,
 )
-from refkubelet.runtime.records import IDS_PER_POD
 
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
 

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.model.cpuset import parse_cpuset
 from refkubelet.model.quantity import QuantityError, parse_nano
-from refkubelet.resources.cpuset import parse_cpuset
 
 CPU: Final = "cpu"
 

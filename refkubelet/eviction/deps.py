@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.cri.records import ImageFilesystems
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.observer import Observer
 from refkubelet.model.objects import Pod
-from refkubelet.runtime.records import ImageFilesystems
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import PodUsage
 from simtime import Clock

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from refkubelet.cri.client import CriCallError
 from refkubelet.eviction.admission import Rejection, admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
@@ -41,7 +42,6 @@ from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, 
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, uid
-from refkubelet.runtime.client import CriCallError
 from refkubelet.stats.usage import PodUsage
 
 log = logging.getLogger(__name__)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.cri.records import ContainerUsage
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
-from refkubelet.runtime.records import ContainerUsage
 from refkubelet.stats.usage import PodUsage
 
 REASON: Final = "Evicted"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from refkubelet.cri.records import ImageFilesystems
 from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
 from refkubelet.eviction.thresholds import ALLOCATABLE, PID
-from refkubelet.node.machine import FilesystemStats, Machine
-from refkubelet.runtime.records import ImageFilesystems
+from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.stats.cgroups import memory_dir, read_memory
 
 

@@ -24,9 +24,9 @@ from refkubelet.model.objects import (
     to_dict,
 )
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_SOURCE
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.model.quantity import QuantityError, parse
 from refkubelet.model.resources import container_quantities
-from refkubelet.pods.updates import PodSource
 
 replace: Final = msgspec.structs.replace
 

@@ -14,9 +14,9 @@ from typing import Final
 from refkubelet.cgroups.allocatable import allocatable_of
 from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.host.capacity import machine_capacity
+from refkubelet.host.machine import Machine
 from refkubelet.model.quantity import NANO
-from refkubelet.node.capacity import machine_capacity
-from refkubelet.node.machine import Machine
 from refkubelet.node.status import NodeFacts, default_labels
 
 KUBELET_VERSION: Final = "v1.36.0"

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ImageRecord
 from refkubelet.failures import Complaints
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ImageRecord
 from simtime import Clock
 
 log = logging.getLogger(__name__)

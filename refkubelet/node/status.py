@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from refkubelet.cgroups.allocatable import shown
-from refkubelet.runtime.records import HandlerFeatures
+from refkubelet.cri.records import HandlerFeatures
 
 _NODE_INFO: Final = (  # every field the API wants, NODE-033
     "machineID",

@@ -13,7 +13,7 @@ from typing import Final
 
 from refkubelet.events import EventRecorder
 from refkubelet.failures import log_failure
-from refkubelet.node.machine import KernelLogReader, Machine
+from refkubelet.host.machine import KernelLogReader, Machine
 from refkubelet.oom.parse import BETWEEN, ROOT, read
 from refkubelet.usage import UsageError
 

@@ -14,7 +14,7 @@ import asyncio
 import math
 from dataclasses import dataclass, replace
 
-from refkubelet.runtime.records import ContainerRecord, RuntimePodStatus, SandboxState
+from refkubelet.cri.records import ContainerRecord, RuntimePodStatus, SandboxState
 from simtime import Clock
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerState,
     RuntimePod,
     RuntimePodStatus,

@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Awaitable, Iterable
 from typing import Final
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints
 from refkubelet.golang.duration import format_duration
 from refkubelet.metrics import PlegMetrics
@@ -31,8 +33,6 @@ from refkubelet.pleg.compute import (
 )
 from refkubelet.pleg.options import PlegOptions, PlegRuntime
 from refkubelet.pleg.owed import Owed
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from simtime import Clock
 from simtime.clock import NANOSECONDS
 

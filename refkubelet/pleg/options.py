@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 
 
 @dataclass(frozen=True, slots=True)

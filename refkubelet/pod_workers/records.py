@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import full_name, is_static, uid
 from refkubelet.pod_workers.transitions import WorkState
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 
 PodStatusFn = Callable[[PodStatus], PodStatus]
 

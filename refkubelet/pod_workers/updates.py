@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from refkubelet.cri.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import has_terminal_phase, is_being_deleted
 from refkubelet.pod_workers.grace import effective_grace_period
@@ -19,7 +20,6 @@ from refkubelet.pod_workers.records import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
-from refkubelet.runtime.records import ContainerState, RuntimePodStatus, SandboxState
 
 
 def nothing_runs(status: RuntimePodStatus) -> bool:

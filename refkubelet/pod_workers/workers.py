@@ -18,6 +18,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
@@ -46,7 +47,6 @@ from refkubelet.pod_workers.updates import (
     nothing_runs,
     requeue_last,
 )
-from refkubelet.runtime.records import RuntimePodStatus
 from simtime import Clock, Rng
 
 log = logging.getLogger(__name__)

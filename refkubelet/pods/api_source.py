@@ -10,9 +10,9 @@ from typing import Final
 
 from refkubelet.apiclient import ApiClient
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.config import Deliver
-from refkubelet.pods.updates import PodSource
 from refkubelet.reflector import Reflector
 from simtime import Clock, Rng
 

@@ -18,8 +18,8 @@ from refkubelet.events import EventRecorder
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
+from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.pods.merge import merge_pod_sources
-from refkubelet.pods.updates import PodSource, PodUpdate
 from refkubelet.supervisor import Part, keep_running
 from simtime import Clock, format_rfc3339
 

@@ -25,9 +25,9 @@ from typing import Final
 
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.config import Deliver
 from refkubelet.pods.manifest_files import ManifestFiles
-from refkubelet.pods.updates import PodSource
 from refkubelet.pods.watch import DirectoryWatch, WatchFailed
 from simtime import Clock
 

@@ -17,9 +17,9 @@ from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.model.validation import api_object_reference, pod_problems
 from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_json_or_yaml
-from refkubelet.pods.updates import PodSource
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
 _TYPES: Final = {"str": "a text", "int": "an integer", "bool": "true or false", "array": "a list"}

@@ -15,11 +15,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.host.untrusted_files import NotRegularError, TooLargeError, read_whole
 from refkubelet.model.objects import Pod
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.model.yaml import MAX_BYTES, TOO_LARGE
 from refkubelet.pods.manifest import ManifestError, read_manifest
-from refkubelet.pods.updates import PodSource
-from refkubelet.untrusted_files import NotRegularError, TooLargeError, read_whole
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from refkubelet.model.pod import annotations as annotations_of
 from refkubelet.model.pod import full_name as full_name_of
 from refkubelet.model.pod import labels as labels_of
 from refkubelet.model.pod import uid as uid_of
-from refkubelet.pods.updates import PodOperation, PodSource, PodUpdate
+from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 
 LOCAL_ANNOTATIONS: Final = frozenset({CONFIG_SOURCE, CONFIG_SEEN, CONFIG_MIRROR})  # SRC-061
 

@@ -22,7 +22,7 @@ from refkubelet.model.pod import (
     is_terminal_phase,
     sidecars,
 )
-from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
 from refkubelet.runtime.decisions.restart_policy import container_should_restart, matching_action
 from refkubelet.status.conditions import is_true

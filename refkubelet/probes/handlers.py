@@ -16,20 +16,20 @@ from typing import Final, Protocol
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
-from refkubelet.addresses import UrlError, check_host
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ExecResult
 from refkubelet.events import EventRecorder
 from refkubelet.golang.duration import format_duration
+from refkubelet.host.addresses import UrlError, check_host
+from refkubelet.host.http_get import http_get, http_request
+from refkubelet.host.network import Network, NetworkError, host_port
 from refkubelet.model.objects import Container, PodStatus
 from refkubelet.model.pod import pod_ref
-from refkubelet.network import Network, NetworkError, host_port
+from refkubelet.model.ports import PortError, resolve_port
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import ProbeTarget
-from refkubelet.probes.http import http_get, http_request
-from refkubelet.probes.ports import PortError, resolve_port
-from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.client import CriCallError
 from refkubelet.runtime.config.downward_api import VariableError
 from refkubelet.runtime.config.environment import expand_all
-from refkubelet.runtime.records import ExecResult
 
 TRIES: Final = 3  # PROBE-060
 OUTPUT_BYTES: Final = 10 * 1024  # PROBE-064
@@ -61,7 +61,7 @@ class ProbeAnswer:
 
 
 class ExecRunner(Protocol):
-    """Runs a command in a container; raises `CriCallError` (refkubelet.runtime.client)."""
+    """Runs a command in a container; raises `CriCallError` (refkubelet.cri.client)."""
 
     async def exec_sync(
         self, container_id: str, command: Sequence[str], timeout_s: int = 0

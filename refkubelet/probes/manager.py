@@ -15,13 +15,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from refkubelet.events import EventRecorder
+from refkubelet.host.network import Network
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
-from refkubelet.network import Network
+from refkubelet.model.probe_results import ProbeResult, ProbeType, ResultManager
 from refkubelet.probes.decide import ProbeTarget, probe_targets
 from refkubelet.probes.handlers import ExecRunner, Prober
 from refkubelet.probes.metrics import ProbeMetrics
-from refkubelet.probes.results import ProbeResult, ProbeType, ResultManager
 from refkubelet.probes.worker import ProbeWorker, WorkerDeps
 from simtime import Clock, Rng
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from refkubelet.metrics import Durations
 from refkubelet.model.pod import name_and_namespace, uid
-from refkubelet.probes.results import ProbeResult
+from refkubelet.model.probe_results import ProbeResult
 
 if TYPE_CHECKING:
     from refkubelet.probes.decide import ProbeTarget

@@ -21,6 +21,7 @@ from datetime import datetime
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import PodStatus
 from refkubelet.model.pod import uid
+from refkubelet.model.probe_results import ResultManager
 from refkubelet.probes.decide import (
     ProbeTarget,
     Verdict,
@@ -31,7 +32,6 @@ from refkubelet.probes.decide import (
 )
 from refkubelet.probes.handlers import Prober
 from refkubelet.probes.metrics import ProbeMetrics
-from refkubelet.probes.results import ResultManager
 from simtime import Clock
 
 log = logging.getLogger(__name__)

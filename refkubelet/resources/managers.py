@@ -17,19 +17,19 @@ from typing import Final
 from refkubelet.cgroups.allocatable import eviction_reservation, parsed, reservation
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.host.capacity import internal_capacity
+from refkubelet.host.machine import Machine
+from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import containers, uid
-from refkubelet.node.capacity import internal_capacity
-from refkubelet.node.machine import Machine
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.build import NONE, cpu_manager, named_cpus, no_cpu_manager
 from refkubelet.resources.cpu.manager import CpuManager
 from refkubelet.resources.cpu.reconcile import ContainerUpdater, CpuReconciler, ReconcileDeps
 from refkubelet.resources.cpu.topology import cpu_topology
-from refkubelet.resources.cpuset import format_cpuset
 from refkubelet.resources.memory import build as memory_build
 from refkubelet.resources.memory.manager import MemoryManager
-from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.resources.topology.hints import HintProvider
 from refkubelet.resources.topology.manager import TopologyManager
 from refkubelet.resources.topology.numa import NumaInfo

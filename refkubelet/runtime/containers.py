@@ -18,15 +18,22 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import (
+    DEFAULT_RUNTIME,
+    ContainerRecord,
+    ContainerState,
+    PodRuntime,
+    RuntimePodStatus,
+)
 from refkubelet.golang.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import ANYWHERE
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
 from refkubelet.resources.devices.records import NO_SETTINGS
-from refkubelet.resources.placement import ANYWHERE
 from refkubelet.resources.topology.hints import AllocationError
 from refkubelet.runtime import reasons
-from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
 from refkubelet.runtime.config.downward_api import VariableError
 from refkubelet.runtime.container_events import ContainerEvents
@@ -36,13 +43,6 @@ from refkubelet.runtime.images.manager import ImageError, ImageManager, ImageReq
 from refkubelet.runtime.images.volumes import VolumeImages, failures_of
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import (
-    DEFAULT_RUNTIME,
-    ContainerRecord,
-    ContainerState,
-    PodRuntime,
-    RuntimePodStatus,
-)
 from simtime.clock import NANOSECONDS
 
 log = logging.getLogger(__name__)

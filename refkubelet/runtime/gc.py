@@ -16,10 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
 from refkubelet.events import EventRecorder
 from refkubelet.failures import Complaints, log_failure
 from refkubelet.model.names import parse_pod_log_dir
-from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.decisions.gc_choice import (
     MayGo,
     dead_to_delete,
@@ -29,7 +30,6 @@ from refkubelet.runtime.decisions.gc_choice import (
 from refkubelet.runtime.decisions.grace import stop_timeout_s
 from refkubelet.runtime.kill import noted_grace_s
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePodStatus
 from refkubelet.runtime.removal import LogRemovalError, remove_container
 from simtime import Clock
 

@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 
 from lightkube.models.core_v1 import HTTPGetAction
 
-from refkubelet.addresses import UrlError
+from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.failures import Complaints
 from refkubelet.golang.strconv import quoted
+from refkubelet.host.addresses import UrlError
+from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
+from refkubelet.host.network import HttpRequest, NetworkError
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import pod_ref, uid
-from refkubelet.network import HttpRequest, NetworkError
-from refkubelet.probes.http import HOOK_AGENT, http_get, http_request
-from refkubelet.probes.ports import PortError
+from refkubelet.model.ports import PortError
 from refkubelet.runtime import reasons
-from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.options import RuntimeDeps
 from refkubelet.runtime.pods import PodReader
 

@@ -15,12 +15,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
+from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import containers, pod_ref, sidecars
 from refkubelet.runtime import reasons
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.config.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.runtime.decisions.grace import (
@@ -32,7 +33,6 @@ from refkubelet.runtime.decisions.grace import (
 from refkubelet.runtime.decisions.pod_actions import KillReason
 from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.options import RuntimeDeps
-from refkubelet.runtime.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.runtime.results import SyncAction, SyncError
 
 log = logging.getLogger(__name__)

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerRecord
 from refkubelet.failures import log_failure
-from refkubelet.runtime.client import CriCallError
+from refkubelet.host.untrusted_files import open_regular
 from refkubelet.runtime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
-from refkubelet.runtime.records import ContainerRecord
-from refkubelet.untrusted_files import open_regular
 from simtime import Clock
 
 log = logging.getLogger(__name__)

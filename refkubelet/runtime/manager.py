@@ -11,20 +11,8 @@ from collections.abc import Callable, Sequence
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.failures import Complaints
-from refkubelet.model.objects import Pod
-from refkubelet.model.pod import uid
-from refkubelet.runtime.actuated import ActuatedResources
-from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.containers import ContainerStarter
-from refkubelet.runtime.decisions.actions import ProbeView, compute_pod_actions
-from refkubelet.runtime.decisions.resize_actions import resize_in_progress
-from refkubelet.runtime.images.pull_secrets import PullSecrets
-from refkubelet.runtime.kill import ContainerKiller
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.pods import PodReader
-from refkubelet.runtime.reason_cache import ReasonCache
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import (
     ContainerUsage,
     ImageFilesystems,
     RuntimeConditions,
@@ -33,6 +21,18 @@ from refkubelet.runtime.records import (
     RuntimeVersion,
     SandboxUsage,
 )
+from refkubelet.failures import Complaints
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
+from refkubelet.runtime.actuated import ActuatedResources
+from refkubelet.runtime.containers import ContainerStarter
+from refkubelet.runtime.decisions.actions import ProbeView, compute_pod_actions
+from refkubelet.runtime.decisions.resize_actions import resize_in_progress
+from refkubelet.runtime.images.pull_secrets import PullSecrets
+from refkubelet.runtime.kill import ContainerKiller
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.pods import PodReader
+from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.results import PodSyncResult
 from refkubelet.runtime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
 

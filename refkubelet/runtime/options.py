@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.allocation.state import ResourceState
-from refkubelet.cgroups.limits import ResourceConfig
+from refkubelet.cri.records import PodRuntime
 from refkubelet.events import EventRecorder
+from refkubelet.host.network import Network
+from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
-from refkubelet.network import Network
+from refkubelet.model.placement import Placement
 from refkubelet.resources.devices.records import ContainerSettings
-from refkubelet.resources.placement import Placement
 from refkubelet.runtime.config.environment import ApiObjects
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.pull_secrets import SecretReader
 from refkubelet.runtime.images.records import VerificationPolicy
-from refkubelet.runtime.records import PodRuntime
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids
 

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime import convert
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri import convert
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.runtime.pods import pod_ips
-from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.runtime.termination_message import termination_message
 from simtime import Clock
 

@@ -17,15 +17,15 @@ from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
 from refkubelet.apiclient import ApiError
-from refkubelet.golang.strconv import quoted
-from refkubelet.model.objects import Pod
-from refkubelet.model.pod import all_containers
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,
     PodRuntime,
     PodRuntimeError,
 )
+from refkubelet.golang.strconv import quoted
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import all_containers
 from refkubelet.runtime.user_namespaces import UserNamespaces
 
 NOTHING_SPECIAL: Final = HandlerFeatures()

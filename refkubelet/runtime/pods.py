@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.config.labels import POD_NAME, POD_NAMESPACE, POD_UID
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
+from refkubelet.cri.records import (
     ContainerRecord,
     ListedContainer,
     ListedSandbox,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.cri.client import CriCallError, CriClient
 
 
 class LogRemovalError(Exception):

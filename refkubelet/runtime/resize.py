@@ -14,13 +14,14 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.removal import CgroupError
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import pod_ref
-from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.actuated import ActuatedResources
-from refkubelet.runtime.client import CriCallError, CriClient
 from refkubelet.runtime.config.linux_resources import container_resources, overhead_resources
 from refkubelet.runtime.decisions.pod_actions import PodActions
 from refkubelet.runtime.decisions.pod_resize import (
@@ -40,7 +41,6 @@ from refkubelet.runtime.decisions.resize_actions import (
     with_resources,
 )
 from refkubelet.runtime.options import PodCgroups, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import RuntimePodStatus
 
 NOT_IMPLEMENTED: Final = "not implemented"  # containerd 2.2 says so with the code UNKNOWN
 

@@ -15,18 +15,18 @@ from typing import Final
 
 from refkubelet.allocation.handlers import LIMITED_SWAP
 from refkubelet.cgroups.allocatable import enforced, parsed
-from refkubelet.cgroups.limits import page_size_name
 from refkubelet.cgroups.settings import TIERED
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.records import IDS_PER_POD
+from refkubelet.host.capacity import page_sizes
+from refkubelet.host.machine import Machine
+from refkubelet.model.cgroup_limits import page_size_name
 from refkubelet.model.quantity import NANO
-from refkubelet.node.capacity import page_sizes
-from refkubelet.node.machine import Machine
 from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.options import DnsOptions, ImageOptions, MemoryOptions, RuntimeOptions
-from refkubelet.runtime.records import IDS_PER_POD
 
 log = logging.getLogger(__name__)
 

@@ -16,22 +16,8 @@ from typing import Any
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
-from refkubelet.failures import Complaints
-from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_sidecar, pod_ref, uid, uses_host_network
-from refkubelet.runtime import reasons
-from refkubelet.runtime.actuated import ActuatedResources
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.config.dns import needs_missing_cluster_dns_event
-from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
-from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
-from refkubelet.runtime.decisions.actions import PodActions
-from refkubelet.runtime.images.volumes import has_image_volumes, volume_images
-from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.reason_cache import ReasonCache
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     ContainerRecord,
     ContainerState,
@@ -42,6 +28,20 @@ from refkubelet.runtime.records import (
     RuntimePod,
     RuntimePodStatus,
 )
+from refkubelet.failures import Complaints
+from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_sidecar, pod_ref, uid, uses_host_network
+from refkubelet.runtime import reasons
+from refkubelet.runtime.actuated import ActuatedResources
+from refkubelet.runtime.config.dns import needs_missing_cluster_dns_event
+from refkubelet.runtime.config.sandbox import SandboxConfigError, sandbox_config
+from refkubelet.runtime.containers import ContainerStarter, PodStart, StartError
+from refkubelet.runtime.decisions.actions import PodActions
+from refkubelet.runtime.images.volumes import has_image_volumes, volume_images
+from refkubelet.runtime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.runtime.reason_cache import ReasonCache
 from refkubelet.runtime.removal import LogRemovalError, remove_container
 from refkubelet.runtime.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError

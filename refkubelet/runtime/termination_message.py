@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from refkubelet.runtime.records import ContainerRecord, ContainerState
-from refkubelet.untrusted_files import read_tail
+from refkubelet.cri.records import ContainerRecord, ContainerState
+from refkubelet.host.untrusted_files import read_tail
 
 MAX_FILE_BYTES: Final = 4096
 MAX_LOG_BYTES: Final = 2048

@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 
 from refkubelet.checkpoints.atomic_file import write_whole
+from refkubelet.cri.records import PodRuntimeError, UserNamespace
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.runtime.records import PodRuntimeError, UserNamespace
 
 FILE: Final = "userns"
 ALL_IDS: Final = 1 << 32

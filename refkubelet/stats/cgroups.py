@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from refkubelet.node.machine import CgroupDir, Machine
+from refkubelet.host.machine import CgroupDir, Machine
 from refkubelet.stats.usage import CgroupMemory
 
 UNLIMITED_BYTES: Final = 1 << 62  # EVIC-027: more than that is no limit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from refkubelet.node.machine import Machine
+from refkubelet.host.machine import Machine
 from refkubelet.stats import wire
 from refkubelet.stats.cgroups import (
     cpu_usage_ns,

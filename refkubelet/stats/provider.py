@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerState, ContainerUsage, RuntimePod, SandboxUsage
+from refkubelet.host.machine import Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.node.machine import Machine
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ContainerState, ContainerUsage, RuntimePod, SandboxUsage
 from refkubelet.stats.cgroups import count_processes, memory_dir, read_memory
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_pod

@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
+from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.node.machine import FilesystemStats, Machine
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
 from refkubelet.stats import wire
 from refkubelet.stats.files import measured_volumes, volume_dir
 from refkubelet.stats.groups import GroupStats

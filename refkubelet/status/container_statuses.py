@@ -16,6 +16,8 @@ import msgspec
 from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
 
 from refkubelet.allocation.resources import canonical_resources
+from refkubelet.cri.records import ContainerRecord, RuntimeUser
+from refkubelet.cri.records import ContainerState as RecordState
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -25,8 +27,6 @@ from refkubelet.model.objects import (
     ContainerStatus,
 )
 from refkubelet.runtime.decisions.restart_policy import container_should_be_restarted
-from refkubelet.runtime.records import ContainerRecord, RuntimeUser
-from refkubelet.runtime.records import ContainerState as RecordState
 from refkubelet.status.remembered import (
     LOST_TERMINATED,
     from_memory,

@@ -18,7 +18,7 @@ from refkubelet.model.pod import (
     is_sidecar,
     uid,
 )
-from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.status.conditions import READY, is_true
 
 

@@ -15,8 +15,9 @@ from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
 from refkubelet.allocation.resources import canonical_resources
-from refkubelet.cgroups.convert import MIN_SHARES, SHARES_PER_CPU
-from refkubelet.cgroups.limits import ResourceConfig
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cpu_shares import MIN_SHARES, SHARES_PER_CPU
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.quantity import (
     NANO,
@@ -27,7 +28,6 @@ from refkubelet.model.quantity import (
     parse_nano,
 )
 from refkubelet.model.resources import limit_quantities, request_quantities
-from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimeResources
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from refkubelet.cri.records import ContainerState as RecordState
+from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateTerminated,
@@ -21,8 +23,6 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import containers
 from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
 from refkubelet.runtime.decisions.restart_policy import matching_action
-from refkubelet.runtime.records import ContainerState as RecordState
-from refkubelet.runtime.records import RuntimePodStatus
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
 STARTED: Final = "RestartAllContainersStarted"

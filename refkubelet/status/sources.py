@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from lightkube.models.core_v1 import ResourceRequirements
 
+from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.model.objects import ContainerStatus, Pod
-from refkubelet.runtime.records import RuntimePodStatus
 from refkubelet.status.resources import Actuated
 
 ReasonLookup = Callable[[str], tuple[str, str] | None]

@@ -15,7 +15,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
-from refkubelet.directories import make_directory
+from refkubelet.host.directories import make_directory
 from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

@@ -15,8 +15,8 @@ import socket
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from refkubelet.mounts import mount_points_below
-from refkubelet.untrusted_files import PathBelow
+from refkubelet.host.mounts import mount_points_below
+from refkubelet.host.untrusted_files import PathBelow
 
 log = logging.getLogger(__name__)
 

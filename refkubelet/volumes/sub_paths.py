@@ -14,8 +14,8 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.host.untrusted_files import OutsideError, opened_below
 from refkubelet.model.names import pod_dir, safe_join
-from refkubelet.untrusted_files import OutsideError, opened_below
 from refkubelet.volumes.mounting import Mounts
 
 log = logging.getLogger(__name__)

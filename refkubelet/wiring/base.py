@@ -8,18 +8,18 @@ from pathlib import Path
 from refkubelet.apiclient import ApiClient
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.client import CriClient, CriTarget
 from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.handlers import PodHandlers
+from refkubelet.host.machine import Machine
+from refkubelet.host.network import Network
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.network import Network
-from refkubelet.node.machine import Machine
 from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.resources.devices.plugins import PluginDirectory
 from refkubelet.resources.managers import ResourceManagers
-from refkubelet.runtime.client import CriClient, CriTarget
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime_state import RuntimeState

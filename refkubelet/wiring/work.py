@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_manager
-from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.events import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
+from refkubelet.host.capacity import machine_capacity
+from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.model.quantity import NANO
-from refkubelet.node.capacity import machine_capacity
 from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.records import PodStatusFn
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings

@@ -20,8 +20,8 @@ from refkubelet.cgroups.allocatable import (
 from refkubelet.cgroups.node import ReservedGroup
 from refkubelet.cgroups.settings import node_cgroups, reservation_problem, reservations_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.quantity import NANO
-from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
 
 GI = 1 << 30
 CAPACITY = {

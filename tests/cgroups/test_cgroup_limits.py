@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.cgroups.limits import (
+from refkubelet.model.cgroup_limits import (
     ResourceConfig,
     Write,
     cpu_max,

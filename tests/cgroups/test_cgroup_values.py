@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.cgroups.limits import ResourceConfig
-from refkubelet.cgroups.values import (
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroup_values import (
     PodCgroupSettings,
     PodRequest,
     node_config,

@@ -13,12 +13,12 @@ from manager_world import GI, MI, World, pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.cgroups import removal
-from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManagerError
-from refkubelet.cgroups.names import CgroupNameError, pod_word
 from refkubelet.cgroups.node import ReservedGroup
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroup_names import CgroupNameError, pod_word
 from refkubelet.model.objects import decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import run_virtual

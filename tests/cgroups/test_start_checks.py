@@ -15,9 +15,9 @@ from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_driver, check_host
+from refkubelet.host.kernel_defaults import WANTED, wrong_kernel_flags
+from refkubelet.host.real_machine import RealMachine
 from refkubelet.model.quantity import NANO
-from refkubelet.node.kernel_defaults import WANTED, wrong_kernel_flags
-from refkubelet.node.real_machine import RealMachine
 from refkubelet.usage import UsageError
 from simtime import RealClock
 

@@ -10,8 +10,8 @@ from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.results import Outcome
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.manager import ProbeManager
-from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.decisions.grace import container_grace_s
 from refkubelet.runtime.images.records import Verdict
 
@@ -92,7 +92,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.cgroups.manager.ContainerManager.update_qos", always(None), "class-shares-v2",
     ),
     "a single limit limits the pod": (
-        "refkubelet.cgroups.values.declares_limit", always(True), "cgroup-one-without-limit",
+        "refkubelet.model.cgroup_values.declares_limit", always(True), "cgroup-one-without-limit",
     ),
     "thresholds are no reservation": (
         "refkubelet.cgroups.settings.eviction_reservation", always({}), "node-allocatable",
@@ -120,11 +120,11 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.sync_loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",
     ),
     "all redirects are final": (
-        "refkubelet.probes.http.FOLLOWED", frozenset(), "http-redirect",
+        "refkubelet.host.http_get.FOLLOWED", frozenset(), "http-redirect",
     ),
-    "redirects never end": ("refkubelet.probes.http.MAX_REQUESTS", 50, "http-redirect-loop"),
+    "redirects never end": ("refkubelet.host.http_get.MAX_REQUESTS", 50, "http-redirect-loop"),
     "headers as they are given": (
-        "refkubelet.probes.http.http_headers", lambda given, agent: tuple(given), "http-request",
+        "refkubelet.host.http_get.http_headers", lambda given, agent: tuple(given), "http-request",
     ),
     "probes are tried once": ("refkubelet.probes.handlers.TRIES", 1, "exec-error"),
     "variables are left alone": (

@@ -14,18 +14,18 @@ from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.results import Outcome
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
+from refkubelet.cri.listings import container_list_request, sandbox_list_request
+from refkubelet.cri.records import ContainerState
 from refkubelet.eviction import ranking
 from refkubelet.model import hashes
 from refkubelet.model.objects import OwnerReference
 from refkubelet.model.pod import full_name
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pleg import compute
 from refkubelet.probes import decide
-from refkubelet.probes.results import ProbeResult
 from refkubelet.runtime.decisions.init_actions import InitPlan
 from refkubelet.runtime.images.choice import detect
 from refkubelet.runtime.kill import ContainerKiller
-from refkubelet.runtime.listings import container_list_request, sandbox_list_request
-from refkubelet.runtime.records import ContainerState
 from refkubelet.status import generate, readiness
 from refkubelet.status.manager import StatusManager
 from simtime.clock import NANOSECONDS

@@ -8,14 +8,7 @@ from typing import Any
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.deps import EvictionDeps, PressureCondition
-from refkubelet.eviction.evictor import KillRequest
-from refkubelet.eviction.manager import EvictionManager
-from refkubelet.eviction.observer import Observer
-from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.node.machine import FilesystemStats, MemoryStats
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerState,
     ContainerUsage,
     FilesystemUsage,
@@ -25,6 +18,13 @@ from refkubelet.runtime.records import (
     RuntimePod,
     SandboxState,
 )
+from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.deps import EvictionDeps, PressureCondition
+from refkubelet.eviction.evictor import KillRequest
+from refkubelet.eviction.manager import EvictionManager
+from refkubelet.eviction.observer import Observer
+from refkubelet.host.machine import FilesystemStats, MemoryStats
+from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats.provider import PodStats
 from simtime import Clock, VirtualLoop, run_virtual
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
@@ -22,9 +23,8 @@ from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations, Observation
 from refkubelet.eviction.thresholds import SIGNALS, Threshold, ThresholdValue
+from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.node.machine import FilesystemStats, MemoryStats
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.stats.usage import DiskUse, PodUsage, rows_by_pod
 
 MI = 1 << 20

@@ -11,6 +11,8 @@ from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until, v
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.grammar import parse_thresholds
 from refkubelet.eviction.layout import (
     Layout,
@@ -21,9 +23,7 @@ from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.thresholds import Threshold, ThresholdValue
 from refkubelet.eviction.trace import rank_line, threshold_line
-from refkubelet.node.machine import FilesystemStats
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.host.machine import FilesystemStats
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage
 from simtime import VirtualLoop
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from test_eviction_rules import hard, make_pod, soft, uses
 
+from refkubelet.cri.records import ContainerUsage
 from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, evaluate
 from refkubelet.eviction.grammar import ThresholdError, parse_thresholds
@@ -22,7 +23,6 @@ from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import Observation, layout_of
 from refkubelet.eviction.thresholds import SIGNALS, Threshold, ThresholdValue
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.records import ContainerUsage
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
 
 MI = 1 << 20

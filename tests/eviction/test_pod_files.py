@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from refkubelet.cri.records import ContainerUsage
 from refkubelet.eviction.grammar import parse_thresholds
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.signals import Observation
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.records import ContainerUsage
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
 
 MI = 1 << 20

@@ -12,9 +12,9 @@ from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.handlers import PodAdmitAttributes
 from refkubelet.admission.node_fit import NodeView, mismatches, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
+from refkubelet.host.real_machine import apparmor_enabled
 from refkubelet.model.objects import Node as NodeObject
 from refkubelet.model.objects import Pod, decode_pod, to_dict
-from refkubelet.node.real_machine import apparmor_enabled
 
 VIEW = NodeView("n1", {"zone": "a", "cores": "8"}, (("gone", "yes", "NoExecute"),))
 TOLERANT = [{"key": "gone", "operator": "Exists"}]

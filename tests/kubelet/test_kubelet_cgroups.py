@@ -11,8 +11,8 @@ from node_world import Node, manifest, on_node
 
 from refkubelet import housekeeping
 from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.host.mounts import anything_mounted_below as below
 from refkubelet.model.pod import uid
-from refkubelet.mounts import anything_mounted_below as below
 
 BESTEFFORT = "/kubepods/besteffort"
 

@@ -9,7 +9,7 @@ import pytest
 from node_world import Node, on_node
 
 from refkubelet import housekeeping
-from refkubelet.mounts import anything_mounted_below
+from refkubelet.host.mounts import anything_mounted_below
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from node_world import CONTAINER, Node, manifest, on_node
 
 from fakecri import exits
-from refkubelet.mounts import mount_points_below
+from refkubelet.host.mounts import mount_points_below
 from refkubelet.volumes.mounting import RealMounts
 
 MOUNT = {"name": "v", "mountPath": "/v"}

@@ -16,10 +16,10 @@ import fakecri.machine.kernel_log
 import fakecri.machine.node
 import fakecri.machine.topology
 from fakecri import FakeNode, HugePages, uniform_topology
-from refkubelet.node import machine as contract
-from refkubelet.node.kernel_log import KernelLog
-from refkubelet.node.machine import Cpu, Machine, MachineTopology, NumaNode
-from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.host import machine as contract
+from refkubelet.host.kernel_log import KernelLog
+from refkubelet.host.machine import Cpu, Machine, MachineTopology, NumaNode
+from refkubelet.host.real_machine import MachineError, RealMachine
 from simtime import RealClock
 
 GIB = 1024**3

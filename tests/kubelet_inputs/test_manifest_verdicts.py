@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
-from refkubelet.pods.updates import PodSource
 
 DATA = Path(__file__).parents[1] / "data/manifests/kubelet-1.36.2.json"
 ROWS: list[dict[str, Any]] = json.loads(DATA.read_text())

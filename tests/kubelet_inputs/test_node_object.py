@@ -19,20 +19,21 @@ from refkubelet.admission.features import declared_features
 from refkubelet.cgroups.allocatable import allocatable_of
 from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config import KubeletConfiguration
+from refkubelet.cri.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.daemon import host_ips
 from refkubelet.event_recorder import QueuedEventRecorder
-from refkubelet.lightkube_client import LightkubeApiClient
-from refkubelet.model.quantity import NANO
-from refkubelet.node.facts import NodeNameError, node_facts, node_name
-from refkubelet.node.images import NodeImages, images_shown
-from refkubelet.node.machine import (
+from refkubelet.host.machine import (
     FilesystemStats,
     HugePages,
     MachineTopology,
     MemoryStats,
     NumaNode,
 )
-from refkubelet.node.real_machine import MachineError, RealMachine
+from refkubelet.host.real_machine import MachineError, RealMachine
+from refkubelet.lightkube_client import LightkubeApiClient
+from refkubelet.model.quantity import NANO
+from refkubelet.node.facts import NodeNameError, node_facts, node_name
+from refkubelet.node.images import NodeImages, images_shown
 from refkubelet.node.register import NodeRegistrar, NodeSettings, adoption_patch
 from refkubelet.node.status import (
     NodeFacts,
@@ -43,7 +44,6 @@ from refkubelet.node.status import (
     runtime_fields,
 )
 from refkubelet.node.versions import runtime_version
-from refkubelet.runtime.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.usage import UsageError
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual

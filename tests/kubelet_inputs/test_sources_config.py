@@ -8,9 +8,9 @@ from typing import Any
 
 from refkubelet.event_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig
 from refkubelet.pods.manager import PodManager
-from refkubelet.pods.updates import PodOperation, PodSource
 from simtime import Clock, Ids, Rng, VirtualLoop, run_virtual
 
 

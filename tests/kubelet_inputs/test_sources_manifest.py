@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.model.objects import Pod, to_dict
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
-from refkubelet.pods.updates import PodSource
 
 FILE = "/etc/kubernetes/manifests/web.yaml"
 

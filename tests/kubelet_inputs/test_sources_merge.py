@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.pod import CONFIG_SEEN, CONFIG_SOURCE, uid
 from refkubelet.model.pod import annotations as annotations_of
+from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.merge import MergeResult, merge_pod_sources
-from refkubelet.pods.updates import PodOperation, PodSource
 
 ADD, UPDATE, DELETE = PodOperation.ADD, PodOperation.UPDATE, PodOperation.DELETE
 REMOVE, RECONCILE = PodOperation.REMOVE, PodOperation.RECONCILE

@@ -8,16 +8,16 @@ from typing import Any
 import grpc
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.model.hashes import container_hash
-from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePodStatus,
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.model.hashes import container_hash
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.model.probe_results import ProbeResult
 
 IMAGE = "localhost/busybox:1"
 IMAGE_ID = "sha256:335a2ead27d82eca9f941307b8c2f763e79e190db3a5ef0f572335290a94f128"

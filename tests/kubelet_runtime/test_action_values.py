@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from runtime_doubles import Probes, make_pod, record, sandbox, status
 
-from refkubelet.probes.results import ProbeResult
+from refkubelet.cri.records import NetworkMode
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.decisions.actions import compute_pod_actions, sandbox_decision
 from refkubelet.runtime.decisions.backoff import restart_key
 from refkubelet.runtime.decisions.grace import container_grace_s, rest_after, stop_timeout_s
@@ -17,7 +18,6 @@ from refkubelet.runtime.decisions.pod_actions import (
     PodActions,
     SandboxDecision,
 )
-from refkubelet.runtime.records import NetworkMode
 
 SIDE = {"name": "s", "restartPolicy": "Always"}
 UNKNOWN_INIT = 'Init container is in "unknown" state, try killing it before restart'

@@ -19,7 +19,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, make_pod
 
 from refkubelet.apiclient import ApiError
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.runtime.images.manager import (
     ImageError,
     ImageManager,

@@ -22,7 +22,7 @@ from runtime_doubles import (
     status,
 )
 
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.results import PodSyncResult

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.runtime.client import CriCallError
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.runtime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
 from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy, compress
-from refkubelet.runtime.records import ContainerRecord, ContainerState
 from simtime import RealClock, VirtualLoop, run_virtual
 
 

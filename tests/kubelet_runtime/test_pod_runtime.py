@@ -13,19 +13,19 @@ from lightkube.models.node_v1 import RuntimeClass
 
 from fakecri import FakeCRI
 from refkubelet.apiclient import ApiError
-from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.config.mounts import MountError, MountFacts, volume_mounts, with_users
-from refkubelet.runtime.config.security import namespace_options
-from refkubelet.runtime.decisions.mount_modes import recursive_read_only
-from refkubelet.runtime.pod_runtime import PodRuntimes
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,
     PodRuntime,
     PodRuntimeError,
     UserNamespace,
 )
+from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.runtime.config.mounts import MountError, MountFacts, volume_mounts, with_users
+from refkubelet.runtime.config.security import namespace_options
+from refkubelet.runtime.decisions.mount_modes import recursive_read_only
+from refkubelet.runtime.pod_runtime import PodRuntimes
 from refkubelet.runtime.user_namespaces import UserNamespaces
 from simtime import run_virtual
 

@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
 
-from refkubelet.probes.results import ProbeResult
+from refkubelet.cri.records import NetworkMode, RuntimePodStatus
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.decisions.actions import PodActions, compute_pod_actions
 from refkubelet.runtime.decisions.pod_actions import KillReason
 from refkubelet.runtime.decisions.restart_policy import container_should_restart
-from refkubelet.runtime.records import NetworkMode, RuntimePodStatus
 
 FAILURE, SUCCESS = ProbeResult.FAILURE, ProbeResult.SUCCESS
 NOTHING = Probes()

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
 
+from refkubelet.cri.client import CriClient
 from refkubelet.model.objects import Pod
-from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.decisions.backoff import (
     BackoffEntry,
     BackoffLimits,

@@ -15,21 +15,21 @@ from google.protobuf.json_format import ParseDict
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
 from refkubelet.config import KubeletConfiguration
-from refkubelet.daemon import with_cgroup_driver
-from refkubelet.model.hashes import container_hash
-from refkubelet.model.objects import Container
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.config.labels import POD_UID
-from refkubelet.runtime.convert import container_record, sandbox_record
-from refkubelet.runtime.pods import PodReader
-from refkubelet.runtime.records import ContainerState, NetworkMode, RuntimeUser, SandboxState
-from refkubelet.runtime.transport import (
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.convert import container_record, sandbox_record
+from refkubelet.cri.labels import POD_UID
+from refkubelet.cri.records import ContainerState, NetworkMode, RuntimeUser, SandboxState
+from refkubelet.cri.transport import (
     EndpointError,
     GrpcTarget,
     connect,
     handshake,
     socket_path,
 )
+from refkubelet.daemon import with_cgroup_driver
+from refkubelet.model.hashes import container_hash
+from refkubelet.model.objects import Container
+from refkubelet.runtime.pods import PodReader
 from simtime import RealClock, VirtualLoop, run_virtual
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

@@ -3,7 +3,7 @@
 import pytest
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime.convert import runtime_conditions
+from refkubelet.cri.convert import runtime_conditions
 
 BOTH = {"RuntimeReady": True, "NetworkReady": True}
 

@@ -16,13 +16,13 @@ from lightkube.models.core_v1 import Service, ServicePort, ServiceSpec
 from lightkube.models.meta_v1 import ObjectMeta
 from runtime_doubles import Events, make_pod
 
+from refkubelet.cri.records import ImageRecord
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
 from refkubelet.runtime.config.environment import ApiObjects
 from refkubelet.runtime.config.sandbox import sandbox_config
 from refkubelet.runtime.kill import container_spec
 from refkubelet.runtime.options import DnsOptions, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, RealClock, Rng
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from runtime_doubles import Events, make_pod
 
+from refkubelet.cri.records import ImageRecord
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
 from refkubelet.runtime.config.env_file import EnvFileError, env_file_values
 from refkubelet.runtime.config.mounts import ENV_FILE_BYTES
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, RealClock, Rng
 
 

@@ -14,8 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget, make_pod, record, status
 
-from refkubelet.runtime.client import CriClient
-from refkubelet.runtime.config.labels import POD_UID
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.labels import POD_UID
+from refkubelet.cri.records import (
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    SandboxState,
+)
 from refkubelet.runtime.decisions.gc_choice import (
     dead_to_delete,
     evictable,
@@ -25,12 +31,6 @@ from refkubelet.runtime.decisions.gc_choice import (
 )
 from refkubelet.runtime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
 from refkubelet.runtime.options import GcOptions, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import (
-    ContainerState,
-    ListedContainer,
-    ListedSandbox,
-    SandboxState,
-)
 from refkubelet.runtime.removal import LogRemovalError, remove_container
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 

@@ -10,8 +10,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from runtime_doubles import UID, Events, ScriptedTarget, box_status, make_pod
 
-from refkubelet.network import HttpAnswer, HttpRequest, NetworkError
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.kill import ContainerKiller, Kill
 from refkubelet.runtime.options import RuntimeDeps

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
 
-from refkubelet.node.machine import FilesystemStats
-from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import ImageRecord
+from refkubelet.host.machine import FilesystemStats
 from refkubelet.runtime.images.choice import (
     ImageGcPolicy,
     KnownImage,
@@ -26,7 +27,6 @@ from refkubelet.runtime.images.choice import (
 )
 from refkubelet.runtime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
 from refkubelet.runtime.options import RuntimeDeps
-from refkubelet.runtime.records import ImageRecord
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 GIB = 1024**3

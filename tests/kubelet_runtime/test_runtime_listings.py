@@ -6,10 +6,10 @@ from typing import Any
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime import convert
-from refkubelet.runtime.listings import Listings, container_list_request
+from refkubelet.cri import convert
+from refkubelet.cri.listings import Listings, container_list_request
+from refkubelet.cri.records import ListedContainer, RuntimePod
 from refkubelet.runtime.pods import group_pods
-from refkubelet.runtime.records import ListedContainer, RuntimePod
 
 
 def containers() -> Listings[ListedContainer]:

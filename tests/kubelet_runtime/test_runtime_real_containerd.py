@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from runtime_doubles import UID, Events, Probes, make_pod
 
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import ContainerState, RuntimePodStatus
+from refkubelet.cri.transport import connect
 from refkubelet.model.objects import Pod
-from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.config.dns import read_resolv_conf
 from refkubelet.runtime.gc import ContainerGC
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ContainerState, RuntimePodStatus
 from refkubelet.runtime.sync import running_pod
-from refkubelet.runtime.transport import connect
 from simtime import Ids, RealClock, Rng
 
 pytestmark = [

@@ -11,11 +11,11 @@ import pytest
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
+from refkubelet.cri.client import CriClient
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod import pod_ref, uid
-from refkubelet.probes.results import ProbeResult
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.actuated import ActuatedResources
-from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.decisions.actions import compute_pod_actions
 from refkubelet.runtime.decisions.resize_actions import GivenResources, wanted_resources
 from refkubelet.runtime.manager import RuntimeManager

@@ -22,10 +22,10 @@ from runtime_doubles import (
     status,
 )
 
-from refkubelet.probes.results import ProbeResult
-from refkubelet.runtime.client import CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.model.image_names import InvalidImageNameError, with_default_tag
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.containers import next_attempt_by_logs
-from refkubelet.runtime.images.names import InvalidImageNameError, with_default_tag
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.results import PodSyncResult

@@ -13,9 +13,9 @@ import pytest
 from runtime_doubles import UID, Events, Probes, make_pod
 
 from fakecri import FakeCRI, exits, ignores, replies
+from refkubelet.cri.client import CriClient
 from refkubelet.model.objects import Pod
 from refkubelet.pleg import GenericPLEG, PodCache, PodLifecycleEventType
-from refkubelet.runtime.client import CriClient
 from refkubelet.runtime.gc import ContainerDeletor
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import DnsOptions, RuntimeDeps, RuntimeOptions

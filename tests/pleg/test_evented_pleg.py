@@ -10,13 +10,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits
-from refkubelet.pleg import PodCache
-from refkubelet.pleg.compute import PodLifecycleEventType
-from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
-from refkubelet.pleg.generic import GenericPLEG
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePod,
@@ -24,6 +19,11 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.pleg import PodCache
+from refkubelet.pleg.compute import PodLifecycleEventType
+from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
+from refkubelet.pleg.generic import GenericPLEG
+from refkubelet.runtime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
 from refkubelet.runtime.sync import running_pod
 from simtime import VirtualLoop, run_virtual
 

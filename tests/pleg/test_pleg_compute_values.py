@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,
     ListedSandbox,
     RuntimePod,
     SandboxState,
 )
+from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events
 
 STARTED = PodLifecycleEventType.CONTAINER_STARTED
 DIED = PodLifecycleEventType.CONTAINER_DIED

@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
-from refkubelet.pleg.cache import PodStatusError
-from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,
     ListedSandbox,
@@ -21,6 +18,9 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
+from refkubelet.pleg.cache import PodStatusError
+from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition
 from simtime import VirtualLoop, run_virtual
 
 S, D, R, C, SYNC = PodLifecycleEventType

@@ -2,9 +2,9 @@
 
 from worker_world import World, in_world, make_pod
 
+from refkubelet.cri.records import RuntimePod
 from refkubelet.pod_workers.records import StepError, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
-from refkubelet.runtime.records import RuntimePod
 
 
 async def syncing(w: World) -> None:

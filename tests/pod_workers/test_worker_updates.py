@@ -7,6 +7,14 @@ from typing import Any
 
 import pytest
 
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePod,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.pod import (
     has_terminal_phase,
@@ -27,14 +35,6 @@ from refkubelet.pod_workers.updates import (
     nothing_runs,
     requeue_last,
     with_real_pod,
-)
-from refkubelet.runtime.records import (
-    ContainerRecord,
-    ContainerState,
-    RuntimePod,
-    RuntimePodStatus,
-    SandboxRecord,
-    SandboxState,
 )
 
 CREATE, UPDATE = SyncPodType.CREATE, SyncPodType.UPDATE

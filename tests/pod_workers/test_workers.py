@@ -9,16 +9,16 @@ import msgspec
 import pytest
 from worker_world import StepError, World, in_world, make_pod
 
-from refkubelet.model.objects import PodStatus
-from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
-from refkubelet.pod_workers.records import KillPodOptions, SyncPodType, UpdatePodOptions
-from refkubelet.pod_workers.transitions import WorkState
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePod,
     RuntimePodStatus,
 )
+from refkubelet.model.objects import PodStatus
+from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
+from refkubelet.pod_workers.records import KillPodOptions, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.transitions import WorkState
 
 
 def test_updates_during_a_step_are_coalesced_LIFE_030() -> None:

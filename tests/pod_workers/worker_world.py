@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import ObjectMeta, Pod, PodSpec, PodStatus
 from refkubelet.model.pod import CONFIG_SOURCE, uid
 from refkubelet.pleg.cache import PodCache
@@ -20,7 +21,6 @@ from refkubelet.pod_workers.records import (
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
-from refkubelet.runtime.records import RuntimePod, RuntimePodStatus
 from simtime import Clock, Rng, VirtualLoop, run_virtual
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from lightkube.models.core_v1 import Container, HTTPGetAction
 
-from refkubelet.addresses import NetworkError, UrlError, check_host, target_of
-from refkubelet.network import HttpRequest, SocketNetwork, sent_headers
-from refkubelet.probes.http import http_get, http_request
+from refkubelet.host.addresses import NetworkError, UrlError, check_host, target_of
+from refkubelet.host.http_get import http_get, http_request
+from refkubelet.host.network import HttpRequest, SocketNetwork, sent_headers
 from simtime import Rng
 
 ALPHABET = 'a.-_:[]%@/ 09\\"<\n\x00éß。\u200d\ud800'

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.model.objects import PodCondition, PodStatus, decode_pod
+from refkubelet.model.ports import PortError, resolve_port
+from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.probes.decide import (
     INITIAL,
     ProbeTarget,
@@ -22,8 +24,6 @@ from refkubelet.probes.decide import (
     probe_targets,
 )
 from refkubelet.probes.handlers import expanded
-from refkubelet.probes.ports import PortError, resolve_port
-from refkubelet.probes.results import ProbeResult, ProbeType
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 L, R, S = ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP

@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lightkube.models.core_v1 import HTTPGetAction, HTTPHeader
 
-from refkubelet.model.objects import Container
-from refkubelet.network import HttpAnswer, HttpRequest, NetworkError
-from refkubelet.probes.http import (
+from refkubelet.host.http_get import (
     FOLLOWED,
     HOOK_AGENT,
     http_get,
@@ -21,6 +19,8 @@ from refkubelet.probes.http import (
     http_url,
     next_request,
 )
+from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
+from refkubelet.model.objects import Container
 from simtime import run_virtual
 
 AGENT, ACCEPT = ("User-Agent", "kube-probe/1.36"), ("Accept", "*/*")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from refkubelet.model.objects import decode_pod
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import probe_targets
 from refkubelet.probes.metrics import ProbeMetrics
-from refkubelet.probes.results import ProbeResult
 
 PROBE = {"exec": {"command": ["x"]}}
 POD = decode_pod(

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerRecord, ContainerState, ExecResult, RuntimePodStatus
+from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.network import HttpAnswer, HttpRequest, NetworkError
+from refkubelet.model.probe_results import ProbeResult, ProbeType, ResultManager
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
-from refkubelet.probes.results import ProbeResult, ProbeType, ResultManager
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import ContainerRecord, ContainerState, ExecResult, RuntimePodStatus
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from simtime import Clock, Rng, VirtualLoop, run_virtual
 

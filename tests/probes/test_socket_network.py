@@ -18,8 +18,8 @@ from aiohttp import web
 from criapi.health import api_pb2 as pb
 
 from conformance.harness.certificate import server_context
-from refkubelet.network import HttpRequest, NetworkError, SocketNetwork, sent_headers
-from refkubelet.probes.http import http_get, http_headers
+from refkubelet.host.http_get import http_get, http_headers
+from refkubelet.host.network import HttpRequest, NetworkError, SocketNetwork, sent_headers
 
 
 class Site:

@@ -8,8 +8,8 @@ import pytest
 
 from fakecri.scripts.script import load_script
 from refkubelet.model.pod import uid
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import read_manifest
-from refkubelet.pods.updates import PodSource
 
 MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures" / "manifests").glob("*.yaml"))
 

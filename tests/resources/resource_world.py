@@ -7,9 +7,9 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from fakecri import uniform_topology
+from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.objects import Container, Pod, decode_pod
 from refkubelet.model.pod import containers
-from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
 from refkubelet.resources.topology.hints import NumaMask, TopologyHint

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.golang.strconv import atoi, parse_bool, parse_float32, quoted
-from refkubelet.resources.cpuset import format_cpuset, parse_cpuset
+from refkubelet.model.cpuset import format_cpuset, parse_cpuset
 
 
 @given(st.frozensets(st.integers(0, 200)))

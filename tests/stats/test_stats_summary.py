@@ -12,9 +12,8 @@ import pytest
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
-from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.client import CriCallError
-from refkubelet.runtime.records import (
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import (
     ContainerState,
     ContainerUsage,
     FilesystemUsage,
@@ -25,6 +24,7 @@ from refkubelet.runtime.records import (
     SandboxState,
     SandboxUsage,
 )
+from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats import wire
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.groups import CpuRates, GroupStats

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from lightkube.models.core_v1 import ContainerRestartRule
 
+from refkubelet.cri.records import RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.model.objects import (
     ContainerStatus,
     Pod,
@@ -21,7 +22,6 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import (
     is_terminal_phase,
 )
-from refkubelet.runtime.records import RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.status.conditions import (
     containers_ready_condition,
     generate_conditions,

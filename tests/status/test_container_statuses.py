@@ -10,6 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    RuntimePodStatus,
+    RuntimeUser,
+    SandboxRecord,
+    SandboxState,
+)
 from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
     ContainerStateTerminated,
@@ -20,16 +28,8 @@ from refkubelet.model.objects import (
     decode_pod,
     to_dict,
 )
-from refkubelet.probes.results import ProbeResult, ProbeType
+from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.runtime.decisions.restart_policy import container_should_be_restarted
-from refkubelet.runtime.records import (
-    ContainerRecord,
-    ContainerState,
-    RuntimePodStatus,
-    RuntimeUser,
-    SandboxRecord,
-    SandboxState,
-)
 from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
 from refkubelet.status.normalize import (
     TERMINATION_MESSAGE_BYTES,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from refkubelet.cri.records import NetworkMode, RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.pod import TERMINAL_PHASES
-from refkubelet.runtime.records import NetworkMode, RuntimePodStatus, SandboxRecord, SandboxState
 from refkubelet.status.conditions import (
     containers_ready_condition,
     generate_conditions,

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from refkubelet.model.objects import PodCondition, PodStatus, decode_pod, to_dict
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePodStatus,
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.model.objects import PodCondition, PodStatus, decode_pod, to_dict
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from refkubelet.model.objects import decode_pod, to_dict
-from refkubelet.model.pod import (
-    generation_of,
-)
-from refkubelet.probes.results import ProbeResult, ProbeType
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     RuntimePodStatus,
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.model.objects import decode_pod, to_dict
+from refkubelet.model.pod import (
+    generation_of,
+)
+from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.status.generate import StatusInputs, generate_pod_status
 from refkubelet.status.normalize import normalize_status
 

@@ -8,10 +8,10 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Container, ContainerStatus, ResourceRequirements
 
-from refkubelet.cgroups.limits import ResourceConfig
+from refkubelet.cri.convert import runtime_resources
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
+from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.runtime.convert import runtime_resources
-from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimeResources
 from refkubelet.status.resources import container_resources_shown, pod_resources_shown
 
 MIB = 1 << 20

@@ -14,15 +14,15 @@ from cgroup_sides import RealSide, eventually, fake_side, side, why_not_real
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from refkubelet.cgroups.limits import ResourceConfig
 from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps
 from refkubelet.cgroups.node import NodeCgroups
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree
-from refkubelet.cgroups.values import PodCgroupSettings
+from refkubelet.host.machine import CgroupDir
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroup_values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
-from refkubelet.node.machine import CgroupDir
 from simtime import RealClock
 
 __all__ = ["side"]

@@ -16,7 +16,7 @@ from cgroup_sides import MOUNT, SWITCH
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
-from refkubelet.node.real_machine import RealMachine
+from refkubelet.host.real_machine import RealMachine
 from simtime import RealClock
 
 MI = 1 << 20

@@ -15,7 +15,7 @@ import pytest
 from cgroup_sides import MOUNT, SWITCH
 
 from fakecri import FakeNode
-from refkubelet.node.real_machine import RealMachine
+from refkubelet.host.real_machine import RealMachine
 from simtime import RealClock
 
 TOLD = ("invoked oom-killer", "oom-kill:", "Killed process")

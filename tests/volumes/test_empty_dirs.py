@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from refkubelet.host.mounts import mount_points_below
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.mounts import mount_points_below
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.mounting import NoMounts, RealMounts, SimulatedMounts
 

@@ -11,12 +11,13 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import HostPathVolumeSource
 
+from refkubelet.cri.records import ImageRecord
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
 from refkubelet.model.objects import decode_pod
+from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
 from refkubelet.pods.merge import drop_unsafe_names
-from refkubelet.pods.updates import PodSource
 from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.runtime.config.mounts import (
     MountError,
@@ -26,7 +27,6 @@ from refkubelet.runtime.config.mounts import (
 )
 from refkubelet.runtime.config.security import SecurityError, container_security
 from refkubelet.runtime.options import RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
 from refkubelet.runtime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 

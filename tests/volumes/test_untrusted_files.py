@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from refkubelet.untrusted_files import (
+from refkubelet.host.untrusted_files import (
     NotRegularError,
     OutsideError,
     TooLargeError,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refkubelet.untrusted_files import opened_below
+from refkubelet.host.untrusted_files import opened_below
 from refkubelet.volumes.mounting import RealMounts
 from refkubelet.volumes.removal import PIECE, remove_tree
 

@@ -10,7 +10,7 @@ from conformance.harness.manifests import Container, container, pod
 from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
-from refkubelet.resources.cpuset import parse_cpuset
+from refkubelet.model.cpuset import parse_cpuset
 
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}

@@ -19,7 +19,7 @@ from conformance.harness.node import Node
 from conformance.harness.workload import exits
 from conformance.registry import Feature, conformance
 from fakecri.deviceplugin import PluginDevice
-from refkubelet.resources.cpuset import format_cpuset
+from refkubelet.model.cpuset import format_cpuset
 
 
 @conformance(id="pod-resources-list", rules=["CG-085"], needs=NEEDS)

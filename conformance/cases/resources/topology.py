@@ -8,7 +8,7 @@ from conformance.harness.expect import expect, expect_equal
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
-from refkubelet.resources.cpuset import parse_cpuset
+from refkubelet.model.cpuset import parse_cpuset
 
 STATUS, NODE = Feature.STATUS, Feature.NODE_RESOURCES
 GI = 1024**3

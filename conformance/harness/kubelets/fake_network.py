@@ -12,9 +12,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, Ports, WrongProtocol
-from refkubelet.addresses import target_of
 from refkubelet.golang.duration import format_duration
-from refkubelet.network import (
+from refkubelet.host.addresses import target_of
+from refkubelet.host.network import (
     NO_HEADERS_IN_TIME,
     HttpAnswer,
     HttpRequest,

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import floor, sqrt
 
+from refkubelet.model.cpuset import EMPTY, CpuSet
 from refkubelet.resources.cpu.topology import CpuTopology, Level
-from refkubelet.resources.cpuset import EMPTY, CpuSet
 
 
 class NotEnoughCpus(ValueError):

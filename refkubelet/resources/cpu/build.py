@@ -14,14 +14,14 @@ from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.golang.strconv import quoted
-from refkubelet.node.machine import MachineTopology
+from refkubelet.host.machine import MachineTopology
+from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.manager import CpuManager
 from refkubelet.resources.cpu.options import check_no_options, static_options
 from refkubelet.resources.cpu.state import FILE_NAME, CpuState, CpuStateFile, from_file, to_file
 from refkubelet.resources.cpu.static import StaticPolicy, static_policy
 from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
-from refkubelet.resources.cpuset import CpuSet, format_cpuset, parse_cpuset
 from refkubelet.resources.topology.hints import Affinities
 from refkubelet.resources.topology.policies import SINGLE_NUMA_NODE
 

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     containers,
@@ -25,7 +26,6 @@ from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.requests import exclusive_cpus, pod_exclusive_cpus
 from refkubelet.resources.cpu.state import CpuState
 from refkubelet.resources.cpu.static import StaticPolicy
-from refkubelet.resources.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.resources.topology.hints import NO_PREFERENCE, Affinities, Hints
 
 log = logging.getLogger(__name__)

@@ -16,13 +16,13 @@ from typing import Protocol
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
+from refkubelet.cri.client import CriCallError
 from refkubelet.failures import Complaints
+from refkubelet.model.cpuset import CpuSet, format_cpuset
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from refkubelet.model.pod import containers, uid
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.cpu.manager import CpuManager
-from refkubelet.resources.cpuset import CpuSet, format_cpuset
-from refkubelet.runtime.client import CriCallError
 from simtime import Clock
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import msgspec
 from refkubelet.checkpoints.checksum import checksum, go_map, go_struct
 from refkubelet.checkpoints.errors import CORRUPT, StateFileError
 from refkubelet.golang.strconv import quoted
-from refkubelet.resources.cpuset import EMPTY, CpuSet, format_cpuset, parse_cpuset
+from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset, parse_cpuset
 
 FILE_NAME: Final = "cpu_manager_state"
 WRITTEN_AS: Final = "*state.CPUManagerCheckpoint"  # the Go type that the checksum covers

@@ -15,6 +15,7 @@ from typing import Final
 
 from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.golang.strconv import quoted
+from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.model.quantity import NANO
 from refkubelet.resources.cpu.assignment import (
     NotEnoughCpus,
@@ -25,7 +26,6 @@ from refkubelet.resources.cpu.assignment import (
 from refkubelet.resources.cpu.options import StaticOptions
 from refkubelet.resources.cpu.state import CpuState
 from refkubelet.resources.cpu.topology import CpuTopology
-from refkubelet.resources.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.resources.topology.hints import (
     AllocationError,
     NumaMask,

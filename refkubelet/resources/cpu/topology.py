@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from refkubelet.node.machine import MachineTopology
-from refkubelet.resources.cpuset import CpuSet
+from refkubelet.host.machine import MachineTopology
+from refkubelet.model.cpuset import CpuSet
 
 Level = Literal["core", "cache", "node", "socket"]
 

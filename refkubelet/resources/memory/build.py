@@ -14,7 +14,7 @@ from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.golang.strconv import quoted
-from refkubelet.node.machine import MachineTopology
+from refkubelet.host.machine import MachineTopology
 from refkubelet.resources.active import ActiveContainers
 from refkubelet.resources.memory.files import FILE_NAME, MemoryStateFile, from_file, to_file
 from refkubelet.resources.memory.manager import MemoryManager

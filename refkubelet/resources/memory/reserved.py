@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from refkubelet.cgroups.allocatable import shown
-from refkubelet.cgroups.limits import HUGEPAGES, page_resource
 from refkubelet.golang.strconv import quoted
+from refkubelet.host.machine import NumaNode
+from refkubelet.model.cgroup_limits import HUGEPAGES, page_resource
 from refkubelet.model.quantity import NANO
-from refkubelet.node.machine import NumaNode
 from refkubelet.resources.memory.state import MEMORY, MemoryTable, NodeMemory, Nodes
 
 

@@ -14,15 +14,16 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
 
-from refkubelet.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.cri import labels as keys
+from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
+from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod, to_dict
+from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import name_and_namespace, uid, uses_host_network
 from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
-from refkubelet.resources.placement import ANYWHERE, Placement
-from refkubelet.runtime.config import labels as keys
 from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.runtime.config.environment import (
     ApiObjects,
@@ -46,7 +47,6 @@ from refkubelet.runtime.config.sandbox import pod_labels
 from refkubelet.runtime.config.security import SecurityError, container_security
 from refkubelet.runtime.images.volumes import VolumeImages
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 
 DEFAULT_MESSAGE_PATH: Final = "/dev/termination-log"
 CONFIG_FAILURES: Final = (

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.cgroups.convert import cpu_quota_us, cpu_shares, in_bytes, millicores
-from refkubelet.cgroups.limits import page_bytes, page_size_name
+from refkubelet.model.cgroup_limits import page_bytes, page_size_name
+from refkubelet.model.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
 from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import containers, is_critical, is_sidecar
 from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import parse_nano
@@ -21,7 +22,6 @@ from refkubelet.model.resources import (
     pod_limits,
     pod_requests,
 )
-from refkubelet.resources.placement import ANYWHERE, Placement
 from refkubelet.runtime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
 from refkubelet.runtime.options import RuntimeOptions
 

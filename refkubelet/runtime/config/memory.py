@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from refkubelet.cgroups.convert import in_bytes
+from refkubelet.model.cpu_shares import in_bytes
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class

@@ -16,7 +16,9 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
 
-from refkubelet.directories import make_directory
+from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
+from refkubelet.host.directories import make_directory
+from refkubelet.host.untrusted_files import opened_below, read_whole
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import uid, uses_host_network
@@ -31,8 +33,6 @@ from refkubelet.runtime.config.environment import (
 )
 from refkubelet.runtime.config.sandbox import hostname_and_domain
 from refkubelet.runtime.decisions.mount_modes import recursive_read_only
-from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
-from refkubelet.untrusted_files import opened_below, read_whole
 from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from refkubelet.volumes.plan import EMPTY_DIR, HOST_PATH, KINDS, kind_of, used_volumes

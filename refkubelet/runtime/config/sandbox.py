@@ -10,17 +10,17 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
+from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import labels, name_and_namespace, uid
 from refkubelet.runtime.config.cgroup_parent import cgroup_parent
 from refkubelet.runtime.config.dns import dns_config
-from refkubelet.runtime.config.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.runtime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.runtime.config.security import sandbox_security
 from refkubelet.runtime.options import RuntimeOptions
-from refkubelet.runtime.records import DEFAULT_RUNTIME, PodRuntime
 
 MAX_HOSTNAME: Final = 63
 MAX_FQDN: Final = 64

@@ -14,13 +14,13 @@ from lightkube.models.core_v1 import (
     SELinuxOptions,
 )
 
+from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import all_containers, pod_ref
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.runtime.options import RuntimeOptions
-from refkubelet.runtime.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 
 MASKED_PATHS: Final = (
     "/proc/asound",

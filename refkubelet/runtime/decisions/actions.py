@@ -21,8 +21,16 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    NetworkMode,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
 from refkubelet.model.objects import Container, Pod, PodSpec
-from refkubelet.probes.results import ProbeResult
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.decisions.init_actions import InitPlan
 from refkubelet.runtime.decisions.pod_actions import (
     ContainerKill,
@@ -47,14 +55,6 @@ from refkubelet.runtime.decisions.restart_policy import (
     effective_policy,
     pod_policy,
     restart_allowed,
-)
-from refkubelet.runtime.records import (
-    ContainerRecord,
-    ContainerState,
-    NetworkMode,
-    RuntimePodStatus,
-    SandboxRecord,
-    SandboxState,
 )
 
 __all__ = [

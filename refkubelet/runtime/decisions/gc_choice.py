@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from refkubelet.runtime.config.labels import POD_UID
-from refkubelet.runtime.options import GcOptions
-from refkubelet.runtime.records import (
+from refkubelet.cri.labels import POD_UID
+from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
     ListedContainer,
@@ -21,6 +20,7 @@ from refkubelet.runtime.records import (
     RuntimePodStatus,
     SandboxState,
 )
+from refkubelet.runtime.options import GcOptions
 from simtime.clock import NANOSECONDS
 
 MayGo: TypeAlias = Callable[[str], bool]

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.pod import is_sidecar
-from refkubelet.probes.results import ProbeResult
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.decisions.pod_actions import (
     ContainerKill,
     KillReason,
@@ -30,7 +31,6 @@ from refkubelet.runtime.decisions.restart_policy import (
     container_should_be_restarted,
     restart_allowed,
 )
-from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
 
 OOM_KILLED = "OOMKilled"
 

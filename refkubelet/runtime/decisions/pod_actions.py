@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from refkubelet.cri.records import ContainerRecord
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
-from refkubelet.probes.results import ProbeResult
+from refkubelet.model.probe_results import ProbeResult
 from refkubelet.runtime.decisions.resize_actions import ContainerUpdate
-from refkubelet.runtime.records import ContainerRecord
 
 
 class ProbeView(Protocol):

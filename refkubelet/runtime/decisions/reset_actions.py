@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.runtime.decisions.restart_policy import matching_action
-from refkubelet.runtime.records import ContainerRecord, ContainerState, RuntimePodStatus
 
 RESTART_ALL: Final = "RestartAllContainers"
 

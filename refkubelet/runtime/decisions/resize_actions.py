@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
+from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar, is_static
 from refkubelet.model.quantity import NANO, format_binary, parse_nano
-from refkubelet.runtime.records import ContainerState, RuntimePodStatus
 
 MEMORY: Final = "memory"
 CPU: Final = "cpu"

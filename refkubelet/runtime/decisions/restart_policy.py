@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from refkubelet.cri.records import ContainerRecord, ContainerState
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_being_deleted
-from refkubelet.runtime.records import ContainerRecord, ContainerState
 
 ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.runtime.images.keyring import Credential
 from refkubelet.runtime.images.record_files import PullRecordFiles
 from refkubelet.runtime.images.records import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.runtime.records import ImageRecord
+from refkubelet.cri.records import ImageRecord
 
 UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 

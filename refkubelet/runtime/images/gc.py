@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.failures import log_failure
 from refkubelet.golang.duration import format_duration
-from refkubelet.node.machine import FilesystemStats, Machine
-from refkubelet.runtime.client import CriCallError, CriClient
+from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.runtime.images.choice import (
     ImageGcPolicy,
     KnownImage,

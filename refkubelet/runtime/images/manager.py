@@ -16,13 +16,15 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
+from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
+from refkubelet.cri.records import ImageRecord
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted
+from refkubelet.model.image_names import InvalidImageNameError, repository, with_default_tag
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import uid
 from refkubelet.runtime import reasons
-from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.container_events import field_path
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits, BackoffTable, image_key
 from refkubelet.runtime.images.access import EveryoneMay, ImageAccess
@@ -32,11 +34,9 @@ from refkubelet.runtime.images.keyring import (
     credentials_of,
     keyring,
 )
-from refkubelet.runtime.images.names import InvalidImageNameError, repository, with_default_tag
 from refkubelet.runtime.images.node_credentials import NodeCredentials
 from refkubelet.runtime.images.pulls import ImagePuller, Pulled, PullError
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.records import ImageRecord
 
 ALWAYS: Final = "Always"
 IF_NOT_PRESENT: Final = "IfNotPresent"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from refkubelet.host.untrusted_files import read_whole
 from refkubelet.runtime.images.keyring import (
     Credential,
     CredentialError,
@@ -19,7 +20,6 @@ from refkubelet.runtime.images.keyring import (
     keyring,
     node_entries,
 )
-from refkubelet.untrusted_files import read_whole
 from simtime import Clock
 
 log = logging.getLogger(__name__)

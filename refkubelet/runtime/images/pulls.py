@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
+from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.golang.strconv import quoted
-from refkubelet.runtime.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.runtime.images.keyring import Credential
 from refkubelet.runtime.options import ImageOptions
 from simtime import Clock

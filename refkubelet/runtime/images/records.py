@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from refkubelet.runtime.images.keyring import Credential
-from refkubelet.runtime.images.names import (
+from refkubelet.model.image_names import (
     InvalidImageNameError,
     with_default_tag,
     without_tag,
 )
+from refkubelet.runtime.images.keyring import Credential
 
 NEVER_VERIFY: Final = "NeverVerify"
 NEVER_VERIFY_PRELOADED: Final = "NeverVerifyPreloadedImages"

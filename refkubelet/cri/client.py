@@ -14,14 +14,13 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 import grpc
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.golang.grpc_codes import rpc_error
-from refkubelet.runtime import convert
-from refkubelet.runtime.listings import (
+from refkubelet.cri import convert
+from refkubelet.cri.listings import (
     Listings,
     container_list_request,
     sandbox_list_request,
 )
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     EMPTY,
     ContainerRecord,
     ContainerUsage,
@@ -35,6 +34,7 @@ from refkubelet.runtime.records import (
     SandboxRecord,
     SandboxUsage,
 )
+from refkubelet.golang.grpc_codes import rpc_error
 
 Message = Any
 T = TypeVar("T")

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.cgroups.convert import (
+from refkubelet.model.cgroup_limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
+from refkubelet.model.cpu_shares import (
     MIN_SHARES,
     NO_QUOTA,
     cpu_quota_us,
@@ -19,7 +20,6 @@ from refkubelet.cgroups.convert import (
     millicores,
     systemd_quota_us,
 )
-from refkubelet.cgroups.limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
 from refkubelet.model.qos import QosClass, qos_class

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from refkubelet.node.kernel_log import KernelLog, open_at_end
-from refkubelet.node.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
-from refkubelet.node.memory_events import watch_memory
-from refkubelet.node.topology import read_topology
+from refkubelet.host.kernel_log import KernelLog, open_at_end
+from refkubelet.host.machine import FilesystemStats, MachineTopology, MemoryStats, PidStats
+from refkubelet.host.memory_events import watch_memory
+from refkubelet.host.topology import read_topology
 from simtime import Clock
 
 

@@ -7,9 +7,9 @@ internalCapacity.
 
 from __future__ import annotations
 
-from refkubelet.cgroups.limits import page_resource
+from refkubelet.host.machine import Machine, MachineTopology
+from refkubelet.model.cgroup_limits import page_resource
 from refkubelet.model.quantity import NANO
-from refkubelet.node.machine import Machine, MachineTopology
 
 
 def page_sizes(topology: MachineTopology) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime.config.labels import POD_UID
+from refkubelet.cri.labels import POD_UID
 
 Message = Any
 T = TypeVar("T")

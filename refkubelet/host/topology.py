@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from refkubelet.node.machine import Cpu, HugePages, MachineTopology, NumaNode
-from refkubelet.resources.cpuset import parse_cpuset
+from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
+from refkubelet.model.cpuset import parse_cpuset
 
 LAST_LEVEL: Final = 3
 _KIB: Final = 1024

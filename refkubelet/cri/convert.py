@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.cgroups.convert import SHARES_PER_CPU
-from refkubelet.model.addresses import version_and_text
-from refkubelet.runtime.config.labels import (
+from refkubelet.cri.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
     POD_NAME,
@@ -25,7 +23,7 @@ from refkubelet.runtime.config.labels import (
     TERMINATION_MESSAGE_PATH,
     TERMINATION_MESSAGE_POLICY,
 )
-from refkubelet.runtime.records import (
+from refkubelet.cri.records import (
     EMPTY,
     ContainerRecord,
     ContainerState,
@@ -44,6 +42,8 @@ from refkubelet.runtime.records import (
     SandboxState,
     SandboxUsage,
 )
+from refkubelet.model.addresses import version_and_text
+from refkubelet.model.cpu_shares import SHARES_PER_CPU
 
 # Any message of the contract: which one, the function's name says.
 Message = Any

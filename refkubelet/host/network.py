@@ -1,7 +1,7 @@
 """What a kubelet reaches over the network besides the runtime and the API: probe targets, hooks.
 
 One small interface, so that in virtual time a fake node answers instead of sockets. It carries one
-exchange and decides nothing: redirects, headers and what an answer means are `probes/http.py`'s.
+exchange and decides nothing: redirects, headers and what an answer means are `host/http_get.py`'s.
 Errors are `NetworkError`s with the text a Go client has, because people read it in events.
 """
 
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from refkubelet.addresses import NetworkError, Target, check_host, host_port, target_of
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.grpc_codes import rpc_error
+from refkubelet.host.addresses import NetworkError, Target, check_host, host_port, target_of
 
 BODY_BYTES: Final = 10 * 1024  # PROBE-070
 PROBE_AGENT: Final = "kube-probe/1.36"  # PROBE-067, PROBE-072

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.runtime.client import CriCallError, CriClient
-from refkubelet.runtime.records import RuntimeVersion
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import RuntimeVersion
 
 log = logging.getLogger(__name__)
 

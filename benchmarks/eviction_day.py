@@ -27,8 +27,8 @@ from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
 from fakecri.machine.node import MemoryStats
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.node.facts import node_facts
 from simtime import Clock, Ids, Rng, run_virtual
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import (
     ConfigError,
@@ -35,7 +36,6 @@ from refkubelet.host.kernel_defaults import wrong_kernel_flags
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups

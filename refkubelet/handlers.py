@@ -23,7 +23,7 @@ from refkubelet.admission.manager import Allocations, PodAdmission
 from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import (

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod
 from refkubelet.failures import Complaints

@@ -13,12 +13,12 @@ from functools import partial
 
 from msgspec.structs import replace as with_fields
 
+from refkubelet.api.node_informer import NodeInformer
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import is_static, uid
-from refkubelet.node.informer import NodeInformer
 from refkubelet.supervisor import Part, keep_running
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, build_base

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pods.mirror import MirrorClient

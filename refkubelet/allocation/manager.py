@@ -30,7 +30,7 @@ from refkubelet.allocation.resources import (
     with_resources_of,
 )
 from refkubelet.allocation.state import ResourceState
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref, uid

@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import ResourceRequirements
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ERROR, ResizeConditions
 from refkubelet.cri.records import RuntimePodStatus
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodCondition
 from refkubelet.model.pod import uid

@@ -15,7 +15,7 @@ from refkubelet.cgroups.removal import reason
 from refkubelet.cgroups.settings import node_cgroups, reservation_problem
 from refkubelet.cgroups.tree import CgroupTree
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.capacity import internal_capacity
 from refkubelet.host.machine import Machine
 from refkubelet.model.cgroup_names import words_of

@@ -23,7 +23,7 @@ from refkubelet.cgroups.node import NodeCgroups, ReservedGroup
 from refkubelet.cgroups.orphans import Orphans
 from refkubelet.cgroups.removal import CgroupError
 from refkubelet.cgroups.tree import CgroupTree, shown
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.cgroup_limits import ResourceConfig, parse_cpu_max
 from refkubelet.model.cgroup_names import (

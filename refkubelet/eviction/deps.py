@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.cri.records import ImageFilesystems
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.observer import Observer
 from refkubelet.model.objects import Pod

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.kill import evicted_status
 from refkubelet.eviction.messages import REASON, EvictionText
 from refkubelet.eviction.metrics import EvictionMetrics

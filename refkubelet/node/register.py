@@ -19,8 +19,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from refkubelet.apiclient import ApiClient, ApiError
-from refkubelet.events import EventRecorder
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
 from refkubelet.model.quantity import NANO

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from refkubelet.admission.handlers import PodAdmitAttributes, Rejection
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import pod_ref

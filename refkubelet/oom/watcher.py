@@ -11,7 +11,7 @@ import asyncio
 import logging
 from typing import Final
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.host.machine import KernelLogReader, Machine
 from refkubelet.oom.parse import BETWEEN, ROOT, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.pod_workers.records import (

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from refkubelet.apiclient import ApiClient
+from refkubelet.api.client import ApiClient
+from refkubelet.api.node_informer import NodeInformer
+from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.config import Deliver
-from refkubelet.reflector import Reflector
 from simtime import Clock, Rng
 
 NODE_POLL_S: Final = 1.0

@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref

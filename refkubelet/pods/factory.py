@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.apiclient import ApiClient
+from refkubelet.api.client import ApiClient
+from refkubelet.api.node_informer import NodeInformer
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.events import EventRecorder
-from refkubelet.node.informer import NodeInformer
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.config import PodConfig, Source
 from refkubelet.pods.file_source import FileSource

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.model.objects import Node, OwnerReference, Pod
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, full_name, is_being_deleted, uid
 from refkubelet.model.pod import annotations as annotations_of

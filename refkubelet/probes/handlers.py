@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPS
 
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ExecResult
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import UrlError, check_host
 from refkubelet.host.http_get import http_get, http_request

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid

@@ -26,6 +26,7 @@ from refkubelet.cri.records import (
     PodRuntime,
     RuntimePodStatus,
 )
+from refkubelet.events.container_events import ContainerEvents
 from refkubelet.golang.duration import format_duration
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
@@ -36,7 +37,6 @@ from refkubelet.resources.topology.hints import AllocationError
 from refkubelet.runtime import reasons
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
 from refkubelet.runtime.config.downward_api import VariableError
-from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.decisions.backoff import BackoffTable, restart_key
 from refkubelet.runtime.hooks import HookError, HookRunner
 from refkubelet.runtime.images.manager import ImageError, ImageManager, ImageRequest

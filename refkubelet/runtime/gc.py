@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, log_failure
 from refkubelet.model.names import parse_pod_log_dir
 from refkubelet.runtime.decisions.gc_choice import (

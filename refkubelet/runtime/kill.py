@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
+from refkubelet.events.container_events import ContainerEvents
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import containers, pod_ref, sidecars
 from refkubelet.runtime import reasons
-from refkubelet.runtime.container_events import ContainerEvents
 from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.runtime.decisions.grace import (
     MINIMUM_GRACE_S,

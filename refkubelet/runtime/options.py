@@ -12,7 +12,7 @@ from typing import Protocol
 
 from refkubelet.allocation.state import ResourceState
 from refkubelet.cri.records import PodRuntime
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     HandlerFeatures,

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace as with_fields
 
-from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import ContainerStatus, Pod, PodStatus
 from refkubelet.model.pod import (

@@ -13,7 +13,7 @@ from typing import Final
 
 from lightkube.models.core_v1 import Volume
 
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.cgroup_values import resource_config_for_pod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from refkubelet.apiclient import ApiClient
+from refkubelet.api.client import ApiClient
 from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.client import CriClient, CriTarget
-from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.handlers import PodHandlers
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network

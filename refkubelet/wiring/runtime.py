@@ -9,11 +9,11 @@ from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pleg.options import PlegOptions
-from refkubelet.pod_objects import PodObjects
 from refkubelet.runtime.gc import ContainerDeletor
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.runtime.pod_events import PodEventReader
+from refkubelet.runtime.pod_objects import PodObjects
 from refkubelet.runtime.pod_runtime import PodRuntimes
 from refkubelet.runtime.settings import Surroundings, ids_per_pod, runtime_options
 from refkubelet.runtime.user_namespaces import UserNamespaces

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from refkubelet.admission.node_fit import NodeView, node_view
 from refkubelet.admission.resources import extended_resources
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
 from refkubelet.model.quantity import NANO
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources

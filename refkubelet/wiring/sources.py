@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refkubelet.api.node_informer import NodeInformer
 from refkubelet.model.objects import Node
-from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.config import PodConfig
 from refkubelet.pods.factory import ApiAccess, build_pod_config
 from refkubelet.pods.manager import PodManager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_manager
 from refkubelet.cgroups.manager import ContainerManager
-from refkubelet.events import EventRecorder
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.host.capacity import machine_capacity
 from refkubelet.model.cgroup_limits import ResourceConfig

@@ -14,9 +14,9 @@ from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI
 from fakecri.deviceplugin import InProcessPlugins
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.node.facts import node_facts
 from refkubelet.node.status import NodeFacts

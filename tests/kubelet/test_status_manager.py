@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from refkubelet.lightkube_client import LightkubeApiClient
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateRunning,

@@ -14,12 +14,12 @@ import pytest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from refkubelet.api_answers import decode_node, decode_service, watch_event
-from refkubelet.apiclient import ApiError
-from refkubelet.lightkube_client import LightkubeApiClient
+from refkubelet.api.answers import decode_node, decode_service, watch_event
+from refkubelet.api.client import ApiError
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.api.node_informer import NodeInformer
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 from refkubelet.model.pod import uid
-from refkubelet.node.informer import NodeInformer
 from refkubelet.pods.api_source import ApiSource
 from refkubelet.pods.mirror import MirrorClient, MirrorError, mirror_pod
 from simtime import Clock, Rng, VirtualLoop, run_virtual

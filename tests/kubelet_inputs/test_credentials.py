@@ -18,10 +18,10 @@ from fakeapi.http import serve as serve_api
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.server import serve
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
+from refkubelet.api.kubeconfig import read_kubeconfig
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError
-from refkubelet.config.kubeconfig import read_kubeconfig
-from refkubelet.lightkube_client import LightkubeApiClient
 from simtime import Ids, RealClock, Rng
 
 V1 = "client.authentication.k8s.io/v1"

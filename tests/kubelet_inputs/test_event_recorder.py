@@ -9,9 +9,9 @@ import pytest
 
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
-from refkubelet.event_correlator import SPAM_BURST, RecordedEvent
-from refkubelet.event_recorder import KEPT_EVENTS, QueuedEventRecorder
-from refkubelet.lightkube_client import LightkubeApiClient
+from refkubelet.api.lightkube_client import LightkubeApiClient
+from refkubelet.events.correlator import SPAM_BURST, RecordedEvent
+from refkubelet.events.queued_recorder import KEPT_EVENTS, QueuedEventRecorder
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -16,12 +16,13 @@ import pytest
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.admission.features import declared_features
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cgroups.allocatable import allocatable_of
 from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config import KubeletConfiguration
 from refkubelet.cri.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.daemon import host_ips
-from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.host.machine import (
     FilesystemStats,
     HugePages,
@@ -30,7 +31,6 @@ from refkubelet.host.machine import (
     NumaNode,
 )
 from refkubelet.host.real_machine import MachineError, RealMachine
-from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.quantity import NANO
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.images import NodeImages, images_shown

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from refkubelet.event_recorder import QueuedEventRecorder
+from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.pod_updates import PodOperation, PodSource
 from refkubelet.pods.config import Deliver, PodConfig

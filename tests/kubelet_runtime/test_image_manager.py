@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
 from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, make_pod
 
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
 from refkubelet.cri.client import CriClient
 from refkubelet.runtime.images.manager import (
     ImageError,

@@ -12,7 +12,7 @@ from lightkube.models.core_v1 import VolumeMount
 from lightkube.models.node_v1 import RuntimeClass
 
 from fakecri import FakeCRI
-from refkubelet.apiclient import ApiError
+from refkubelet.api.client import ApiError
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,

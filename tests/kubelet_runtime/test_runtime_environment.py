@@ -12,7 +12,6 @@ from runtime_doubles import make_pod
 from refkubelet.model.addresses import by_family
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
-from refkubelet.pod_objects import secret_data
 from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.runtime.config.environment import (
     CONFIG_MAP,
@@ -23,6 +22,7 @@ from refkubelet.runtime.config.environment import (
     referenced_objects,
 )
 from refkubelet.runtime.config.service_environment import service_environment
+from refkubelet.runtime.pod_objects import secret_data
 
 GIB = 1 << 30
 

@@ -55,7 +55,7 @@ PURE = (
     "refkubelet.allocation.order",
     "refkubelet.allocation.resources",
     "refkubelet.config.validation",
-    "refkubelet.event_correlator",
+    "refkubelet.events.correlator",
     "refkubelet.eviction.admission",
     "refkubelet.eviction.cycle",
     "refkubelet.eviction.config",

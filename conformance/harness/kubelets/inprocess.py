@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import ConfigError, load_config
 from refkubelet.kubelet import Kubelet, KubeletDeps
-from refkubelet.lightkube_client import LightkubeApiClient
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts
 from refkubelet.volumes.mounting import SimulatedMounts

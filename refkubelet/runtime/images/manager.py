@@ -18,6 +18,7 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.cri.records import ImageRecord
+from refkubelet.events.container_events import field_path
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.image_names import InvalidImageNameError, repository, with_default_tag
@@ -25,7 +26,6 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import uid
 from refkubelet.runtime import reasons
-from refkubelet.runtime.container_events import field_path
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits, BackoffTable, image_key
 from refkubelet.runtime.images.access import EveryoneMay, ImageAccess
 from refkubelet.runtime.images.keyring import (

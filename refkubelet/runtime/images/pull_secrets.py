@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.apiclient import ApiError
-from refkubelet.events import EventRecorder
+from refkubelet.api.client import ApiError
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.runtime import reasons

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from refkubelet.events import EventType
+from refkubelet.events.recorder import EventType
 from simtime import Ids, format_rfc3339
 
 COMPONENT: Final = "kubelet"

@@ -15,7 +15,7 @@ import msgspec
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
-from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.model.objects import Node
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refkubelet.events import EventRecorder, EventType
+from refkubelet.events.recorder import EventRecorder, EventType
 from refkubelet.model.objects import Pod
 
 

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from refkubelet.apiclient import ApiClient, ApiError
-from refkubelet.event_correlator import EventCorrelator, InvolvedObject, RecordedEvent, TokenBucket
-from refkubelet.events import EventType
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.events.correlator import EventCorrelator, InvolvedObject, RecordedEvent, TokenBucket
+from refkubelet.events.recorder import EventType
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

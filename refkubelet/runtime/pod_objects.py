@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 
-from refkubelet.apiclient import ApiClient, ApiError
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Container, Pod
-from refkubelet.reflector import Reflector
 from refkubelet.runtime.config.downward_api import VariableError
 from refkubelet.runtime.config.environment import SECRET, ApiObjects, ObjectKey, referenced_objects
 from simtime import Clock, Rng

@@ -1,7 +1,7 @@
 """The kubelet's view of an API server: a handful of requests, one error type.
 
 What must never happen here: an exception other than `ApiError` for anything the server or the
-network did; a retry that the caller did not ask for. Over HTTP: `refkubelet.lightkube_client`.
+network did; a retry that the caller did not ask for. Over HTTP: `refkubelet.api.lightkube_client`.
 """
 
 from __future__ import annotations

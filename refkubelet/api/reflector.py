@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, Generic, TypeVar
 
-from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.failures import Complaints
 from simtime import Clock, Rng
 

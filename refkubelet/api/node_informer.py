@@ -6,9 +6,9 @@ Mirror pods take their owner from here (MIRR-024), and the API source waits for 
 
 from __future__ import annotations
 
-from refkubelet.apiclient import ApiClient
+from refkubelet.api.client import ApiClient
+from refkubelet.api.reflector import Reflector
 from refkubelet.model.objects import Node
-from refkubelet.reflector import Reflector
 from simtime import Clock, Rng
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
-from refkubelet.api_answers import (
+from refkubelet.api.answers import (
     decode_config_map,
     decode_node,
     decode_runtime_class,
@@ -33,7 +33,7 @@ from refkubelet.api_answers import (
     watch_event,
     watch_line,
 )
-from refkubelet.apiclient import ApiError, ObjectList, WatchEvent
+from refkubelet.api.client import ApiError, ObjectList, WatchEvent
 from refkubelet.config.errors import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
 
@@ -59,7 +59,7 @@ class LightkubeApiClient:
 
         Raises `ConfigError` naming the file when it cannot be used.
         """
-        from refkubelet.config.kubeconfig import read_kubeconfig
+        from refkubelet.api.kubeconfig import read_kubeconfig
 
         config = read_kubeconfig(path)
         try:
@@ -90,7 +90,7 @@ class LightkubeApiClient:
         import httpx2
         from lightkube.config.client_adapter import AsyncClient, ConnectionParams
 
-        from refkubelet.credential_plugin import PluginAuth
+        from refkubelet.api.credential_plugin import PluginAuth
 
         params = ConnectionParams(
             timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),

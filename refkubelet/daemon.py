@@ -21,17 +21,19 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import (
     ConfigError,
     KubeletConfiguration,
     defaults_without_file,
     load_config,
 )
+from refkubelet.config.eviction_grammar import ThresholdError
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
+from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLUGINS
+from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.grammar import ThresholdError
 from refkubelet.host.kernel_defaults import wrong_kernel_flags
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
@@ -40,11 +42,9 @@ from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
-from refkubelet.resources.devices.manager import DIRECTORY as DEVICE_PLUGINS
-from refkubelet.resources.devices.sockets import PluginSockets
-from refkubelet.resources.pod_resources_server import PodResourcesServer
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError, check_servers
+from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.usage import UsageError
 from refkubelet.volumes.mounting import mounts_for
 from simtime import Clock, Ids, RealClock, Rng

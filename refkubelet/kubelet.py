@@ -14,8 +14,8 @@ from functools import partial
 from msgspec.structs import replace as with_fields
 
 from refkubelet.api.node_informer import NodeInformer
-from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import is_static, uid

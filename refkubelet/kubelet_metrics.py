@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from refkubelet.container_manager.devices.metrics import DeviceMetrics
 from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.handlers import PodHandlers
@@ -20,7 +21,6 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.preemption.preemptor import Preemptor
-from refkubelet.resources.devices.metrics import DeviceMetrics
 from refkubelet.runtime.images.gc import ImageGC
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from refkubelet.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.cri.records import IDS_PER_POD
-from refkubelet.golang.duration import format_duration
-from refkubelet.model.cgroup_names import words_of
-from refkubelet.runtime.images.records import (
+from refkubelet.config.image_policies import (
     NEVER_VERIFY_ALLOWLISTED,
     NEVER_VERIFY_PRELOADED,
     POLICIES,
     is_allowlist_entry,
 )
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.records import IDS_PER_POD
+from refkubelet.golang.duration import format_duration
+from refkubelet.model.cgroup_names import words_of
 
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
 

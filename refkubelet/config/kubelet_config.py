@@ -181,8 +181,8 @@ class KubeletConfiguration:
     )
     max_pods: int = f.int32("maxPods", 110, zero_is_default=True)
     pods_per_core: int = f.int32("podsPerCore", 0)
-    # Eviction: raw texts; eviction/thresholds.py reads them. After `load_config` the hard ones are
-    # complete (EVIC-006); None means that the file did not say.
+    # Eviction: raw texts; config/eviction_thresholds.py reads them. After `load_config` the hard
+    # ones are complete (EVIC-006); None means that the file did not say.
     eviction_hard: Mapping[str, str] | None = f.string_map("evictionHard", None)
     eviction_soft: Mapping[str, str] = f.string_map("evictionSoft")
     eviction_soft_grace_period: Mapping[str, str] = f.string_map("evictionSoftGracePeriod")

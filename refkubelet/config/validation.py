@@ -23,7 +23,7 @@ _CRASH_LOOP_GATE: Final = "KubeletCrashLoopBackOffMax"
 def validate(config: KubeletConfiguration) -> list[str]:
     """All violations, each a complete sentence; empty when the configuration is usable.
 
-    Eviction thresholds are read, and complained about, by `eviction.grammar`.
+    Eviction thresholds are read, and complained about, by `config.eviction_grammar`.
     """
     checks = (
         field_problems,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refkubelet.config.eviction_grammar import parse_thresholds
+from refkubelet.config.eviction_thresholds import Threshold
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.eviction.grammar import parse_thresholds
-from refkubelet.eviction.thresholds import Threshold
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from refkubelet.config.eviction_thresholds import MEMORY, Threshold
 from refkubelet.eviction.signals import Observation
-from refkubelet.eviction.thresholds import MEMORY, Threshold
 
 
 def _nothing() -> Mapping[str, float]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import Threshold
 from refkubelet.eviction.messages import REASON
-from refkubelet.eviction.thresholds import Threshold
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.status.ended import ended_status
 

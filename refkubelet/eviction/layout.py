@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import product
 from typing import Final
 
-from refkubelet.eviction.thresholds import DISKS, Threshold
+from refkubelet.config.eviction_thresholds import DISKS, Threshold
 from refkubelet.stats.usage import NOTHING, DiskUse, PodUsage
 
 

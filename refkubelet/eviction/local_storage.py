@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import STORAGE
 from refkubelet.eviction.layout import Layout
-from refkubelet.eviction.thresholds import STORAGE
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, parse_nano

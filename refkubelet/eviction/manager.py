@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import MEMORY, PIDS, SIGNALS, Threshold
 from refkubelet.cri.client import CriCallError
 from refkubelet.eviction.admission import Rejection, admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
@@ -37,7 +38,6 @@ from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.eviction.notifier import MemoryNotifications
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.signals import NodeObservations
-from refkubelet.eviction.thresholds import MEMORY, PIDS, SIGNALS, Threshold
 from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod

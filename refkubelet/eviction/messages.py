@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.cri.records import ContainerUsage
 from refkubelet.eviction.signals import Observation
-from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano

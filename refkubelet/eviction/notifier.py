@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import ALLOCATABLE, MEMORY, Threshold
 from refkubelet.eviction.observer import Observer
-from refkubelet.eviction.thresholds import ALLOCATABLE, MEMORY, Threshold
 from refkubelet.stats.cgroups import memory_dir, read_memory
 from simtime import Clock
 

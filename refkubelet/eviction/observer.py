@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from refkubelet.config.eviction_thresholds import ALLOCATABLE, PID
 from refkubelet.cri.records import ImageFilesystems
 from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
-from refkubelet.eviction.thresholds import ALLOCATABLE, PID
 from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.stats.cgroups import memory_dir, read_memory
 

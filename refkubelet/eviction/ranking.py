@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import MEMORY, PIDS, STORAGE, resource_of
 from refkubelet.eviction.layout import Layout, disk_use
-from refkubelet.eviction.thresholds import MEMORY, PIDS, STORAGE, resource_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, uid
 from refkubelet.model.quantity import NANO

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from refkubelet.config.eviction_thresholds import (
+    INODES,
+    MEMORY,
+    PIDS,
+    STORAGE,
+    Threshold,
+    resource_of,
+)
 from refkubelet.eviction.layout import Layout, disk_of, disk_use
 from refkubelet.eviction.local_storage import Violation
 from refkubelet.eviction.ranking import request_of
 from refkubelet.eviction.signals import Observation
-from refkubelet.eviction.thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold, resource_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name
 from refkubelet.model.quantity import format_binary, format_decimal

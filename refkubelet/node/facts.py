@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from refkubelet.cgroups.allocatable import allocatable_of
-from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import allocatable_of
+from refkubelet.container_manager.cgroups.settings import reservations_of
 from refkubelet.host.capacity import machine_capacity
 from refkubelet.host.machine import Machine
 from refkubelet.model.quantity import NANO

@@ -20,6 +20,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.container_manager.devices.inventory import Amounts
+from refkubelet.container_manager.devices.registration import is_extended_resource
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Node, to_dict
@@ -33,8 +35,6 @@ from refkubelet.node.status import (
     initial_node,
     node_status,
 )
-from refkubelet.resources.devices.inventory import Amounts
-from refkubelet.resources.devices.registration import is_extended_resource
 from simtime import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from refkubelet.cgroups.allocatable import shown
+from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.cri.records import HandlerFeatures
 
 _NODE_INFO: Final = (  # every field the API wants, NODE-033

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
+from refkubelet.container_manager.devices.records import NO_SETTINGS
+from refkubelet.container_manager.topology.hints import AllocationError
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
@@ -32,8 +34,6 @@ from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE
 from refkubelet.model.pod import name_and_namespace, pod_ref, uid
-from refkubelet.resources.devices.records import NO_SETTINGS
-from refkubelet.resources.topology.hints import AllocationError
 from refkubelet.runtime import reasons
 from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
 from refkubelet.runtime.config.downward_api import VariableError

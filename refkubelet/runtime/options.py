@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.allocation.state import ResourceState
+from refkubelet.container_manager.devices.records import ContainerSettings
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import Placement
-from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.environment import ApiObjects
 from refkubelet.runtime.decisions.backoff import MAX_DELAY_S, BackoffLimits
 from refkubelet.runtime.images.pull_secrets import SecretReader

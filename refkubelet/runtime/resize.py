@@ -14,7 +14,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from refkubelet.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.model.cgroup_limits import ResourceConfig

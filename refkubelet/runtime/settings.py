@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from refkubelet.allocation.handlers import LIMITED_SWAP
-from refkubelet.cgroups.allocatable import enforced, parsed
-from refkubelet.cgroups.settings import TIERED
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
+from refkubelet.container_manager.cgroups.settings import TIERED
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.host.capacity import page_sizes
 from refkubelet.host.machine import Machine

@@ -1,6 +1,6 @@
 """The kubelet's HTTP servers."""
 
-from refkubelet.server.servers import (
+from refkubelet.server.http import (
     KubeletServers,
     ServerCallbacks,
     ServerError,

@@ -8,7 +8,7 @@ from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.allocation.handlers import LIMITED_SWAP, ResizeLimits, feasible_resizes
-from refkubelet.resources.admission import allocated
+from refkubelet.container_manager.admission import allocated
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.node import Node
 from refkubelet.wiring.resources import Resources

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from refkubelet.api.client import ApiClient
-from refkubelet.cgroups.manager import ContainerManager
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.manager import ContainerManager
+from refkubelet.container_manager.devices.plugins import PluginDirectory
+from refkubelet.container_manager.managers import ResourceManagers
 from refkubelet.cri.client import CriClient, CriTarget
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.handlers import PodHandlers
@@ -18,8 +20,6 @@ from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.pod_workers.workers import PodWorkers
-from refkubelet.resources.devices.plugins import PluginDirectory
-from refkubelet.resources.managers import ResourceManagers
 from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime_state import RuntimeState

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
+from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerState
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.devices.health import GATE as DEVICE_HEALTH
-from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
-from refkubelet.resources.managers import ResourceDeps, ResourceManagers
-from refkubelet.resources.pod_resources import PodResources
+from refkubelet.server.pod_resources import PodResources
 from refkubelet.wiring.base import Base, Later
 from refkubelet.wiring.sources import Sources
 

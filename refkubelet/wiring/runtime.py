@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.cgroups.build import CGROUP_V1_WARNING
+from refkubelet.container_manager.cgroups.build import CGROUP_V1_WARNING
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.cgroups.settings import pods_cgroup
+from refkubelet.container_manager.cgroups.settings import pods_cgroup
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.deps import EvictionDeps
 from refkubelet.eviction.layout import CONTAINERS, IMAGES

@@ -6,8 +6,12 @@ import logging
 from dataclasses import dataclass
 
 from refkubelet.allocation.reports import ResizeReports
-from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_manager
-from refkubelet.cgroups.manager import ContainerManager
+from refkubelet.container_manager.cgroups.build import (
+    ManagerDeps,
+    check_reservations,
+    container_manager,
+)
+from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.host.capacity import machine_capacity

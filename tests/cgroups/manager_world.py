@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
-from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps
-from refkubelet.cgroups.node import NodeCgroups
-from refkubelet.cgroups.tree import CgroupTree
+from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
+from refkubelet.container_manager.cgroups.node import NodeCgroups
+from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import VirtualLoop

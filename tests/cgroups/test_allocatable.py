@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.cgroups.allocatable import (
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import (
     allocatable_of,
     enforced,
     eviction_reservation,
@@ -17,9 +18,12 @@ from refkubelet.cgroups.allocatable import (
     reservation,
     shown,
 )
-from refkubelet.cgroups.node import ReservedGroup
-from refkubelet.cgroups.settings import node_cgroups, reservation_problem, reservations_of
-from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.node import ReservedGroup
+from refkubelet.container_manager.cgroups.settings import (
+    node_cgroups,
+    reservation_problem,
+    reservations_of,
+)
 from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.quantity import NANO
 

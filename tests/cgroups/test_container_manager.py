@@ -12,11 +12,11 @@ import pytest
 from manager_world import GI, MI, World, pod
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath
-from refkubelet.cgroups import removal
-from refkubelet.cgroups.manager import ContainerManagerError
-from refkubelet.cgroups.node import ReservedGroup
-from refkubelet.cgroups.removal import CgroupError
-from refkubelet.cgroups.tree import CgroupTree
+from refkubelet.container_manager.cgroups import removal
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
+from refkubelet.container_manager.cgroups.node import ReservedGroup
+from refkubelet.container_manager.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.cgroup_names import CgroupNameError, pod_word
 from refkubelet.model.objects import decode_pod

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.cgroups.removal import RMDIR_DELAYS_S, remove_all
+from refkubelet.container_manager.cgroups.removal import RMDIR_DELAYS_S, remove_all
 from simtime import VirtualLoop, run_virtual
 
 

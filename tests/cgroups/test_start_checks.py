@@ -11,9 +11,13 @@ from manager_world import Told
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
-from refkubelet.cgroups.build import ManagerDeps, check_reservations, container_manager
-from refkubelet.cgroups.manager import ContainerManager, ContainerManagerError
 from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.build import (
+    ManagerDeps,
+    check_reservations,
+    container_manager,
+)
+from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerError
 from refkubelet.daemon import check_driver, check_host
 from refkubelet.host.kernel_defaults import WANTED, wrong_kernel_flags
 from refkubelet.host.real_machine import RealMachine

@@ -81,21 +81,24 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.runtime.images.keyring.covers", always(True), "pull-secret-of-another-host",
     ),
     "groups of pods are left behind": (
-        "refkubelet.cgroups.manager.ContainerManager.destroy", async_nothing,
+        "refkubelet.container_manager.cgroups.manager.ContainerManager.destroy", async_nothing,
         "cgroup-removed-at-end",
     ),
     "strangers' groups stay": (
-        "refkubelet.cgroups.manager.ContainerManager.remove_orphans", always(None),
+        "refkubelet.container_manager.cgroups.manager.ContainerManager.remove_orphans",
+        always(None),
         "cgroup-orphan",
     ),
     "classes share as they did at the start": (
-        "refkubelet.cgroups.manager.ContainerManager.update_qos", always(None), "class-shares-v2",
+        "refkubelet.container_manager.cgroups.manager.ContainerManager.update_qos",
+        always(None), "class-shares-v2",
     ),
     "a single limit limits the pod": (
         "refkubelet.model.cgroup_values.declares_limit", always(True), "cgroup-one-without-limit",
     ),
     "thresholds are no reservation": (
-        "refkubelet.cgroups.settings.eviction_reservation", always({}), "node-allocatable",
+        "refkubelet.container_manager.cgroups.settings.eviction_reservation",
+        always({}), "node-allocatable",
     ),
     "whoever asks may use what is there": (
         "refkubelet.runtime.images.access.ImageAccess.must_pull", always(False),

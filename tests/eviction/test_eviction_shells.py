@@ -11,9 +11,10 @@ from test_eviction_manager import DISK, MEMORY, MI, Node, make_pod, run_until, v
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
+from refkubelet.config.eviction_grammar import parse_thresholds
+from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
-from refkubelet.eviction.grammar import parse_thresholds
 from refkubelet.eviction.layout import (
     Layout,
 )
@@ -21,7 +22,6 @@ from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
 from refkubelet.eviction.observer import Observer
 from refkubelet.eviction.signals import Observation
-from refkubelet.eviction.thresholds import Threshold, ThresholdValue
 from refkubelet.eviction.trace import rank_line, threshold_line
 from refkubelet.host.machine import FilesystemStats
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage

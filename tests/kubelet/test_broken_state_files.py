@@ -17,9 +17,9 @@ from node_world import CONTAINER, Node, manifest, on_node
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
 from refkubelet.allocation import checkpoint
 from refkubelet.config.kubelet_config import MemoryReservation
+from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
 from refkubelet.node.shutdown_state import load_times
-from refkubelet.resources.devices import checkpoint as devices
 from refkubelet.runtime.images.record_files import PullRecordFiles
 from refkubelet.runtime.images.records import Access, PulledRecord, SecretUse
 from refkubelet.usage import UsageError

@@ -10,7 +10,7 @@ import pytest
 from node_world import Node, manifest, on_node
 
 from refkubelet import housekeeping
-from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.host.mounts import anything_mounted_below as below
 from refkubelet.model.pod import uid
 
@@ -35,7 +35,9 @@ def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
         lost = group(node)
         (lost / "stray").mkdir()
         kept = node.cri.node.cgroups.spawn(f"{BESTEFFORT}/{lost.name}/stray")
-        monkeypatch.setattr("refkubelet.cgroups.removal._kill_all", lambda pids, kill: None)
+        monkeypatch.setattr(
+            "refkubelet.container_manager.cgroups.removal._kill_all", lambda pids, kill: None
+        )
         pod_uid = uid(node.kubelet.sources.pods.pods()[0])
         node.remove()
         await node.until(lambda: node.kubelet.work.workers.is_pod_known_terminated(pod_uid), 10)

@@ -12,7 +12,7 @@ import pytest
 from node_world import Node, manifest, on_node
 
 from fakecri.deviceplugin import InProcessPlugins
-from refkubelet.cgroups.manager import ContainerManagerError
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet
 from refkubelet.supervisor import LONGEST_RESTART_S, Part, keep_running
 from simtime import Clock, VirtualLoop, run_virtual

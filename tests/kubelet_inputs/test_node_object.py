@@ -17,9 +17,9 @@ from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from refkubelet.admission.features import declared_features
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.cgroups.allocatable import allocatable_of
-from refkubelet.cgroups.settings import reservations_of
 from refkubelet.config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import allocatable_of
+from refkubelet.container_manager.cgroups.settings import reservations_of
 from refkubelet.cri.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.daemon import host_ips
 from refkubelet.events.queued_recorder import QueuedEventRecorder

@@ -19,6 +19,7 @@ from lightkube.models.meta_v1 import ObjectMeta
 from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, make_pod
 
 from refkubelet.api.client import ApiError
+from refkubelet.config.image_policies import ALWAYS_VERIFY
 from refkubelet.cri.client import CriClient
 from refkubelet.runtime.images.manager import (
     ImageError,
@@ -29,7 +30,7 @@ from refkubelet.runtime.images.manager import (
 from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.runtime.images.pull_secrets import PullSecrets
 from refkubelet.runtime.images.pulls import TokenBucket
-from refkubelet.runtime.images.records import ALWAYS_VERIFY, VerificationPolicy
+from refkubelet.runtime.images.records import VerificationPolicy
 from refkubelet.runtime.options import ImageOptions, RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

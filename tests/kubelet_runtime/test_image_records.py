@@ -10,19 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.runtime.images.keyring import Credential
-from refkubelet.runtime.images.record_files import PullRecordFiles, record_fields, record_of
-from refkubelet.runtime.images.records import (
+from refkubelet.config.image_policies import (
     ALWAYS_VERIFY,
     NEVER_VERIFY,
     NEVER_VERIFY_ALLOWLISTED,
     POLICIES,
+    is_allowlist_entry,
+)
+from refkubelet.runtime.images.keyring import Credential
+from refkubelet.runtime.images.record_files import PullRecordFiles, record_fields, record_of
+from refkubelet.runtime.images.records import (
     Access,
     PulledRecord,
     SecretUse,
     Verdict,
     VerificationPolicy,
-    is_allowlist_entry,
     merged,
     verify,
 )

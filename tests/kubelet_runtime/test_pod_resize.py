@@ -11,7 +11,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
-from refkubelet.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
+from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.topology.hints import Affinities, AllocationError, TopologyHint
 from refkubelet.model.objects import Container, Pod, decode_pod
-from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
-from refkubelet.resources.topology.hints import Affinities, AllocationError, TopologyHint
 from simtime import VirtualLoop
 
 WIDGET = "vendor.example/widget"

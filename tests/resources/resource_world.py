@@ -7,12 +7,12 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from fakecri import uniform_topology
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
+from refkubelet.container_manager.topology.hints import NumaMask, TopologyHint
 from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.objects import Container, Pod, decode_pod
 from refkubelet.model.pod import containers
-from refkubelet.resources.active import ActiveContainers
-from refkubelet.resources.cpu.topology import CpuTopology, cpu_topology
-from refkubelet.resources.topology.hints import NumaMask, TopologyHint
 
 GI = 1024**3
 MI = 1024**2

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from resource_world import SERVER, cpus_of
 
-from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
-from refkubelet.resources.cpu.assignment import (
+from refkubelet.container_manager.cpu.assignment import (
     NotEnoughCpus,
     Packing,
     ordered_units,
     take_distributed,
     take_packed,
 )
-from refkubelet.resources.cpu.topology import CpuPlace, CpuTopology
+from refkubelet.container_manager.cpu.topology import CpuPlace, CpuTopology
+from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
 
 RECORDED = json.loads(
     (Path(__file__).parent.parent / "data/resources/cpu_assignment.json").read_text()

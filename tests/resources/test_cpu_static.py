@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from resource_world import SERVER, Around, container, cpus_of, named, pod
 
 from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.container_manager.cpu.manager import CpuManager
+from refkubelet.container_manager.cpu.options import StaticOptions, check_no_options, static_options
+from refkubelet.container_manager.cpu.requests import exclusive_cpus, pod_exclusive_cpus
+from refkubelet.container_manager.cpu.state import CpuState
+from refkubelet.container_manager.cpu.static import StaticPolicy, static_policy
+from refkubelet.container_manager.cpu.topology import CpuTopology
+from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint, nodes_of
 from refkubelet.model.cpuset import parse_cpuset
 from refkubelet.model.quantity import NANO
-from refkubelet.resources.cpu.manager import CpuManager
-from refkubelet.resources.cpu.options import StaticOptions, check_no_options, static_options
-from refkubelet.resources.cpu.requests import exclusive_cpus, pod_exclusive_cpus
-from refkubelet.resources.cpu.state import CpuState
-from refkubelet.resources.cpu.static import StaticPolicy, static_policy
-from refkubelet.resources.cpu.topology import CpuTopology
-from refkubelet.resources.topology.hints import AllocationError, TopologyHint, nodes_of
 
 SMALL = {"sockets": 2, "cores": 2, "threads": 2}  # CPUs 0, 1, 4, 5 and 2, 3, 6, 7
 

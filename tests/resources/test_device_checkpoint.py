@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
-from refkubelet.resources.devices import checkpoint
-from refkubelet.resources.devices.checkpoint import Checkpoint, CheckpointError
-from refkubelet.resources.devices.records import Allotment
+from refkubelet.container_manager.devices import checkpoint
+from refkubelet.container_manager.devices.checkpoint import Checkpoint, CheckpointError
+from refkubelet.container_manager.devices.records import Allotment
 
 WIDGET = "example.com/widget"
 TWO_PODS = (

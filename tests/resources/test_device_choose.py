@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.resources.devices.choose import (
+from refkubelet.container_manager.devices.choose import (
     Nearness,
     Pick,
     Unavailable,
@@ -15,7 +15,7 @@ from refkubelet.resources.devices.choose import (
     check_unchanged,
     still_needed,
 )
-from refkubelet.resources.devices.records import Device, by_node
+from refkubelet.container_manager.devices.records import Device, by_node
 
 GPU = "vendor.example/gpu"
 

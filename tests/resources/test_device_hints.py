@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.resources.devices.hints import device_hints, is_aligned
-from refkubelet.resources.devices.records import Device
-from refkubelet.resources.topology.hints import TopologyHint
+from refkubelet.container_manager.devices.hints import device_hints, is_aligned
+from refkubelet.container_manager.devices.records import Device
+from refkubelet.container_manager.topology.hints import TopologyHint
 
 NONE = frozenset[str]()
 

@@ -13,11 +13,11 @@ from device_world import WIDGET, DeviceWorld, Towards, asking, container, pod
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from fakecri.errors import CriError
+from refkubelet.container_manager.devices import checkpoint
+from refkubelet.container_manager.devices.inventory import Amounts
+from refkubelet.container_manager.devices.records import Allotment
+from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint
 from refkubelet.model.objects import ContainerStatus, PodStatus
-from refkubelet.resources.devices import checkpoint
-from refkubelet.resources.devices.inventory import Amounts
-from refkubelet.resources.devices.records import Allotment
-from refkubelet.resources.topology.hints import AllocationError, TopologyHint
 from simtime import run_virtual
 
 Story = Callable[[DeviceWorld], Awaitable[None]]

@@ -17,11 +17,11 @@ from device_world import WIDGET, asking, container, pod
 from fakecri.deviceplugin import FakeDevicePlugin
 from fakecri.deviceplugin.serving import ServedPlugins, serve
 from fakecri.errors import CriError
-from refkubelet.resources.devices.manager import DeviceDeps, DeviceManager
-from refkubelet.resources.devices.sockets import PluginSockets, remove_sockets
-from refkubelet.resources.pod_resources import PodResources
-from refkubelet.resources.pod_resources_server import BURST, PodResourcesServer
-from refkubelet.resources.topology.hints import AllocationError
+from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
+from refkubelet.container_manager.devices.sockets import PluginSockets, remove_sockets
+from refkubelet.container_manager.topology.hints import AllocationError
+from refkubelet.server.pod_resources import PodResources
+from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
 from simtime import RealClock, VirtualLoop, run_virtual
 
 pytestmark = pytest.mark.slow

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from criapi.deviceplugin import api_pb2 as api
 
-from refkubelet.resources.devices import convert
-from refkubelet.resources.devices.inventory import Amounts, Inventory
-from refkubelet.resources.devices.ledger import Ledger
-from refkubelet.resources.devices.plugins import Plugin
-from refkubelet.resources.devices.records import (
+from refkubelet.container_manager.devices import convert
+from refkubelet.container_manager.devices.inventory import Amounts, Inventory
+from refkubelet.container_manager.devices.ledger import Ledger
+from refkubelet.container_manager.devices.plugins import Plugin
+from refkubelet.container_manager.devices.records import (
     Allotment,
     ContainerSettings,
     Device,
@@ -17,8 +17,8 @@ from refkubelet.resources.devices.records import (
     DeviceNode,
     PluginOptions,
 )
-from refkubelet.resources.devices.registration import is_extended_resource, refusal
-from refkubelet.resources.devices.settings import combined
+from refkubelet.container_manager.devices.registration import is_extended_resource, refusal
+from refkubelet.container_manager.devices.settings import combined
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,10 @@ from resource_world import GI, MI, Around, container, machine, named, pod
 
 from fakecri import HugePages as Pages
 from refkubelet.checkpoints.errors import StateFileError
-from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
-from refkubelet.resources.memory.manager import MemoryManager
-from refkubelet.resources.memory.requests import pinned_memory, pod_pinned_memory
-from refkubelet.resources.memory.reserved import Reservation, machine_memory
-from refkubelet.resources.memory.state import (
+from refkubelet.container_manager.memory.manager import MemoryManager
+from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
+from refkubelet.container_manager.memory.reserved import Reservation, machine_memory
+from refkubelet.container_manager.memory.state import (
     Block,
     MemoryState,
     MemoryTable,
@@ -24,14 +22,16 @@ from refkubelet.resources.memory.state import (
     given_back,
     taken,
 )
-from refkubelet.resources.memory.static import (
+from refkubelet.container_manager.memory.static import (
     checked,
     chosen_nodes,
     hints_for_requests,
     hints_of_blocks,
     memory_hints,
 )
-from refkubelet.resources.topology.hints import AllocationError, TopologyHint, nodes_of
+from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint, nodes_of
+from refkubelet.model.objects import Pod
+from refkubelet.model.quantity import NANO
 
 SHAPE = {"sockets": 2, "cores": 2, "nodes_per_socket": 2, "memory_bytes": 4 * GI}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from device_world import asking, pod
 
-from refkubelet.resources.pod_resources import PodResources, UnknownPod
+from refkubelet.server.pod_resources import PodResources, UnknownPod
 
 
 class Devices:

@@ -17,12 +17,12 @@ from fakecri import FakeNode, uniform_topology
 from refkubelet.admission.handlers import Operation, PodAdmitAttributes
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.config.load import parse_config
+from refkubelet.container_manager.admission import allocated
+from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
 from refkubelet.cri.client import CriCallError
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import uid
-from refkubelet.resources.admission import allocated
-from refkubelet.resources.managers import ResourceDeps, ResourceManagers
 from refkubelet.runtime.config.linux_resources import container_resources, sandbox_resources
 from refkubelet.runtime.options import RuntimeOptions
 from simtime import run_virtual

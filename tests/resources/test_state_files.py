@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from refkubelet.checkpoints.state_file import StateFile
+from refkubelet.container_manager.cpu.state import CpuState, CpuStateFile
+from refkubelet.container_manager.cpu.state import from_file as cpu_from_file
+from refkubelet.container_manager.cpu.state import to_file as cpu_to_file
+from refkubelet.container_manager.memory.files import MemoryStateFile
+from refkubelet.container_manager.memory.files import from_file as memory_from_file
+from refkubelet.container_manager.memory.files import to_file as memory_to_file
+from refkubelet.container_manager.memory.state import Block, MemoryState
 from refkubelet.golang.fnv import fnv1a_32
-from refkubelet.resources.cpu.state import CpuState, CpuStateFile
-from refkubelet.resources.cpu.state import from_file as cpu_from_file
-from refkubelet.resources.cpu.state import to_file as cpu_to_file
-from refkubelet.resources.memory.files import MemoryStateFile
-from refkubelet.resources.memory.files import from_file as memory_from_file
-from refkubelet.resources.memory.files import to_file as memory_to_file
-from refkubelet.resources.memory.state import Block, MemoryState
 
 CPU_NONE = '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
 CPU_STATIC = (

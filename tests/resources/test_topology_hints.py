@@ -18,18 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from resource_world import container, pod
 
-from refkubelet.model.objects import Container, Pod
-from refkubelet.resources.topology.hints import (
+from refkubelet.container_manager.topology.hints import (
     AllocationError,
     Hints,
     TopologyHint,
     all_masks,
 )
-from refkubelet.resources.topology.manager import TopologyManager
-from refkubelet.resources.topology.merge import hint_lists, merge_hints, single_node_hints
-from refkubelet.resources.topology.numa import NumaInfo
-from refkubelet.resources.topology.options import TopologyOptions, topology_options
-from refkubelet.resources.topology.policies import TopologyPolicy, topology_policy
+from refkubelet.container_manager.topology.manager import TopologyManager
+from refkubelet.container_manager.topology.merge import hint_lists, merge_hints, single_node_hints
+from refkubelet.container_manager.topology.numa import NumaInfo
+from refkubelet.container_manager.topology.options import TopologyOptions, topology_options
+from refkubelet.container_manager.topology.policies import TopologyPolicy, topology_policy
+from refkubelet.model.objects import Container, Pod
 
 RECORDED = json.loads(
     (Path(__file__).parent.parent / "data/resources/merged_hints.json").read_text()

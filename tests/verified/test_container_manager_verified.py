@@ -14,10 +14,10 @@ from cgroup_sides import RealSide, eventually, fake_side, side, why_not_real
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from refkubelet.cgroups.manager import ContainerManager, ContainerManagerDeps
-from refkubelet.cgroups.node import NodeCgroups
-from refkubelet.cgroups.removal import CgroupError
-from refkubelet.cgroups.tree import CgroupTree
+from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
+from refkubelet.container_manager.cgroups.node import NodeCgroups
+from refkubelet.container_manager.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.host.machine import CgroupDir
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.cgroup_values import PodCgroupSettings

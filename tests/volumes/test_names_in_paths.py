@@ -11,6 +11,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import HostPathVolumeSource
 
+from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.records import ImageRecord
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
@@ -18,7 +19,6 @@ from refkubelet.model.objects import decode_pod
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
 from refkubelet.pods.merge import drop_unsafe_names
-from refkubelet.resources.devices.sockets import PluginSockets
 from refkubelet.runtime.config.mounts import (
     MountError,
     MountFacts,

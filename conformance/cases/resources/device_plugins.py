@@ -19,8 +19,8 @@ from conformance.harness.manifests import pod
 from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
-from refkubelet.resources.devices import checkpoint
-from refkubelet.resources.devices.records import Allotment
+from refkubelet.container_manager.devices import checkpoint
+from refkubelet.container_manager.devices.records import Allotment
 
 
 async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:

@@ -16,8 +16,8 @@ from typing import Any, Final
 from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from refkubelet.api.lightkube_client import LightkubeApiClient
-from refkubelet.cgroups.manager import ContainerManagerError
 from refkubelet.config import ConfigError, load_config
+from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.model.objects import to_dict
 from refkubelet.node.facts import node_facts

@@ -14,6 +14,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
 
+from refkubelet.container_manager.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.cri import labels as keys
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
@@ -23,7 +24,6 @@ from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod, to_dict
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import name_and_namespace, uid, uses_host_network
-from refkubelet.resources.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.runtime.config.environment import (
     ApiObjects,

@@ -16,13 +16,13 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
 
+from refkubelet.container_manager.devices.records import ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.host.directories import make_directory
 from refkubelet.host.untrusted_files import opened_below, read_whole
 from refkubelet.model.names import container_dir, pod_dir, pod_volume_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import uid, uses_host_network
-from refkubelet.resources.devices.records import ContainerSettings
 from refkubelet.runtime.config.env_file import env_file_values
 from refkubelet.runtime.config.environment import (
     EnvFile,

@@ -1,0 +1,12 @@
+"""The cgroups above containers, and what they are limited to.
+
+    <cgroupRoot>/kubepods               the node's capacity without what is reserved
+      burstable, besteffort             how CPU is shared between the classes
+      [burstable|besteffort/]pod<UID>   what the pod asked for; the runtime makes those below
+
+`allocatable` and `settings` decide, with `model/cgroup_*.py`; `tree` touches directories, `manager`
+does both in the kubelet's order.
+Rules: CG-010..043. Upstream: pkg/kubelet/cm.
+What must never happen here: a write outside `kubepods` and the reserved cgroups that the
+configuration names; a process killed that was not found in a pod's cgroup.
+"""

@@ -1,0 +1,77 @@
+"""What of a node pods may have: capacity, reservations, and what is impossible. Pure.
+
+Amounts are resource name -> nano units. Rules: CG-034, NODE-031. Upstream:
+pkg/kubelet/cm/node_container_manager_linux.go; helpers.go: hardEvictionReservation;
+pkg/kubelet/nodestatus/setters.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from refkubelet.config.eviction_grammar import parse_thresholds
+from refkubelet.model.cgroup_limits import HUGEPAGES
+from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
+
+Amounts = Mapping[str, int]
+RESERVED_BY_SIGNAL: Final = {"memory.available": "memory", "nodefs.available": "ephemeral-storage"}
+"""Hard thresholds that keep something of the capacity back, and what."""
+
+
+def parsed(amounts: Mapping[str, str]) -> dict[str, int]:
+    """Quantities of a configuration. Raises `QuantityError`."""
+    return {name: parse_nano(text) for name, text in amounts.items()}
+
+
+def eviction_reservation(capacity: Amounts, eviction_hard: Mapping[str, str]) -> dict[str, int]:
+    """What the hard eviction thresholds keep back. Raises `ThresholdError`."""
+    found: dict[str, int] = {}
+    for threshold in parse_thresholds(eviction_hard, {}, {}, {}):
+        name = RESERVED_BY_SIGNAL.get(threshold.signal)
+        if name is not None:
+            found[name] = threshold.value.amount(capacity.get(name, 0) // NANO) * NANO
+    return found
+
+
+def reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
+    """All that is kept back of what the node has; nothing of what it has not."""
+    sums = {name: sum(amounts.get(name, 0) for amounts in reserved) for name in capacity}
+    return {name: amount for name, amount in sums.items() if amount}
+
+
+def enforced(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
+    """The limits of the cgroup of all pods: `reserved` without the eviction thresholds, so that
+    these are reached first."""
+    kept = reservation(capacity, reserved)
+    return {name: max(0, amount - kept.get(name, 0)) for name, amount in capacity.items()}
+
+
+def allocatable_of(capacity: Amounts, reserved: Sequence[Amounts]) -> dict[str, int]:
+    """What the Node object promises: `reserved` with the eviction thresholds. Memory that is set
+    aside for huge pages is no memory."""
+    result = enforced(capacity, reserved)
+    pages = sum(amount for name, amount in capacity.items() if name.startswith(HUGEPAGES))
+    if "memory" in result:
+        result["memory"] = max(0, result["memory"] - pages)
+    return result
+
+
+def impossible_reservation(capacity: Amounts, reserved: Sequence[Amounts]) -> str | None:
+    """Why a kubelet cannot start with these reservations; None when it can."""
+    too_much = [
+        f'Resource "{name}" has a reservation of {shown(name, amount)} but capacity of '
+        f"{shown(name, capacity[name])}. Expected capacity >= reservation."
+        for name, amount in reservation(capacity, reserved).items()
+        if amount > capacity[name]
+    ]
+    if not too_much:
+        return None
+    return f"invalid Node Allocatable configuration. {' '.join(too_much)}"
+
+
+def shown(name: str, amount: int) -> str:
+    """An amount as the API prints it: bytes in powers of 1024, the rest decimal."""
+    if name in ("memory", "ephemeral-storage") or name.startswith(HUGEPAGES):
+        return str(Quantity(amount, Form.BINARY))
+    return format_decimal_nano(amount)

@@ -1,0 +1,87 @@
+"""A container manager for this machine, with what must hold before a kubelet may start.
+
+Rules: CG-014, CG-015, CG-034, CG-037. Upstream: pkg/kubelet/cm/container_manager_linux.go:
+NewContainerManager, validateSystemRequirements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.manager import (
+    ContainerManager,
+    ContainerManagerDeps,
+    ContainerManagerError,
+)
+from refkubelet.container_manager.cgroups.removal import reason
+from refkubelet.container_manager.cgroups.settings import node_cgroups, reservation_problem
+from refkubelet.container_manager.cgroups.tree import CgroupTree
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.host.capacity import internal_capacity
+from refkubelet.host.machine import Machine
+from refkubelet.model.cgroup_names import words_of
+from refkubelet.model.objects import Pod
+from simtime import Clock
+
+REQUIRED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory")
+CGROUP_V1_WARNING: Final = (
+    "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. "
+    "Please migrate to cgroup v2. More information at "
+    "https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerDeps:
+    """`active_pods`: those that count, with allocated resources; `has_exclusive_cpus`: a container
+    of that pod has CPUs of its own (CG-031)."""
+
+    clock: Clock
+    recorder: EventRecorder
+    active_pods: Callable[[], Iterable[Pod]]
+    has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
+
+
+def check_reservations(config: KubeletConfiguration, capacity: Mapping[str, int]) -> None:
+    """`capacity`: of the Node object. Raises `ContainerManagerError` (CG-034)."""
+    problem = reservation_problem(config, capacity)
+    if problem is not None:
+        raise ContainerManagerError(problem)
+
+
+def container_manager(
+    config: KubeletConfiguration, machine: Machine, deps: ManagerDeps
+) -> ContainerManager:
+    """Reads what the machine has, changes nothing. Raises `ContainerManagerError`."""
+    node = node_cgroups(
+        config, internal_capacity(machine), machine.topology(), machine.cgroup_version()
+    )
+    try:
+        tree = CgroupTree(
+            machine.cgroup_root(), machine.cgroup_version(), config.cgroup_driver, node.page_sizes
+        )
+    except OSError as error:
+        raise ContainerManagerError(
+            f"failed to get mounted cgroup subsystems: {error.filename}: {reason(error)}"
+        ) from None
+    missing = [c for c in REQUIRED_V1 if c not in tree.controllers]
+    if tree.version == 1 and missing:
+        raise ContainerManagerError(
+            "system validation failed - Following Cgroup subsystem not mounted: "
+            f"[{' '.join(missing)}]"
+        )
+    problem = tree.problem(words_of(config.cgroup_root), literal=True)
+    if problem is not None:
+        raise ContainerManagerError(f"invalid configuration: {problem}")
+    manager_deps = ContainerManagerDeps(
+        deps.clock,
+        deps.recorder,
+        tree,
+        deps.active_pods,
+        machine.kill_process,
+        deps.has_exclusive_cpus,
+    )
+    return ContainerManager(node, manager_deps)

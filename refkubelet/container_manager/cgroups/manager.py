@@ -1,0 +1,272 @@
+"""The container manager: which cgroup is made, changed and removed when.
+
+Four occasions. At start the groups above the pods are made and limited. Every minute, before a
+pod's group is made and after a pod was killed, the classes share the CPU anew (CG-036). A pod's
+group is made before its sandbox and removed after its end (CG-040, CG-042). Housekeeping removes
+those of nobody (CG-043).
+Reading and writing is done at once: the kernel answers in microseconds, unless it must reclaim
+memory first. What must never happen here: a pod fails because of a limit that could not be written
+(CG-040); a group of a pod that a worker knows is taken for an orphan.
+Upstream: pkg/kubelet/cm/container_manager_linux.go, node_container_manager_linux.go,
+qos_container_manager_linux.go, pod_container_manager_linux.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.container_manager.cgroups.allocatable import enforced
+from refkubelet.container_manager.cgroups.node import NodeCgroups, ReservedGroup
+from refkubelet.container_manager.cgroups.orphans import Orphans
+from refkubelet.container_manager.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.tree import CgroupTree, shown
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.failures import Complaints
+from refkubelet.model.cgroup_limits import ResourceConfig, parse_cpu_max
+from refkubelet.model.cgroup_names import (
+    QOS_GROUPS,
+    CgroupName,
+    CgroupNameError,
+    parse_path,
+    pod_group,
+)
+from refkubelet.model.cgroup_values import (
+    PodRequest,
+    node_config,
+    pod_request,
+    qos_configs,
+    resource_config_for_pod,
+)
+from refkubelet.model.cpu_shares import shares_of_weight
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uid
+from refkubelet.model.qos import QosClass
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+PERIOD_S: Final = 60.0
+"""Of the classes' update, and of another try to limit the node's group (CG-035, CG-036)."""
+ENFORCED: Final = "NodeAllocatableEnforced"
+NOT_ENFORCED: Final = "FailedNodeAllocatableEnforcement"
+
+
+class ContainerManagerError(Exception):
+    """The kubelet cannot start with these cgroups; the text is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerManagerDeps:
+    """`active_pods`: those that count, with allocated resources. `has_exclusive_cpus`: of that pod
+    (CG-031). `kill`: SIGKILL to a process."""
+
+    clock: Clock
+    recorder: EventRecorder
+    tree: CgroupTree
+    active_pods: Callable[[], Iterable[Pod]]
+    kill: Callable[[int], None]
+    has_exclusive_cpus: Callable[[Pod], bool] = lambda pod: False
+
+
+class ContainerManager:
+    """`start` once, before the first pod; then `run` for ever."""
+
+    def __init__(self, node: NodeCgroups, deps: ContainerManagerDeps) -> None:
+        self.node = node
+        self._deps = deps
+        self._tree = deps.tree
+        self._groups: Mapping[QosClass, CgroupName] = {
+            qos: (*node.root, *words) for qos, words in QOS_GROUPS.items()
+        }
+        self._requests: dict[str, tuple[Pod, PodRequest]] = {}
+        self._enforced = False
+        self._orphans = Orphans(deps.tree, tuple(self._groups.values()), deps.kill, deps.clock)
+        self._complaints = Complaints(log, deps.clock)
+
+    # The node and the classes
+
+    def start(self) -> None:
+        """Make the groups above the pods, limit them (CG-024..026, CG-035).
+
+        Raises `ContainerManagerError` for what only the user can change.
+        """
+        tree = self._tree
+        try:
+            if not tree.exists(self.node.root):
+                self._complain(self.node.root, tree.create(self.node.root, self._node_config()))
+            problem = tree.problem(self.node.root)
+            if problem is not None:
+                raise CgroupError(
+                    f"error validating root container {shown(self.node.root)} : {problem}"
+                )
+            self._start_class("Burstable")
+            self._start_class("BestEffort")
+        except CgroupError as error:
+            raise ContainerManagerError(str(error)) from None
+        self._enforce_node()
+        self.update_qos(hugepages=True)
+        for group in self.node.reserved_groups:
+            self._enforce_reserved(group)
+
+    def _start_class(self, qos: QosClass) -> None:
+        name, tree = self._groups[qos], self._tree
+        config = qos_configs((), self.node.page_sizes)[qos]
+        if not tree.exists(name):
+            self._complain(name, tree.create(name, config))
+
+    def _complain(self, name: CgroupName, problem: str | None) -> None:
+        if problem is not None:
+            log.error("cgroup %s is there, but not with all its limits: %s", shown(name), problem)
+
+    def _node_config(self) -> ResourceConfig:
+        node = self.node
+        amounts = enforced(node.capacity, node.reserved) if node.enforce_pods else node.capacity
+        return node_config(amounts, node.all_cpus)
+
+    def _enforce_node(self) -> None:
+        """Limits below what is used may be refused until pods were evicted: once a minute."""
+        recorder = self._deps.recorder
+        try:
+            self._tree.update(self.node.root, self._node_config())
+        except CgroupError as error:
+            words = " ".join(f'"{word}"' for word in self.node.root)
+            message = f"Failed to update Node Allocatable Limits [{words}]: {error}"
+            recorder.node_event("Warning", NOT_ENFORCED, message)
+            return
+        self._enforced = True
+        recorder.node_event("Normal", ENFORCED, "Updated Node Allocatable limit across pods")
+
+    def _enforce_reserved(self, group: ReservedGroup) -> None:
+        """CG-035. Raises `ContainerManagerError` when the group is not there."""
+        recorder, tree = self._deps.recorder, self._tree
+        name = parse_path(group.path, tree.driver)
+        config = node_config(group.limits, self.node.all_cpus, cpu_only=group.cpu_only)
+        try:
+            problem = tree.problem(name)
+            if problem is None:
+                tree.update(name, config)
+        except (CgroupError, CgroupNameError) as error:
+            problem = str(error)
+        kind = f"{group.title} Compressible" if group.cpu_only else group.title
+        if problem is not None:
+            message = f'Failed to enforce {kind} Cgroup Limits on "{group.path}": {problem}'
+            recorder.node_event("Warning", NOT_ENFORCED, message)
+            raise ContainerManagerError(message)
+        message = f"Updated limits on {group.title.lower()} cgroup {group.path}"
+        recorder.node_event("Normal", ENFORCED, message)
+
+    async def run(self) -> None:
+        """The minute's work (CG-035, CG-036)."""
+        while True:
+            await self._deps.clock.sleep(PERIOD_S)
+            self.update_qos(hugepages=True)
+            if not self._enforced:
+                self._enforce_node()
+
+    def update_qos(self, *, hugepages: bool = False) -> None:
+        """Share out anew between the classes; a failure is logged (CG-036). `hugepages`: lift
+        their limits, too, which never change."""
+        node = self.node
+        configs = qos_configs(
+            self._active_requests(),
+            node.page_sizes if hugepages else (),
+            memory_qos=node.memory_qos,
+            reserve_memory=node.pods.reserve_memory,
+        )
+        what = "QoS cgroups not updated"
+        for qos, config in configs.items():
+            try:
+                self._tree.update(self._groups[qos], config)
+            except CgroupError as error:
+                self._complaints.failed(what, error, CgroupError)
+                return
+        self._complaints.over(what)
+
+    def _active_requests(self) -> Iterable[PodRequest]:
+        """Pods are values: what one asks for is computed once."""
+        before, self._requests = self._requests, {}
+        for pod in self._deps.active_pods():
+            known = before.get(uid(pod))
+            row = known if known is not None and known[0] is pod else (pod, pod_request(pod))
+            self._requests[uid(pod)] = row
+        return [request for _, request in self._requests.values()]
+
+    # Pods
+
+    def exists(self, pod: Pod) -> bool:
+        """Whether the pod's group is there in every tree that matters (CG-015)."""
+        try:
+            return self._tree.exists(self._name(pod))
+        except CgroupNameError:
+            return False
+
+    def ensure(self, pod: Pod) -> None:
+        """Make the group of that (allocated) pod, if it is not there (CG-040).
+
+        Raises `CgroupError` when it cannot be made; limits that were refused are logged only.
+        """
+        try:
+            name = self._name(pod)
+            if self._tree.exists(name):
+                return
+            self._complain(name, self._tree.create(name, self.config_of(pod)))
+        except (CgroupError, CgroupNameError) as error:
+            words = shown(name) if isinstance(error, CgroupError) else uid(pod)
+            raise CgroupError(f"failed to create container for {words} : {error}") from None
+
+    def config_of(self, pod: Pod) -> ResourceConfig:
+        """The limits that the group of that (allocated) pod should have (CG-027..031)."""
+        exclusive = self._deps.has_exclusive_cpus(pod)
+        return resource_config_for_pod(pod, self.node.pods, exclusive_cpus=exclusive)
+
+    async def destroy(self, pod: Pod) -> None:
+        """Kill and remove all of the pod's group (CG-042). Raises `CgroupError`."""
+        try:
+            name = self._name(pod)
+        except CgroupNameError:  # there cannot be one
+            return
+        await self._tree.destroy(name, self._deps.kill, self._deps.clock)
+
+    def _name(self, pod: Pod) -> CgroupName:
+        return pod_group(self.node.root, pod)
+
+    # For resizes of running pods (CG-065, CG-066)
+
+    def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
+        """What the kernel has for `cpu` or `memory` of the pod; v2 shares are those that its weight
+        stands for (CG-067). Raises OSError."""
+        name, read = self._name(pod), self._tree.read
+        v1 = self._tree.version == 1
+        if resource == "memory":
+            file = "memory.limit_in_bytes" if v1 else "memory.max"
+            text = read(name, "memory", file).strip()
+            return ResourceConfig(memory_limit_bytes=-1 if text == "max" else int(text))
+        if v1:
+            shares, quota, period = (
+                int(read(name, "cpu", f"cpu.{file}"))
+                for file in ("shares", "cfs_quota_us", "cfs_period_us")
+            )
+            return ResourceConfig(shares, quota, period)
+        quota, period = parse_cpu_max(read(name, "cpu", "cpu.max"))
+        return ResourceConfig(shares_of_weight(int(read(name, "cpu", "cpu.weight"))), quota, period)
+
+    def write_config(self, pod: Pod, config: ResourceConfig) -> None:
+        """Change what `config` names. Raises `CgroupError`."""
+        self._tree.update(self._name(pod), config)
+
+    def memory_usage_bytes(self, pod: Pod) -> int:
+        """Raises OSError."""
+        return self._tree.memory_usage_bytes(self._name(pod))
+
+    # Groups of nobody
+
+    def remove_orphans(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
+        """Remove, in the background, the groups of pods whose UID is not in `keep` (CG-043)."""
+        self._orphans.remove(keep, volumes_exist)
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        await self._orphans.stop()

@@ -1,0 +1,93 @@
+"""Cgroups of pods that nobody knows: found by their names, removed in the background (CG-043).
+
+What must never happen here: a group of a pod that a worker knows is taken for an orphan; a look at
+every directory while nothing changes.
+Upstream: pkg/kubelet/kubelet_pods.go: cleanupOrphanedPodCgroups;
+pkg/kubelet/cm/pod_container_manager_linux.go: GetAllPodsFromCgroups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from refkubelet.container_manager.cgroups.removal import CgroupError
+from refkubelet.container_manager.cgroups.tree import CgroupTree, link_count, shown
+from refkubelet.failures import log_failure
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroup_names import CgroupName, parse_path, pod_uid
+from refkubelet.model.cpu_shares import MIN_SHARES
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Orphans:
+    """`parents`: the groups that pods' groups are made in; `kill`: SIGKILL to a process."""
+
+    def __init__(
+        self,
+        tree: CgroupTree,
+        parents: tuple[CgroupName, ...],
+        kill: Callable[[int], None],
+        clock: Clock,
+    ) -> None:
+        self._tree = tree
+        self._parents = parents
+        self._kill = kill
+        self._clock = clock
+        self._directories = [d for name in parents for d in tree.directories(name)]
+        self._looked_at: tuple[list[int], frozenset[str]] | None = None
+        self._removing: dict[str, asyncio.Task[None]] = {}
+
+    def remove(self, keep: Collection[str], volumes_exist: Callable[[str], bool]) -> None:
+        """Remove, in the background, the groups of pods whose UID is not in `keep`.
+
+        While volumes of such a pod are there its group gets no CPU to speak of instead. Nothing is
+        read while the directories and `keep` are those of a look that found nothing to do.
+        """
+        look = ([link_count(d) for d in self._directories], frozenset(keep))
+        if look == self._looked_at:
+            return
+        orphans = [(pod, name) for pod, name in self._pod_groups() if pod not in keep]
+        self._looked_at = None if orphans else look
+        for pod, name in orphans:
+            if volumes_exist(pod):
+                self._slow_down(name)
+            elif pod not in self._removing:
+                log.info("removing cgroup %s: its pod is over or unknown", shown(name))
+                task = asyncio.create_task(self._remove_orphan(pod, name), name=f"cgroup {pod}")
+                self._removing[pod] = task
+
+    def _pod_groups(self) -> Iterable[tuple[str, CgroupName]]:
+        for name in self._parents:
+            path = self._tree.path(name)
+            for child in self._tree.children(name, like="pod"):
+                found = parse_path(f"{path}/{child}", self._tree.driver)
+                pod = pod_uid(found[-1])
+                if pod is not None:
+                    yield pod, (*name, found[-1])
+
+    def _slow_down(self, name: CgroupName) -> None:
+        try:
+            self._tree.update(name, ResourceConfig(cpu_shares=MIN_SHARES))
+        except CgroupError as error:
+            log.warning("cgroup %s keeps its CPU: %s", shown(name), error)
+
+    async def _remove_orphan(self, pod: str, name: CgroupName) -> None:
+        try:
+            await self._tree.destroy(name, self._kill, self._clock)
+        except CgroupError as error:
+            log.warning("%s", error)
+        except Exception as error:
+            log_failure(log, f"cgroup {shown(name)} is not removed", error)
+        finally:
+            del self._removing[pod]
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        tasks = list(self._removing.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

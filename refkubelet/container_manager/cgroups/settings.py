@@ -1,0 +1,112 @@
+"""The container manager's part of the configuration, put together with what the machine has.
+
+Rules: CG-011, CG-031..035. Upstream: cmd/kubelet/app/server.go: run (NodeConfig).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import (
+    Amounts,
+    eviction_reservation,
+    impossible_reservation,
+    parsed,
+)
+from refkubelet.container_manager.cgroups.node import NodeCgroups, ReservedGroup
+from refkubelet.host.capacity import page_sizes
+from refkubelet.host.machine import MachineTopology
+from refkubelet.model.cgroup_limits import Version
+from refkubelet.model.cgroup_names import SYSTEMD, cgroup_path, node_group, pod_group
+from refkubelet.model.cgroup_values import PodCgroupSettings
+from refkubelet.model.cpuset import format_cpuset
+from refkubelet.model.objects import Pod
+
+POLICY_NONE: Final = "none"
+TIERED: Final = "TieredReservation"
+_COMPRESSIBLE: Final = "-compressible"
+
+
+def node_cgroups(
+    config: KubeletConfiguration,
+    capacity: Amounts,
+    topology: MachineTopology,
+    version: Version,
+) -> NodeCgroups:
+    """What the container manager does on this node. `capacity`: CPU, memory, huge pages, pids.
+
+    Raises `QuantityError`.
+    """
+    kube, system = parsed(config.kube_reserved), parsed(config.system_reserved)
+    memory_qos = version == 2 and config.feature_gates.get("MemoryQoS", False)
+    return NodeCgroups(
+        root=node_group(config.cgroup_root),
+        capacity=capacity,
+        reserved=(system, kube),
+        enforce_pods="pods" in config.enforce_node_allocatable,
+        reserved_groups=tuple(_reserved_groups(config, kube, system)),
+        all_cpus=format_cpuset(c.cpu for c in topology.cpus)
+        if config.cpu_manager_policy == POLICY_NONE
+        else "",
+        page_sizes=page_sizes(topology),
+        pods=PodCgroupSettings(
+            cpu_cfs_quota=config.cpu_cfs_quota,
+            cpu_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
+            pids_limit=config.pod_pids_limit,
+            systemd=config.cgroup_driver == SYSTEMD,
+            reserve_memory=memory_qos and config.memory_reservation_policy == TIERED,
+        ),
+        memory_qos=memory_qos,
+    )
+
+
+def _reserved_groups(
+    config: KubeletConfiguration, kube: Amounts, system: Amounts
+) -> list[ReservedGroup]:
+    """In the order in which they are limited (CG-035)."""
+    rows = (
+        ("system-reserved", "System Reserved", config.system_reserved_cgroup, system),
+        ("kube-reserved", "Kube Reserved", config.kube_reserved_cgroup, kube),
+    )
+    return [
+        ReservedGroup(title, path, limits, cpu_only=bool(suffix))
+        for suffix in ("", _COMPRESSIBLE)
+        for word, title, path, limits in rows
+        if word + suffix in config.enforce_node_allocatable
+    ]
+
+
+def reservations_of(
+    config: KubeletConfiguration, capacity: Amounts
+) -> tuple[Mapping[str, int], ...]:
+    """All that is kept back from pods, the hard eviction thresholds last (CG-034).
+
+    Raises `QuantityError`, `ThresholdError`.
+    """
+    return (
+        parsed(config.system_reserved),
+        parsed(config.kube_reserved),
+        eviction_reservation(capacity, config.eviction_hard or {}),
+    )
+
+
+def reservation_problem(config: KubeletConfiguration, capacity: Amounts) -> str | None:
+    """Why the kubelet cannot start; `capacity`: what the Node object shows."""
+    return impossible_reservation(capacity, reservations_of(config, capacity))
+
+
+def pods_cgroup(config: KubeletConfiguration) -> str:
+    """The path of the cgroup that holds all pods; "" where pods have no cgroups."""
+    if not config.cgroups_per_qos:
+        return ""
+    return cgroup_path(node_group(config.cgroup_root), config.cgroup_driver)
+
+
+def pod_cgroup_of(config: KubeletConfiguration) -> Callable[[Pod], str] | None:
+    """What finds the path of a pod's cgroup; None where pods have none."""
+    if not config.cgroups_per_qos:
+        return None
+    root = node_group(config.cgroup_root)
+    return lambda pod: cgroup_path(pod_group(root, pod), config.cgroup_driver)

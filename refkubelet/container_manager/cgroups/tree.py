@@ -1,0 +1,285 @@
+"""The directories and files of cgroups, v1 and v2 behind one face; no rule about who gets what.
+
+v1 has a tree for each controller and a group is a directory in all of them; v2 has one tree, where
+controllers are switched on level by level. Every call works on the kernel as it is now: nothing is
+remembered between calls but what cannot change while a kubelet runs.
+Rules: CG-010, CG-015, CG-016, CG-044. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go;
+opencontainers/cgroups fs/fs.go, fs2/create.go.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from refkubelet.container_manager.cgroups.removal import (
+    CgroupError,
+    reason,
+    remove_all,
+    subdirectories,
+)
+from refkubelet.host.machine import CgroupDir
+from refkubelet.model.cgroup_limits import ResourceConfig, Version, Write, writes
+from refkubelet.model.cgroup_names import CgroupName, cgroup_path
+from simtime import Clock
+
+NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
+NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")
+UNIFIED: Final = "unified"
+"""Where hybrid machines have the tree of v2 (CG-044)."""
+OF_THE_RUNTIME: Final = "devices"
+"""The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
+_CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
+_MOST_FILES: Final = 500
+
+
+class CgroupTree:
+    """The cgroups of a machine below `root`, /sys/fs/cgroup.
+
+    `driver`: how groups are named (CG-010); systemd itself is never asked. `page_sizes`: of huge
+    pages, bytes. Raises OSError where no cgroups are mounted.
+    """
+
+    def __init__(
+        self, root: CgroupDir, version: Version, driver: str, page_sizes: Sequence[int] = ()
+    ) -> None:
+        self.version = version
+        self.driver = driver
+        self._root = root
+        self._mounts = _mounts(root) if version == 1 else {}
+        self._trees = tuple(dict.fromkeys(self._mounts.values())) if version == 1 else (root,)
+        self.controllers = tuple(self._mounts) if version == 1 else _controllers_of(root)
+        self._page_sizes = page_sizes if "hugetlb" in self.controllers else ()
+        self._lacking: set[str] = set()
+        self._files: dict[tuple[str, str, str], CgroupDir] = {}
+
+    def path(self, name: CgroupName) -> str:
+        """Below a tree's mount."""
+        return cgroup_path(name, self.driver)
+
+    # Is it there
+
+    def problem(self, name: CgroupName, *, literal: bool = False) -> str | None:
+        """Why the group does not count as existing; None when it does (CG-015). `literal`: the name
+        is a path as the user gave it, whatever the driver."""
+        path = cgroup_path(name, "cgroupfs") if literal else self.path(name)
+        if self.version == 1:
+            wanted = [m for c, m in self._mounts.items() if c in NEEDED_V1]
+            missing = [str(m / path[1:]) for m in wanted if not (m / path[1:]).exists()]
+            if missing:
+                return f"cgroup {quoted(name)} has some missing paths: {', '.join(missing)}"
+            return None
+        try:
+            found = _controllers_of(self._root / path[1:])
+        except OSError as error:
+            return f"could not read controllers for cgroup {quoted(name)}: {reason(error)}"
+        missing = sorted(c for c in self.controllers if c in NEEDED_V2 and c not in found)
+        if missing:
+            return f"cgroup {quoted(name)} has some missing controllers: {', '.join(missing)}"
+        return None
+
+    def exists(self, name: CgroupName) -> bool:
+        """As `problem` says, without the words."""
+        path = self.path(name)[1:]
+        if self.version == 1:
+            return all((m / path).exists() for c, m in self._mounts.items() if c in NEEDED_V1)
+        return self.problem(name) is None
+
+    # Make and change
+
+    def create(self, name: CgroupName, config: ResourceConfig) -> str | None:
+        """Make the group with all above it, and give it its limits.
+
+        Returns what went wrong with a limit: the group is there all the same (CG-040). Raises
+        `CgroupError` when it could not be made.
+        """
+        words = [word for word in self.path(name).split("/") if word]
+        try:
+            for tree in self._trees:
+                if tree != self._mounts.get(OF_THE_RUNTIME):
+                    self._make(tree, words)
+        except OSError as error:
+            raise CgroupError(f"mkdir {error.filename}: {reason(error)}") from None
+        try:
+            self.update(name, config)
+        except CgroupError as error:
+            return str(error)
+        return None
+
+    def _make(self, tree: CgroupDir, words: Sequence[str]) -> None:
+        above, made = tree, []
+        is_cpuset = self.version == 1 and tree == self._mounts.get("cpuset")
+        for word in words:
+            here = above / word
+            here.mkdir(mode=0o755, exist_ok=True)
+            if is_cpuset:
+                _inherit_cpuset(here, above)
+            made.append(above)
+            above = here
+        if self.version == 2:
+            self._enable_controllers(made, above)
+
+    def _enable_controllers(self, above: Sequence[CgroupDir], leaf: CgroupDir) -> None:
+        """Every controller of the root for every level down to `leaf` (CG-016). What the kernel
+        refuses shows when a limit is written."""
+        if set(self.controllers) <= set(_controllers_of(leaf)):
+            return
+        for directory in above:
+            switch = directory / "cgroup.subtree_control"
+            try:
+                switch.write_text(" ".join(f"+{c}" for c in self.controllers))
+            except OSError:
+                for controller in self.controllers:
+                    _try(switch, f"+{controller}")
+
+    def update(self, name: CgroupName, config: ResourceConfig) -> None:
+        """Write the limits; the first that is refused ends it. Raises `CgroupError`."""
+        path = self.path(name)[1:]
+        later: list[Write] = []
+        for write in writes(config, self.version, self._page_sizes):
+            try:
+                self._write(path, write)
+            except OSError as error:
+                # A shorter period may only fit the quota that comes next.
+                if error.errno != errno.EINVAL or write.file != "cpu.cfs_period_us":
+                    raise CgroupError(self._refused(path, write, error)) from None
+                later.append(write)
+        for write in later:
+            try:
+                self._write(path, write)
+            except OSError as error:
+                raise CgroupError(self._refused(path, write, error)) from None
+
+    def _write(self, path: str, write: Write) -> None:
+        if write.file in self._lacking:
+            return
+        try:
+            self._file(write.controller, path, write.file).write_text(write.text)
+        except OSError:
+            directory = self._directory(write.controller, path)
+            # A kernel that lacks the file forbids to create one: EACCES.
+            if not write.optional or not directory.exists() or (directory / write.file).exists():
+                raise
+            self._lacking.add(write.file)
+
+    def _refused(self, path: str, write: Write, error: OSError) -> str:
+        if error.errno == errno.EBUSY and write.file == "memory.limit_in_bytes":
+            usage, peak = (
+                self._number(path, f"memory.{what}usage_in_bytes") for what in ("", "max_")
+            )
+            return (
+                f"unable to set memory limit to {write.text} "
+                f"(current usage: {usage}, peak usage: {peak})"
+            )
+        return f"failed to write {write.text!r} to {error.filename or path}: {reason(error)}"
+
+    # What it says
+
+    def read(self, name: CgroupName, controller: str, file: str) -> str:
+        """A file of the group. Raises OSError."""
+        return (self._directory(controller, self.path(name)[1:]) / file).read_text()
+
+    def memory_usage_bytes(self, name: CgroupName) -> int:
+        """Of the group with all below. Raises OSError."""
+        file = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return int(self.read(name, "memory", file))
+
+    def _number(self, path: str, file: str) -> int:
+        try:
+            return int((self._directory("memory", path) / file).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def _file(self, controller: str, path: str, name: str) -> CgroupDir:
+        """The files that are written again and again are named once."""
+        key = (controller, path, name)
+        file = self._files.get(key)
+        if file is None:
+            if len(self._files) >= _MOST_FILES:
+                self._files.clear()
+            file = self._files[key] = self._directory(controller, path) / name
+        return file
+
+    def _directory(self, controller: str, path: str) -> CgroupDir:
+        """Raises OSError for a controller that is in no tree."""
+        if self.version == 2:
+            return self._root / path
+        mount = self._mounts.get(controller)
+        if mount is None:
+            raise FileNotFoundError(errno.ENOENT, "no such hierarchy", controller)
+        return mount / path
+
+    # Children, and the end
+
+    def children(self, name: CgroupName, *, like: str = "") -> list[str]:
+        """The names of the directories below that have `like` in them, in any of the trees, each
+        once, in order."""
+        found: dict[str, None] = {}
+        for directory in self.directories(name):
+            found.update(dict.fromkeys(child.name for child in subdirectories(directory, like)))
+        return sorted(found)
+
+    async def destroy(self, name: CgroupName, kill: Callable[[int], None], clock: Clock) -> None:
+        """Kill what runs in the group and below, and remove all of it (CG-042).
+
+        `kill` sends SIGKILL; waits up to a second for processes to go. Raises `CgroupError`.
+        """
+        kept = await remove_all(self.directories(name), kill, clock)
+        if kept:
+            raise CgroupError(
+                f"unable to destroy cgroup paths for cgroup {shown(name)} : "
+                f"Failed to remove paths: {', '.join(map(str, kept))}"
+            )
+
+    def directories(self, name: CgroupName) -> list[CgroupDir]:
+        """The group in every tree."""
+        path = self.path(name)[1:]
+        return [tree / path for tree in self._trees]
+
+
+def quoted(name: CgroupName) -> str:
+    """As upstream's messages quote names."""
+    return "[" + " ".join(f'"{word}"' for word in name) + "]"
+
+
+def shown(name: CgroupName) -> str:
+    """As upstream's messages show names."""
+    return f"[{' '.join(name)}]"
+
+
+def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
+    """Controller -> its tree, `systemd` and `unified` among them. Several controllers may share a
+    tree, to which links by their single names lead then."""
+    found: dict[str, CgroupDir] = {}
+    trees = [d for d in root.iterdir() if (d / "cgroup.procs").exists()]
+    for tree in sorted(trees, key=lambda d: ("," not in d.name, d.name)):
+        for controller in tree.name.split(","):
+            found.setdefault(controller, tree)
+    return found
+
+
+def _controllers_of(directory: CgroupDir) -> tuple[str, ...]:
+    return tuple((directory / "cgroup.controllers").read_text().split())
+
+
+def _inherit_cpuset(directory: CgroupDir, above: CgroupDir) -> None:
+    """v1: a group without CPUs or nodes takes no process; it gets those above it (CG-143)."""
+    for file in _CPUSET_FILES:
+        if not (directory / file).read_text().strip():
+            (directory / file).write_text((above / file).read_text().strip())
+
+
+def _try(file: CgroupDir, text: str) -> None:
+    try:
+        file.write_text(text)
+    except OSError:
+        return
+
+
+def link_count(directory: CgroupDir) -> int:
+    """A number that changes when a directory below comes or goes (CG-100); 0: it is not there."""
+    try:
+        return directory.stat().st_nlink
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,103 @@
+"""The CPU manager of a configuration. Every error is a start failure, in upstream's words.
+
+Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/cpu_manager.go: NewManager, Start;
+cmd/kubelet/app/server.go: getReservedCPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.state_file import StateFile
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cpu.manager import CpuManager
+from refkubelet.container_manager.cpu.options import check_no_options, static_options
+from refkubelet.container_manager.cpu.state import (
+    FILE_NAME,
+    CpuState,
+    CpuStateFile,
+    from_file,
+    to_file,
+)
+from refkubelet.container_manager.cpu.static import StaticPolicy, static_policy
+from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
+from refkubelet.container_manager.topology.hints import Affinities
+from refkubelet.container_manager.topology.policies import SINGLE_NUMA_NODE
+from refkubelet.golang.strconv import quoted
+from refkubelet.host.machine import MachineTopology
+from refkubelet.model.cpuset import CpuSet, format_cpuset, parse_cpuset
+
+NONE: Final = "none"
+STATIC: Final = "static"
+
+
+def no_cpu_manager(config: KubeletConfiguration, root_dir: Path) -> None:
+    """Policy none: nothing but a file that says so. Raises ValueError."""
+    try:
+        check_no_options(config.cpu_manager_policy_options)
+    except ValueError as error:
+        raise ValueError(f"new none policy error: {error}") from None
+    _file(root_dir, NONE).restore(CpuState())
+
+
+def cpu_manager(
+    config: KubeletConfiguration,
+    machine: MachineTopology,
+    reserved: Mapping[str, int],
+    root_dir: Path,
+    affinities: Affinities,
+    active: ActiveContainers,
+) -> CpuManager:
+    """Policy static. `reserved`: what pods cannot have, in nano units. Raises ValueError."""
+    if config.cpu_manager_policy != STATIC:
+        raise ValueError(f"unknown policy: {quoted(config.cpu_manager_policy)}")
+    policy = _policy(config, cpu_topology(machine), reserved)
+    file = _file(root_dir, STATIC)
+    restored = file.restore(CpuState())
+    try:
+        state = policy.checked(restored)
+    except StateFileError as error:
+        raise ValueError(file.refusal(str(error))) from None
+    if state is not restored:
+        file.store(state)
+    return CpuManager(policy, state, file.store, affinities, active)
+
+
+def _file(root_dir: Path, policy: str) -> StateFile[CpuStateFile, CpuState]:
+    return StateFile(root_dir / FILE_NAME, "CPU", policy, CpuStateFile, to_file, from_file)
+
+
+def _policy(
+    config: KubeletConfiguration, topology: CpuTopology, reserved: Mapping[str, int]
+) -> StaticPolicy:
+    named = named_cpus(config, topology)
+    if not reserved.get("cpu"):
+        raise ValueError(
+            "[cpumanager] unable to determine reserved CPU resources for static policy: "
+            "set systemReserved, kubeReserved or reservedSystemCPUs"
+        )
+    try:
+        options = static_options(config.cpu_manager_policy_options, config.feature_gates)
+        if options.align_by_socket and config.topology_manager_policy == SINGLE_NUMA_NODE:
+            raise ValueError(
+                f"Topolgy manager {SINGLE_NUMA_NODE} policy is incompatible with CPUManager "
+                "align-by-socket policy option"
+            )
+        return static_policy(topology, options, reserved["cpu"], named)
+    except ValueError as error:
+        raise ValueError(f"new static policy error: {error}") from None
+
+
+def named_cpus(config: KubeletConfiguration, topology: CpuTopology) -> CpuSet:
+    """The CPUs of reservedSystemCPUs. Raises ValueError: some are not there."""
+    named = parse_cpuset(config.reserved_system_cpus)
+    if not named <= topology.cpus:
+        raise ValueError(
+            f"reserved-cpus: {config.reserved_system_cpus} is not a subset of "
+            f"online-cpus: {format_cpuset(topology.cpus)}"
+        )
+    return named

@@ -1,0 +1,132 @@
+"""The CPU manager with policy static: gives containers CPUs of their own and takes them back.
+
+The state is a value, replaced by every allocation and release and written to its file at once.
+CPUs are taken back when a pod is no longer active, which is looked for before anything is decided.
+What must never happen here: an allocation that is changed while its pod is active; CPUs taken back
+before all pods are known.
+
+Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager: cpu_manager.go, policy_static.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cpu.requests import exclusive_cpus, pod_exclusive_cpus
+from refkubelet.container_manager.cpu.state import CpuState
+from refkubelet.container_manager.cpu.static import StaticPolicy
+from refkubelet.container_manager.topology.hints import NO_PREFERENCE, Affinities, Hints
+from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import (
+    containers,
+    is_plain_init,
+    log_name,
+    uid,
+)
+
+log = logging.getLogger(__name__)
+
+CPU: Final = "cpu"
+
+
+class CpuManager:
+    """A hint provider. `state`: as restored and checked; `store` is called with every new one."""
+
+    def __init__(
+        self,
+        policy: StaticPolicy,
+        state: CpuState,
+        store: Callable[[CpuState], None],
+        affinities: Affinities,
+        active: ActiveContainers,
+    ) -> None:
+        self._policy = policy
+        self._store = store
+        self._affinities = affinities
+        self._active = active
+        self._reusable: tuple[str, CpuSet] = ("", EMPTY)
+        self.state = state
+
+    def own_cpus(self, pod_uid: str, container_name: str) -> CpuSet:
+        """The CPUs that the container has for itself; empty: none."""
+        return self.state.of(pod_uid, container_name) or EMPTY
+
+    def cpus_of(self, pod_uid: str, container_name: str) -> CpuSet:
+        """The CPUs that the container may run on."""
+        return self.own_cpus(pod_uid, container_name) or self.state.shared
+
+    def allocatable(self) -> CpuSet:
+        """The CPUs that containers could have for themselves if there were no others yet."""
+        return self._policy.topology.cpus - self._policy.reserved
+
+    def topology_hints(self, pod: Pod, container: Container) -> Hints:
+        self.drop_stale(pod)
+        count = exclusive_cpus(pod, container)
+        if not count:
+            return NO_PREFERENCE
+        own = self.state.of(uid(pod), container.name)
+        if own is None:
+            free = self._policy.assignable(self.state)
+            return {CPU: self._policy.hints(free, count, self._reusable_by(pod))}
+        # After a restart of the kubelet. Another number than was asked for fits nowhere.
+        return {CPU: self._policy.hints(own, count) if len(own) == count else ()}
+
+    def pod_topology_hints(self, pod: Pod) -> Hints:
+        self.drop_stale(pod)
+        count = pod_exclusive_cpus(pod)
+        if not count:
+            return NO_PREFERENCE
+        assigned: CpuSet = EMPTY
+        for container in containers(pod):
+            own = self.state.of(uid(pod), container.name)
+            if own is not None and len(own) != exclusive_cpus(pod, container):
+                return {CPU: ()}
+            assigned |= own or EMPTY
+        if len(assigned) == count:
+            return {CPU: self._policy.hints(assigned, count)}
+        free = self._policy.assignable(self.state)
+        return {CPU: self._policy.hints(free, count, self._reusable_by(pod) | assigned)}
+
+    async def allocate(self, pod: Pod, container: Container) -> None:
+        self.drop_stale(pod)
+        count = exclusive_cpus(pod, container)
+        if not count:
+            return
+        self._policy.check_alignment(self.state, count)
+        cpus = self.state.of(uid(pod), container.name)
+        if cpus is None:
+            near = self._affinities.affinity(uid(pod), container.name).affinity
+            cpus = self._policy.choose(self.state, count, near, self._reusable_by(pod))
+            self._replace(self.state.given(uid(pod), container.name, cpus))
+            log.info(
+                "container %s of pod %s has CPUs %s",
+                container.name,
+                log_name(pod),
+                format_cpuset(cpus),
+            )
+        self._note_reuse(pod, container, cpus)
+
+    def drop_stale(self, admitted: Pod | None = None) -> None:
+        """Take back the CPUs of containers that no active pod has; `admitted` is active, too."""
+        state = self._active.without_stale(self.state, admitted)
+        if state is not self.state:
+            self._replace(state)
+
+    def _reusable_by(self, pod: Pod) -> CpuSet:
+        owner, cpus = self._reusable
+        return cpus if owner == uid(pod) else EMPTY
+
+    def _note_reuse(self, pod: Pod, container: Container, cpus: CpuSet) -> None:
+        """An init container's CPUs are used again by what comes after it; a sidecar keeps its own,
+        and what a regular container took it keeps."""
+        before = self._reusable_by(pod)
+        after = before | cpus if is_plain_init(pod, container.name) else before - cpus
+        self._reusable = (uid(pod), after)
+
+    def _replace(self, state: CpuState) -> None:
+        self.state = state
+        self._store(state)

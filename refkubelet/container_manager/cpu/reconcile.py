@@ -1,0 +1,109 @@
+"""Containers whose CPUs have changed are told so, every cpuManagerReconcilePeriod.
+
+An allocation takes CPUs from the shared pool, so the containers that run there must leave them.
+What must never happen here: an UpdateContainerResources that changes nothing.
+
+Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/cpu_manager.go: reconcileState.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from criapi.v1 import api_pb2 as cri
+from google.protobuf.message import Message
+
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cpu.manager import CpuManager
+from refkubelet.cri.client import CriCallError
+from refkubelet.failures import Complaints
+from refkubelet.model.cpuset import CpuSet, format_cpuset
+from refkubelet.model.objects import ContainerStatus, PodStatus
+from refkubelet.model.pod import containers, uid
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+class ContainerUpdater(Protocol):
+    """The runtime, as far as it is needed here."""
+
+    async def update_container_resources(self, container_id: str, resources: Message) -> None:
+        """Raises `CriCallError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileDeps:
+    """`status`: of the pod with that UID as the status manager has it."""
+
+    clock: Clock
+    runtime: ContainerUpdater
+    active: ActiveContainers
+    status: Callable[[str], PodStatus | None]
+    period_s: float
+
+
+class CpuReconciler:
+    """Remembers what every container was last given."""
+
+    def __init__(self, manager: CpuManager, deps: ReconcileDeps) -> None:
+        self._manager = manager
+        self._deps = deps
+        self._last: dict[tuple[str, str], CpuSet] = {}
+        self._complaints = Complaints(log, deps.clock)
+
+    def starting(self, pod_uid: str, container_name: str) -> None:
+        """The container was made with CPUs of its own, which it needs not be told again. (One that
+        shares CPUs is told once, as upstream does.)"""
+        if own := self._manager.own_cpus(pod_uid, container_name):
+            self._last[pod_uid, container_name] = own
+
+    async def run(self) -> None:
+        """At once and then every period."""
+        while True:
+            await self.reconcile()
+            await self._deps.clock.sleep(self._deps.period_s)
+
+    async def reconcile(self) -> None:
+        """One round over all running containers of active pods."""
+        self._manager.drop_stale()
+        self._forget()
+        for pod_uid, name, container_id in self._running():
+            cpus = self._manager.cpus_of(pod_uid, name)
+            if not cpus or cpus == self._last.get((pod_uid, name)):
+                continue
+            resources = cri.LinuxContainerResources(cpuset_cpus=format_cpuset(cpus))
+            try:
+                await self._deps.runtime.update_container_resources(container_id, resources)
+            except Exception as error:  # the others get theirs
+                what = f"cannot set CPUs of container {container_id}"
+                self._complaints.failed(what, error, CriCallError)
+            else:
+                self._last[pod_uid, name] = cpus
+
+    def _forget(self) -> None:
+        names = self._deps.active.names()
+        if names is not None:
+            self._last = {
+                key: c for key, c in self._last.items() if key[1] in names.get(key[0], ())
+            }
+
+    def _running(self) -> Iterator[tuple[str, str, str]]:
+        """Pod UID, name and id of every container that its pod's status shows as running."""
+        for pod in tuple(self._deps.active.pods()):
+            status = self._deps.status(uid(pod))
+            shown = {s.name: s for s in _statuses(status)}
+            for container in containers(pod):
+                one = shown.get(container.name)
+                if one is not None and one.containerID and one.state and one.state.running:
+                    yield uid(pod), container.name, one.containerID.rpartition("://")[2]
+
+
+def _statuses(status: PodStatus | None) -> Iterator[ContainerStatus]:
+    if status is not None:
+        yield from status.initContainerStatuses or ()
+        yield from status.containerStatuses or ()

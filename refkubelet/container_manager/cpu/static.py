@@ -1,0 +1,201 @@
+"""Policy static of the CPU manager: decisions about CPUs of one's own, as functions. Pure.
+
+Every CPU is in one of two pools: shared by all containers without CPUs of their own, or one
+container's alone. Reserved CPUs stay in the shared pool (option strict-cpu-reservation: in none).
+What must never happen here: a reserved CPU that becomes a container's own; the shared pool empty.
+
+Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/policy_static.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.container_manager.cpu.assignment import (
+    NotEnoughCpus,
+    Packing,
+    take_distributed,
+    take_packed,
+)
+from refkubelet.container_manager.cpu.options import StaticOptions
+from refkubelet.container_manager.cpu.state import CpuState
+from refkubelet.container_manager.cpu.topology import CpuTopology
+from refkubelet.container_manager.topology.hints import (
+    AllocationError,
+    NumaMask,
+    TopologyHint,
+    all_masks,
+    mask_of,
+    nodes_of,
+)
+from refkubelet.golang.strconv import quoted
+from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
+from refkubelet.model.quantity import NANO
+
+SMT_ALIGNMENT: Final = "SMTAlignmentError"  # CG-081, LIFE-223
+SMT_TEXT: Final = "SMT Alignment Error: "
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPolicy:
+    """The policy on one machine. `reserved`: CPUs that are never a container's own."""
+
+    topology: CpuTopology
+    options: StaticOptions
+    reserved: CpuSet
+
+    def assignable(self, state: CpuState) -> CpuSet:
+        """CPUs that a container could get now."""
+        return state.shared - self.reserved
+
+    def take(self, free: CpuSet, count: int) -> CpuSet:
+        """`count` of these CPUs. Raises `NotEnoughCpus`."""
+        options = self.options
+        packing = Packing(
+            options.distribute_cpus_across_cores, options.prefer_align_cpus_by_uncorecache
+        )
+        if not options.distribute_cpus_across_numa:
+            return take_packed(self.topology, free, count, packing)
+        group = self.topology.usual_size("core") if options.full_pcpus_only else 1
+        return take_distributed(self.topology, free, count, group, packing)
+
+    def choose(
+        self, state: CpuState, count: int, affinity: NumaMask | None, reusable: CpuSet = EMPTY
+    ) -> CpuSet:
+        """CPUs for a container: first on the NUMA nodes of its hint, then anywhere. `reusable`:
+        those of the pod's init containers. Raises `AllocationError`."""
+        free = self.assignable(state) | reusable
+        try:
+            near = free & self._near(affinity) if affinity is not None else EMPTY
+            first = self.take(near, min(count, len(near)))
+            return first | self.take(free - first, count - len(first))
+        except NotEnoughCpus as error:
+            raise AllocationError(str(error)) from None
+
+    def _near(self, affinity: NumaMask) -> CpuSet:
+        cpus = self.topology.of_units("node", nodes_of(affinity))
+        if not self.options.align_by_socket:
+            return cpus
+        return self.topology.of_units("socket", self.topology.split(cpus, "socket"))
+
+    def check_alignment(self, state: CpuState, count: int) -> None:
+        """Option full-pcpus-only: whole cores, and enough that no reserved CPU is part of. Raises
+        `AllocationError`.
+
+        Upstream asks this of containers that have their CPUs already, too: after a restart of the
+        kubelet the CPUs that are left must be as many once more.
+        """
+        if not self.options.full_pcpus_only:
+            return
+        threads = self.topology.usual_size("core")
+        if count % threads:
+            text = f"requested {count} cpus not multiple cpus per core = {threads}"
+            raise AllocationError(SMT_TEXT + text, SMT_ALIGNMENT)
+        cores = self.topology.of_units("core", self.topology.split(self.reserved, "core"))
+        available = len(state.shared - cores)
+        if count > available:
+            text = (
+                f"not enough free physical CPUs: available physical CPUs = {available}, "
+                f"requested CPUs = {count}, CPUs per core = {threads}"
+            )
+            raise AllocationError(SMT_TEXT + text, SMT_ALIGNMENT)
+
+    def hints(self, free: CpuSet, count: int, reusable: CpuSet = EMPTY) -> tuple[TopologyHint, ...]:
+        """The sets of NUMA nodes with enough free CPUs that include all reusable ones. Preferred
+        are the sets as small as any that could ever do."""
+        nodes = self.topology.units["node"]
+        sizes = {node: len(cpus & free) for node, cpus in nodes.items()}
+        again = {node: len(cpus & reusable) for node, cpus in nodes.items()}
+        needed = mask_of(node for node, cpus in again.items() if cpus)
+        least, found = len(nodes), list[NumaMask]()
+        for mask in all_masks(nodes):
+            chosen = nodes_of(mask)
+            if sum(len(nodes[n]) for n in chosen) >= count:
+                least = min(least, len(chosen))
+            enough = sum(sizes[n] + again[n] for n in chosen) >= count
+            if enough and not needed & ~mask:
+                found.append(mask)
+        return tuple(TopologyHint(mask, self._preferred(mask, least)) for mask in found)
+
+    def _preferred(self, mask: NumaMask, least: int) -> bool:
+        if mask.bit_count() == least:
+            return True
+        if not self.options.align_by_socket:
+            return False
+        units = self.topology.units
+        in_socket = len(units["node"]) // len(units["socket"])
+        sockets = self.topology.split(self._near(mask), "socket")
+        return bool(in_socket) and len(sockets) == -(-least // in_socket)
+
+    def checked(self, state: CpuState) -> CpuState:
+        """A state as it was restored, or the first one. Raises `StateFileError`: it does not fit
+        the machine, or the configuration."""
+        reserved, shared = self.reserved, state.shared
+        strict = self.options.strict_cpu_reservation
+        pools = self.topology.cpus - reserved if strict else self.topology.cpus
+        if not shared:
+            if state.entries:
+                raise StateFileError("default cpuset cannot be empty")
+            return CpuState(pools)
+        if strict and reserved & shared:
+            raise StateFileError(
+                f"some of strictly reserved cpus: {_shown(reserved & shared)} are present in "
+                f"defaultCpuSet: {_shown(shared)}"
+            )
+        if not strict and not reserved <= shared:
+            raise StateFileError(
+                f"not all reserved cpus: {_shown(reserved)} are present in "
+                f"defaultCpuSet: {_shown(shared)}"
+            )
+        _check_overlaps(state)
+        if (known := shared | state.own_cpus()) != pools:
+            raise StateFileError(
+                f"current set of available CPUs {_shown(pools)} doesn't match with "
+                f"CPUs in state {_shown(known)}"
+            )
+        return state
+
+
+def _check_overlaps(state: CpuState) -> None:
+    for uid, pod in state.entries.items():
+        for name, cpus in pod.items():
+            if cpus & state.shared:
+                raise StateFileError(
+                    f"pod: {uid}, container: {name} cpuset: {_shown(cpus)} overlaps with "
+                    f"default cpuset {_shown(state.shared)}"
+                )
+
+
+def _shown(cpus: CpuSet) -> str:
+    return quoted(format_cpuset(cpus))
+
+
+def static_policy(
+    topology: CpuTopology, options: StaticOptions, reserved_nano_cpus: int, named: CpuSet = EMPTY
+) -> StaticPolicy:
+    """The policy for a reservation, which must not be 0: then nothing would be left to share, once
+    all CPUs were somebody's own. `named`: the CPUs that are reserved, if the configuration says
+    so; else those that would be taken first. Raises ValueError, the start failure."""
+    if options.align_by_socket and len(topology.units["socket"]) > len(topology.units["node"]):
+        raise ValueError(
+            "Align by socket is not compatible with hardware where "
+            "number of sockets are more than number of NUMA"
+        )
+    count = -(-reserved_nano_cpus // NANO)
+    unbound = StaticPolicy(topology, options, EMPTY)
+    reserved = named or unbound.take(topology.cpus, count if count <= len(topology.cpus) else 0)
+    if len(reserved) != count:
+        raise ValueError(
+            "[cpumanager] unable to reserve the required amount of CPUs "
+            f"(size of {format_cpuset(reserved)} did not equal {count})"
+        )
+    unknown: Sequence[int] = sorted(reserved - topology.cpus)
+    if unknown:
+        raise ValueError(
+            "[cpumanager] unable to build the reserved physical CPUs "
+            f"from the reserved set: unknown CPU ID: {unknown[0]}"
+        )
+    return StaticPolicy(topology, options, reserved)

@@ -1,0 +1,264 @@
+"""Giving devices to containers: choose, ask the plugin, remember.
+
+`Allocator.allocate` is asked at admission, container by container, and once more at a start of a
+container that has nothing in the books. What must never happen here: two allocations at a time; a
+device that stays taken after its plugin refused it; a container of a running pod that is touched.
+Upstream: pkg/kubelet/cm/devicemanager/manager.go: Allocate, allocateContainerResources,
+GetDeviceRunContainerOptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from refkubelet.container_manager.devices import convert
+from refkubelet.container_manager.devices.choose import (
+    Nearness,
+    Pick,
+    Unavailable,
+    Want,
+    by_nearness,
+    check_unchanged,
+    still_needed,
+)
+from refkubelet.container_manager.devices.inventory import Inventory
+from refkubelet.container_manager.devices.ledger import Ledger
+from refkubelet.container_manager.devices.metrics import DeviceMetrics
+from refkubelet.container_manager.devices.plugins import Plugin, PluginError
+from refkubelet.container_manager.devices.records import (
+    NO_SETTINGS,
+    Allotment,
+    ContainerSettings,
+    by_node,
+)
+from refkubelet.container_manager.devices.settings import combined
+from refkubelet.container_manager.topology.hints import Affinities, AllocationError
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_plain_init, uid
+from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import container_limits
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorDeps:
+    """What allocation asks of others.
+
+    `active_pods`: the pods that count (LIFE-012). `sources_ready`: all sources have been seen
+    (SRC-070). `was_running`: whether a container (pod UID, name) runs already. `save`: write the
+    books down; raises OSError. `affinities` None: nobody aligns anything.
+    """
+
+    clock: Clock
+    active_pods: Callable[[], tuple[Pod, ...]]
+    sources_ready: Callable[[], bool]
+    was_running: Callable[[str, str], Awaitable[bool]]
+    save: Callable[[], None]
+    affinities: Callable[[], Affinities | None] = lambda: None
+
+
+class Allocator:
+    """Works on the inventory and the ledger of one device manager."""
+
+    def __init__(self, inventory: Inventory, ledger: Ledger, deps: AllocatorDeps) -> None:
+        self._inventory = inventory
+        self._ledger = ledger
+        self._deps = deps
+        self.metrics = DeviceMetrics()
+        self._in_use = ledger.in_use()
+        self._one_at_a_time = asyncio.Lock()
+        self._reusable_of = ""  # the pod whose init containers left what is in `_reusable`
+        self._reusable: dict[str, frozenset[str]] = {}
+
+    def restored(self) -> None:
+        """The ledger has been read from its file."""
+        self._in_use = self._ledger.in_use()
+
+    def is_device(self, resource: str) -> bool:
+        """Whether a plugin has that resource, or had it and somebody still holds some."""
+        return self._inventory.stock(resource) is not None or resource in self._in_use
+
+    def wanted(self, container: Container) -> Iterator[tuple[str, int]]:
+        """The devices a container asks for: resource, number. Requests equal limits here."""
+        for resource, amount in container_limits(container).items():
+            if self.is_device(resource):
+                yield resource, -(-amount // NANO)
+
+    def available(self, resource: str) -> frozenset[str]:
+        """The healthy devices that nobody has."""
+        stock = self._inventory.stock(resource)
+        return stock.healthy - self._in_use.get(resource, set()) if stock else frozenset()
+
+    def reusable(self, pod_uid: str, resource: str) -> frozenset[str]:
+        """Devices that the pod's init containers leave to the next ones."""
+        return self._reusable.get(resource, frozenset()) if pod_uid == self._reusable_of else _NONE
+
+    def release(self) -> None:
+        """Take back what pods had that are over; not before all sources were seen."""
+        if not self._ledger.pods or not self._deps.sources_ready():
+            return
+        active = {uid(pod) for pod in self._deps.active_pods()}
+        over = [pod_uid for pod_uid in self._ledger.pods if pod_uid not in active]
+        if over:
+            log.info("devices of pods that are over are free again: %s", ", ".join(over))
+            self._ledger.remove(over)
+            self._in_use = self._ledger.in_use()
+
+    async def allocate(self, pod: Pod, container: Container) -> None:
+        """Give the container its devices. Raises `AllocationError`."""
+        async with self._one_at_a_time:
+            if self._reusable_of != uid(pod):
+                self._reusable_of, self._reusable = uid(pod), {}
+            try:
+                await self._allocate(pod, container)
+            except (Unavailable, PluginError) as error:
+                raise AllocationError(str(error)) from None
+            finally:  # monitors may have had devices taken back meanwhile, or somebody gave it up
+                self._in_use = self._ledger.in_use()
+            self._leave_to_next(pod, container)
+
+    async def _allocate(self, pod: Pod, container: Container) -> None:
+        wishes = list(self.wanted(container))
+        if wishes:
+            self.release()
+        changed = False
+        for resource, count in wishes:
+            had = self._ledger.ids(uid(pod), container.name, resource)
+            want = Want(uid(pod), container.name, resource, count, had)
+            ids = await self._pick(want)
+            if ids:
+                await self._ask_plugin(want, ids)
+                changed = True
+        if changed:
+            try:
+                self._deps.save()
+            except OSError as error:
+                raise AllocationError(f"failed to write checkpoint file: {error}") from None
+
+    def _leave_to_next(self, pod: Pod, container: Container) -> None:
+        """Init containers that end leave their devices to the next; others keep them."""
+        ends = is_plain_init(pod, container.name)
+        for resource, allotment in self._ledger.of_container(uid(pod), container.name).items():
+            left = self._reusable.get(resource, frozenset())
+            self._reusable[resource] = left | allotment.ids if ends else left - allotment.ids
+
+    async def _pick(self, want: Want) -> list[str]:
+        """The devices to ask the plugin for; none when there is nothing to do."""
+        check_unchanged(want)
+        if not self._deps.sources_ready() and await self._deps.was_running(
+            want.pod_uid, want.container
+        ):
+            return []  # a restart of the kubelet: the container has its devices already
+        stock = self._inventory.stock(want.resource)
+        pick = Pick(still_needed(want, stock.healthy if stock else None))
+        reusable = self._reusable.get(want.resource, frozenset())
+        if pick.needed == 0 or self._take(want, pick, reusable):
+            return pick.taken
+        available = self.available(want.resource)
+        if len(available) < pick.needed:
+            raise Unavailable(
+                f"requested number of devices unavailable for {want.resource}. "
+                f"Requested: {pick.needed}, Available: {len(available)}"
+            )
+        await self._pick_near(want, pick, available)
+        return pick.taken
+
+    async def _pick_near(self, want: Want, pick: Pick, available: AbstractSet[str]) -> None:
+        """The rest of what is needed: near first, then what the plugin prefers."""
+        near = self._nearness(want, available)
+        if pick.needed < len(near.aligned):
+            preferred = await self._preferred(want, near.aligned, pick)
+            groups = [preferred & near.aligned, near.aligned]
+        else:
+            if self._take(want, pick, near.aligned):
+                return
+            preferred = await self._preferred(want, available, pick)
+            groups = [preferred & available, near.unaligned, near.no_affinity]
+        if not any(self._take(want, pick, group) for group in groups):
+            raise Unavailable(
+                "unexpectedly allocated less resources than required. "
+                f"Requested: {want.count}, Got: {want.count - pick.needed}"
+            )
+
+    def _nearness(self, want: Want, available: AbstractSet[str]) -> Nearness:
+        affinities = self._deps.affinities()
+        hint = affinities.affinity(want.pod_uid, want.container) if affinities else None
+        known = self._inventory.devices(want.resource)
+        return by_nearness(available, known, hint.affinity if hint else None)
+
+    def _take(self, want: Want, pick: Pick, ids: AbstractSet[str]) -> bool:
+        enough = pick.take(ids)
+        self._in_use.setdefault(want.resource, set()).update(pick.taken)
+        return enough
+
+    async def _preferred(self, want: Want, among: AbstractSet[str], pick: Pick) -> frozenset[str]:
+        plugin = self._inventory.plugin(want.resource)
+        if plugin is None:
+            raise Unavailable(
+                f"endpoint not found in cache for a registered resource: {want.resource}"
+            )
+        return await plugin.preferred(among | set(pick.taken), pick.taken, want.count)
+
+    async def _ask_plugin(self, want: Want, ids: list[str]) -> None:
+        plugin = self._inventory.plugin(want.resource)
+        if plugin is None:
+            raise Unavailable(f"unknown Device Plugin {want.resource}")
+        began_s = self._deps.clock.monotonic_s()
+        try:
+            answer = await plugin.allocate(ids)
+        finally:
+            self.metrics.allocated(want.resource, self._deps.clock.monotonic_s() - began_s)
+        devices = by_node(ids, self._inventory.devices(want.resource))
+        self._ledger.insert(want.pod_uid, want.container, want.resource, Allotment(devices, answer))
+
+    async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
+        """What the container's devices add to its configuration; its plugins are told that it is
+        about to start. Raises `AllocationError`."""
+        again = False
+        for resource, count in self.wanted(container):
+            if count == 0:
+                continue
+            await self._pre_start(pod, container, resource)
+            had = self._ledger.ids(uid(pod), container.name, resource)
+            again = again or (had is None and self._is_active(pod))
+        if again:
+            await self.allocate(pod, container)
+        allotments = self._ledger.of_container(uid(pod), container.name)
+        if not allotments:
+            return NO_SETTINGS
+        return combined(convert.settings(one.answer) for one in allotments.values())
+
+    async def _pre_start(self, pod: Pod, container: Container, resource: str) -> None:
+        plugin = self._inventory.plugin(resource)
+        if plugin is None:
+            raise AllocationError(
+                f"endpoint not found in cache for a registered resource: {resource}"
+            )
+        if not plugin.options.pre_start_required:
+            return
+        ids = self._ledger.ids(uid(pod), container.name, resource)
+        if ids is None:
+            raise AllocationError(
+                f"no devices found allocated in local cache for pod {uid(pod)}, "
+                f"container {container.name}, resource {resource}"
+            )
+        await _told(plugin, ids)
+
+    def _is_active(self, pod: Pod) -> bool:
+        return any(uid(one) == uid(pod) for one in self._deps.active_pods())
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+async def _told(plugin: Plugin, ids: frozenset[str]) -> None:
+    try:
+        await plugin.pre_start(ids)
+    except PluginError as error:
+        raise AllocationError(str(error)) from None

@@ -1,0 +1,108 @@
+"""Which devices a container gets. Pure.
+
+Devices of init containers that have ended are used again first; then those near the NUMA nodes that
+the topology manager chose, and among them the ones that the plugin prefers. Where upstream takes
+any of a set, the smallest IDs are taken here, so that a run can be repeated.
+Upstream: pkg/kubelet/cm/devicemanager/manager.go: devicesToAllocate, filterByAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from refkubelet.container_manager.devices.records import NO_NODE, Device
+from refkubelet.container_manager.topology.hints import NumaMask
+
+
+class Unavailable(Exception):
+    """The devices asked for cannot be given; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A container's wish. `had`: the devices it was given before, None: nothing yet."""
+
+    pod_uid: str
+    container: str
+    resource: str
+    count: int
+    had: frozenset[str] | None = None
+
+
+def check_unchanged(want: Want) -> None:
+    """A container that has devices asks for as many as before. Raises `Unavailable`."""
+    if want.had is not None and len(want.had) != want.count:
+        raise Unavailable(
+            f'pod "{want.pod_uid}" container "{want.container}" changed request for resource '
+            f'"{want.resource}" from {len(want.had)} to {want.count}'
+        )
+
+
+def still_needed(want: Want, healthy: AbstractSet[str] | None) -> int:
+    """How many devices are to be given now. `healthy` None: no plugin registered the resource.
+
+    Raises `Unavailable`.
+    """
+    had = want.had or frozenset()
+    if healthy is None:
+        raise Unavailable(f"cannot allocate unregistered device {want.resource}")
+    if not healthy:
+        raise Unavailable(
+            f"no healthy devices present; cannot allocate unhealthy devices {want.resource}"
+        )
+    if not had <= healthy:
+        raise Unavailable(
+            "previously allocated devices are no longer healthy; cannot allocate unhealthy devices "
+            f"{want.resource}"
+        )
+    return want.count - len(had)
+
+
+@dataclass(slots=True)
+class Pick:
+    """Devices taken so far, in order, and how many are still `needed`."""
+
+    needed: int
+    taken: list[str] = field(default_factory=list)
+
+    def take(self, ids: Iterable[str]) -> bool:
+        """Take what is needed of these, smallest ID first; whether that was enough."""
+        for one in sorted(set(ids) - set(self.taken)):
+            if self.needed == 0:
+                break
+            self.taken.append(one)
+            self.needed -= 1
+        return self.needed == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """The available devices: near the chosen NUMA nodes, near others, near none in particular."""
+
+    aligned: frozenset[str] = frozenset()
+    unaligned: frozenset[str] = frozenset()
+    no_affinity: frozenset[str] = frozenset()
+
+
+def by_nearness(
+    available: AbstractSet[str], known: Mapping[str, Device], affinity: NumaMask | None
+) -> Nearness:
+    """Sort the available devices by the merged hint; without a hint, or when no device of the
+    resource tells its node, they are all alike."""
+    if affinity is None or not any(device.nodes for device in known.values()):
+        return Nearness(no_affinity=frozenset(available))
+    aligned = {one for one in available if _is_near(known, one, affinity)}
+    without = {one for one in available if _nodes(known, one) == (NO_NODE,)} - aligned
+    rest = frozenset(available) - aligned - without
+    return Nearness(frozenset(aligned), rest, frozenset(without))
+
+
+def _nodes(known: Mapping[str, Device], one: str) -> tuple[int, ...]:
+    device = known.get(one)
+    return (device.nodes if device else ()) or (NO_NODE,)
+
+
+def _is_near(known: Mapping[str, Device], one: str, affinity: NumaMask) -> bool:
+    return any(node >= 0 and affinity >> node & 1 for node in _nodes(known, one))

@@ -1,0 +1,43 @@
+"""The health of a pod's devices in its status: allocatedResourcesStatus of containers. Pure.
+
+Regular containers only, as upstream has it. Upstream: pkg/kubelet/cm/devicemanager/manager.go:
+UpdateAllocatedResourcesStatus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lightkube.models.core_v1 import ResourceHealth, ResourceStatus
+from msgspec.structs import replace
+
+from refkubelet.container_manager.devices.records import HEALTHY
+from refkubelet.model.objects import ContainerStatus, PodStatus
+
+GATE: Final = "ResourceHealthStatus"  # on unless said otherwise
+UNHEALTHY: Final = "Unhealthy"
+DeviceHealth = Mapping[str, Mapping[str, str]]
+"""Resource -> device -> its health in the plugin's word."""
+
+
+def with_device_health(status: PodStatus, of: Callable[[str], DeviceHealth]) -> PodStatus:
+    """The status with the health of the devices that `of` tells of each container by name."""
+    statuses = [_with_health(one, of(one.name)) for one in status.containerStatuses or ()]
+    return replace(status, containerStatuses=statuses) if statuses else status
+
+
+def _with_health(status: ContainerStatus, health: DeviceHealth) -> ContainerStatus:
+    if not health:
+        return status
+    rows = [
+        ResourceStatus(
+            name=resource,
+            resources=[
+                ResourceHealth(resourceID=one, health=HEALTHY if word == HEALTHY else UNHEALTHY)
+                for one, word in sorted(devices.items())
+            ],
+        )
+        for resource, devices in sorted(health.items())
+    ]
+    return replace(status, allocatedResourcesStatus=rows)

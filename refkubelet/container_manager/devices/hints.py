@@ -1,0 +1,53 @@
+"""From which NUMA nodes a number of devices could be given: hints for the topology manager. Pure.
+
+Upstream: pkg/kubelet/cm/devicemanager/topology_hints.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from refkubelet.container_manager.devices.records import Device
+from refkubelet.container_manager.topology.hints import TopologyHint, all_masks, mask_of
+
+
+def is_aligned(known: Iterable[Device]) -> bool:
+    """Whether the resource cares for NUMA nodes: one device that names a node is enough."""
+    return any(device.nodes for device in known)
+
+
+def device_hints(
+    known: Mapping[str, Device],
+    available: AbstractSet[str],
+    reusable: AbstractSet[str],
+    count: int,
+    numa_nodes: tuple[int, ...],
+) -> tuple[TopologyHint, ...]:
+    """Every set of NUMA nodes that has `count` devices to give, all of the reusable among them.
+
+    Preferred are sets of the smallest size that could do if all devices were free. `numa_nodes`:
+    the machine's; only those that have devices of the resource are combined, and nodes that the
+    machine lacks count for nothing.
+    """
+    with_devices = {node for device in known.values() for node in device.nodes}
+    nodes = tuple(n for n in numa_nodes if n in with_devices) or numa_nodes
+    smallest, found = len(nodes), []
+    for mask in all_masks(nodes):
+        near = {one for one, device in known.items() if mask & mask_of(device.nodes)}
+        if len(near) >= count:
+            smallest = min(smallest, mask.bit_count())
+        if _suffices(known, near, available, reusable, count):
+            found.append(mask)
+    return tuple(TopologyHint(mask, mask.bit_count() == smallest) for mask in found)
+
+
+def _suffices(
+    known: Mapping[str, Device],
+    near: AbstractSet[str],
+    available: AbstractSet[str],
+    reusable: AbstractSet[str],
+    count: int,
+) -> bool:
+    tied = {one for one in reusable if one in known and known[one].nodes}
+    return tied <= near and len(tied) + len(near & available) >= count

@@ -1,0 +1,123 @@
+"""The device-plugins directory of a real node: sockets and gRPC.
+
+Only for real time: grpc works on threads of its own, which virtual time cannot see; it is imported
+when the directory is opened. What must never happen here: a file that is no socket is removed; a
+plugin that cannot be reached holds a registration up for longer than `DIAL_LIMIT_S`.
+Upstream: pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, client.go; manager.go:
+CleanupPluginDirectory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+from refkubelet.container_manager.devices.plugins import PluginError, Register
+from refkubelet.model.names import UnsafeNameError, safe_path
+
+log = logging.getLogger(__name__)
+
+KUBELET_SOCKET: Final = "kubelet.sock"
+DIAL_LIMIT_S: Final = 10.0
+DIRECTORY_MODE: Final = 0o750
+
+
+class PluginSockets:
+    """A `PluginDirectory` at `directory`, made when it is opened."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._server: Any = None
+
+    async def open(self, register: Register) -> None:
+        """Raises OSError when the directory or the kubelet's socket cannot be made."""
+        import grpc.aio
+        from criapi.deviceplugin import api_pb2_grpc
+
+        self._directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        remove_sockets(self._directory)
+        path = self._directory / KUBELET_SOCKET
+        self._server = grpc.aio.server()
+        api_pb2_grpc.add_RegistrationServicer_to_server(_registration(register), self._server)
+        try:
+            self._server.add_insecure_port(f"unix:{path}")
+        except RuntimeError as error:
+            raise OSError(0, str(error), str(path)) from None
+        await self._server.start()
+        log.info("device plugins register at %s", path)
+
+    async def connect(self, endpoint: str) -> PluginSocket:
+        """Raises OSError when nobody listens at `endpoint`, a name in the directory."""
+        try:
+            path = Path(safe_path(str(self._directory), endpoint.lstrip("/")))
+        except UnsafeNameError as error:
+            raise OSError(0, str(error), endpoint) from None
+        try:
+            async with asyncio.timeout(DIAL_LIMIT_S):
+                _, writer = await asyncio.open_unix_connection(str(path))
+        except TimeoutError:
+            raise OSError(0, "context deadline exceeded", str(path)) from None
+        writer.close()
+        return PluginSocket(path)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            await self._server.stop(None)
+            (self._directory / KUBELET_SOCKET).unlink(missing_ok=True)
+
+
+def _registration(register: Register) -> Any:
+    """The service Registration over `register`."""
+    import grpc
+    from criapi.deviceplugin import api_pb2, api_pb2_grpc
+
+    class Registration(api_pb2_grpc.RegistrationServicer):
+        async def Register(self, request: Any, context: Any) -> Any:
+            try:
+                await register(request)
+            except PluginError as error:
+                await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            return api_pb2.Empty()
+
+    return Registration()
+
+
+def remove_sockets(directory: Path) -> None:
+    """Remove every socket in the directory: whoever made one has to come again. Other files stay;
+    a socket that cannot be removed is told."""
+    for path in sorted(directory.iterdir()):
+        try:
+            if stat.S_ISSOCK(path.lstat().st_mode):
+                path.unlink()
+        except OSError as error:
+            log.error("cannot remove the socket %s: %s", path, error)
+
+
+class PluginSocket:
+    """A `PluginConnection` over a unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        import grpc.aio
+        from criapi.deviceplugin import api_pb2_grpc
+
+        self._channel = grpc.aio.insecure_channel(
+            f"unix:{path}",
+            options=[("grpc.default_authority", "localhost"), ("grpc.enable_http_proxy", 0)],
+        )
+        self._stub = api_pb2_grpc.DevicePluginStub(self._channel)
+
+    async def call(self, method: str, request: Any, *, timeout_s: float | None = None) -> Any:
+        return await getattr(self._stub, method)(request, timeout=timeout_s)
+
+    async def stream(
+        self, method: str, request: Any, *, timeout_s: float | None = None
+    ) -> AsyncIterator[Any]:
+        async for answer in getattr(self._stub, method)(request, timeout=timeout_s):
+            yield answer
+
+    async def close(self) -> None:
+        await self._channel.close()

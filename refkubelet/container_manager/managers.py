@@ -1,0 +1,174 @@
+"""The managers of exclusive resources, made from the configuration and put together.
+
+With the default policies nothing is made but two small state files, which say which policy wrote
+them. What must never happen here: a state file of another policy that is written over.
+
+Rules: CG-031, CG-050, CG-080..083, LIFE-223. Upstream: pkg/kubelet/cm/container_manager_linux.go:
+NewContainerManager, Start; internal_container_lifecycle_linux.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from refkubelet.config.errors import ConfigError
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cgroups.allocatable import (
+    eviction_reservation,
+    parsed,
+    reservation,
+)
+from refkubelet.container_manager.cpu.build import NONE, cpu_manager, named_cpus, no_cpu_manager
+from refkubelet.container_manager.cpu.manager import CpuManager
+from refkubelet.container_manager.cpu.reconcile import (
+    ContainerUpdater,
+    CpuReconciler,
+    ReconcileDeps,
+)
+from refkubelet.container_manager.cpu.topology import cpu_topology
+from refkubelet.container_manager.memory import build as memory_build
+from refkubelet.container_manager.memory.manager import MemoryManager
+from refkubelet.container_manager.topology.hints import HintProvider
+from refkubelet.container_manager.topology.manager import TopologyManager
+from refkubelet.container_manager.topology.numa import NumaInfo
+from refkubelet.container_manager.topology.policies import topology_policy
+from refkubelet.host.capacity import internal_capacity
+from refkubelet.host.machine import Machine
+from refkubelet.model.cpuset import format_cpuset
+from refkubelet.model.objects import Container, Pod, PodStatus
+from refkubelet.model.placement import ANYWHERE, Placement
+from refkubelet.model.pod import containers, uid
+from simtime import Clock
+
+QUOTA_GATE: Final = "DisableCPUQuotaWithExclusiveCPUs"  # on unless said otherwise (CG-031)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceDeps:
+    """`active`: the pods that count. `status`: what the status manager has for a pod's UID."""
+
+    clock: Clock
+    machine: Machine
+    root_dir: Path
+    runtime: ContainerUpdater
+    active: ActiveContainers
+    status: Callable[[str], PodStatus | None]
+
+
+class ResourceManagers:
+    """One per kubelet; `devices` is the first provider, if there are device plugins (CG-080)."""
+
+    def __init__(
+        self, config: KubeletConfiguration, deps: ResourceDeps, devices: HintProvider | None = None
+    ) -> None:
+        """Reads the state files, or makes them. Raises `ConfigError`: the start failure."""
+        self._config = config
+        self._deps = deps
+        try:
+            self.topology = self._topology_manager()
+            self.cpus = self._cpu_manager()
+            self.memory = self._memory_manager()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        self._reconciler = self._cpu_reconciler(self.cpus) if self.cpus is not None else None
+        providers = (devices, self.cpus, self.memory)
+        self.topology.providers = tuple(p for p in providers if p is not None)
+
+    def placement(self, pod: Pod, container: Container) -> Placement:
+        """What CreateContainer is told (CG-050)."""
+        if self.cpus is None and self.memory is None:
+            return ANYWHERE
+        key = (uid(pod), container.name)
+        return Placement(
+            format_cpuset(self.cpus.cpus_of(*key)) if self.cpus is not None else "",
+            ",".join(map(str, self.memory.nodes_of(*key))) if self.memory is not None else "",
+            self._is_alone(pod, container),
+        )
+
+    def has_exclusive_cpus(self, pod: Pod) -> bool:
+        """Some container of the pod has CPUs of its own: no CFS quota for the pod (CG-031)."""
+        if self.cpus is None:
+            return False
+        return any(self._is_alone(pod, container) for container in containers(pod))
+
+    def _is_alone(self, pod: Pod, container: Container) -> bool:
+        if self.cpus is None or not self._config.feature_gates.get(QUOTA_GATE, True):
+            return False
+        return bool(self.cpus.own_cpus(uid(pod), container.name))
+
+    def starting(self, pod: Pod, container: Container) -> None:
+        """The container was created and starts now."""
+        if self._reconciler is not None:
+            self._reconciler.starting(uid(pod), container.name)
+        if self.memory is not None:
+            self.memory.starting(pod, container)
+
+    @property
+    def reconciles(self) -> bool:
+        """`run` has something to do."""
+        return self._reconciler is not None
+
+    async def run(self) -> None:
+        """Keep the CPUs of running containers right, until cancelled."""
+        if self._reconciler is not None:
+            await self._reconciler.run()
+
+    # Making them
+
+    def _topology_manager(self) -> TopologyManager:
+        config = self._config
+        name = config.topology_manager_policy
+        if name == NONE:
+            return TopologyManager(None)
+        nodes = self._deps.machine.topology().nodes
+        numa = NumaInfo(tuple(n.id for n in nodes), {n.id: n.distances for n in nodes})
+        policy = topology_policy(name, numa, config.topology_manager_policy_options)
+        return TopologyManager(policy, config.topology_manager_scope)
+
+    def _cpu_manager(self) -> CpuManager | None:
+        config, deps = self._config, self._deps
+        if config.reserved_system_cpus:
+            named_cpus(config, cpu_topology(deps.machine.topology()))
+        if config.cpu_manager_policy == NONE:
+            no_cpu_manager(config, deps.root_dir)
+            return None
+        machine = deps.machine.topology()
+        reserved = self._reserved()
+        return cpu_manager(config, machine, reserved, deps.root_dir, self.topology, deps.active)
+
+    def _memory_manager(self) -> MemoryManager | None:
+        config, deps = self._config, self._deps
+        if config.memory_manager_policy == memory_build.NONE:
+            memory_build.no_memory_manager(deps.root_dir)
+            return None
+        return memory_build.memory_manager(
+            config,
+            deps.machine.topology(),
+            self._reserved(),
+            deps.root_dir,
+            self.topology,
+            deps.active,
+        )
+
+    def _reserved(self) -> dict[str, int]:
+        """All that pods cannot have, in nano units (CG-034)."""
+        config = self._config
+        capacity = internal_capacity(self._deps.machine)
+        return reservation(
+            capacity,
+            (
+                parsed(config.kube_reserved),
+                parsed(config.system_reserved),
+                eviction_reservation(capacity, config.eviction_hard or {}),
+            ),
+        )
+
+    def _cpu_reconciler(self, manager: CpuManager) -> CpuReconciler:
+        deps, period_s = self._deps, self._config.cpu_manager_reconcile_period_s
+        return CpuReconciler(
+            manager, ReconcileDeps(deps.clock, deps.runtime, deps.active, deps.status, period_s)
+        )

@@ -1,0 +1,64 @@
+"""The memory manager of a configuration. Every error is a start failure, in upstream's words.
+
+Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager/memory_manager.go: NewManager, Start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.checkpoints.state_file import StateFile
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.cgroups.allocatable import parsed
+from refkubelet.container_manager.memory.files import FILE_NAME, MemoryStateFile, from_file, to_file
+from refkubelet.container_manager.memory.manager import MemoryManager
+from refkubelet.container_manager.memory.reserved import Reservation, machine_memory
+from refkubelet.container_manager.memory.state import MemoryState
+from refkubelet.container_manager.memory.static import checked
+from refkubelet.container_manager.topology.hints import Affinities
+from refkubelet.golang.strconv import quoted
+from refkubelet.host.machine import MachineTopology
+
+NONE: Final = "None"
+STATIC: Final = "Static"
+BEST_EFFORT: Final = "BestEffort"  # of Windows
+
+
+def no_memory_manager(root_dir: Path) -> None:
+    """Policy None: nothing but a file that says so. Raises ValueError."""
+    _file(root_dir, NONE).restore(MemoryState())
+
+
+def memory_manager(
+    config: KubeletConfiguration,
+    machine: MachineTopology,
+    reserved: Mapping[str, int],
+    root_dir: Path,
+    affinities: Affinities,
+    active: ActiveContainers,
+) -> MemoryManager:
+    """Policy Static. `reserved`: what pods cannot have, in nano units. Raises ValueError."""
+    name = config.memory_manager_policy
+    if name == BEST_EFFORT:
+        raise ValueError(f'policy {quoted(name)} is not available for platform "linux"')
+    if name != STATIC:
+        raise ValueError(f"unknown policy: {quoted(name)}")
+    reservations = [Reservation(r.numa_node, parsed(r.limits)) for r in config.reserved_memory]
+    fresh = machine_memory(machine.nodes, reservations, reserved)
+    file = _file(root_dir, STATIC)
+    restored = file.restore(MemoryState())
+    try:
+        state = checked(restored, fresh)
+    except StateFileError as error:
+        raise ValueError(file.refusal(str(error))) from None
+    if state is not restored:
+        file.store(state)
+    return MemoryManager(state, file.store, affinities, active)
+
+
+def _file(root_dir: Path, policy: str) -> StateFile[MemoryStateFile, MemoryState]:
+    return StateFile(root_dir / FILE_NAME, "memory", policy, MemoryStateFile, to_file, from_file)

@@ -1,0 +1,183 @@
+"""The memory manager with policy Static: gives containers memory of NUMA nodes and takes it back.
+
+The state is a value, replaced by every allocation and release and written to its file at once.
+What must never happen here: memory taken back before all pods are known.
+
+Rules: CG-082. Upstream: pkg/kubelet/cm/memorymanager: memory_manager.go, policy_static.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
+from refkubelet.container_manager.memory.state import Block, MemoryState, taken
+from refkubelet.container_manager.memory.static import (
+    Reusable,
+    chosen_nodes,
+    hints_for_requests,
+    hints_of_blocks,
+    memory_hints,
+)
+from refkubelet.container_manager.topology.hints import NO_PREFERENCE, Affinities, Hints, NumaMask
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import (
+    containers,
+    is_plain_init,
+    is_sidecar,
+    log_name,
+    uid,
+)
+
+log = logging.getLogger(__name__)
+
+
+class MemoryManager:
+    """A hint provider. `state`: as restored and checked; `store` is called with every new one."""
+
+    def __init__(
+        self,
+        state: MemoryState,
+        store: Callable[[MemoryState], None],
+        affinities: Affinities,
+        active: ActiveContainers,
+    ) -> None:
+        self._store = store
+        self._affinities = affinities
+        self._active = active
+        self._reusable: tuple[str, dict[tuple[NumaMask, str], int]] = ("", {})
+        self.state = state
+
+    def nodes_of(self, pod_uid: str, container_name: str) -> tuple[int, ...]:
+        """The NUMA nodes that the container's memory comes from; none: from anywhere."""
+        blocks = self.blocks(pod_uid, container_name)
+        return tuple(sorted({node for block in blocks for node in block.nodes}))
+
+    def blocks(self, pod_uid: str, container_name: str) -> tuple[Block, ...]:
+        """The memory that the container has from NUMA nodes of its own (CG-085)."""
+        return self.state.of(pod_uid, container_name) or ()
+
+    def allocatable(self) -> tuple[Block, ...]:
+        """What containers could have of every node if there were no others yet."""
+        return tuple(
+            Block((number,), name, table.allocatable)
+            for number, node in sorted(self.state.nodes.items())
+            for name, table in sorted(node.tables.items())
+            if table.allocatable
+        )
+
+    def topology_hints(self, pod: Pod, container: Container) -> Hints:
+        self.drop_stale(pod)
+        requests = pinned_memory(pod, container)
+        if not requests:
+            return NO_PREFERENCE
+        blocks = self.state.of(uid(pod), container.name)
+        if blocks is not None:
+            return hints_of_blocks(blocks, requests)
+        hints = memory_hints(self.state.nodes, requests, self._reusable_by(pod))
+        return hints_for_requests(hints, requests)
+
+    def pod_topology_hints(self, pod: Pod) -> Hints:
+        self.drop_stale(pod)
+        requests = pod_pinned_memory(pod)
+        if not requests:
+            return NO_PREFERENCE
+        for container in containers(pod):
+            # Upstream, too, compares the first allocated container with the whole pod's requests.
+            blocks = self.state.of(uid(pod), container.name)
+            if blocks is not None:
+                return hints_of_blocks(blocks, requests)
+        hints = memory_hints(self.state.nodes, requests, self._reusable_by(pod))
+        return hints_for_requests(hints, requests)
+
+    async def allocate(self, pod: Pod, container: Container) -> None:
+        self.drop_stale(pod)
+        requests = pinned_memory(pod, container)
+        if not requests:
+            return
+        blocks = self.state.of(uid(pod), container.name)
+        if blocks is not None:
+            self._note_reuse(pod, container, blocks)
+            return
+        hint = self._affinities.affinity(uid(pod), container.name)
+        reusable = self._reusable_by(pod)
+        chosen = chosen_nodes(self.state.nodes, requests, hint, reusable)
+        blocks = tuple(Block(chosen, name, size) for name, size in requests.items())
+        nodes = self.state.nodes
+        for block in blocks:
+            rest = max(0, block.size - reusable(block.mask, block.resource))
+            nodes = taken(nodes, replace(block, size=rest))
+        self._note_reuse(pod, container, blocks)
+        state = replace(self.state, nodes=nodes).with_blocks(uid(pod), container.name, blocks)
+        self._replace(without_reused(state, pod, container, blocks))
+        name = log_name(pod)
+        log.info("memory of container %s of pod %s: nodes %s", container.name, name, chosen)
+
+    def starting(self, pod: Pod, container: Container) -> None:
+        """The container was created and starts now: the init containers before it are over, and
+        what they have left is free again. Sidecars keep theirs."""
+        state = self.state
+        for earlier in pod.spec.initContainers or ():
+            if earlier.name == container.name:
+                break
+            if not is_sidecar(earlier) and state.of(uid(pod), earlier.name) is not None:
+                state = state.released(uid(pod), earlier.name)
+        if state is not self.state:
+            self._replace(state)
+
+    def drop_stale(self, admitted: Pod | None = None) -> None:
+        """Take back the memory of containers that no active pod has; `admitted` is active, too."""
+        state = self._active.without_stale(self.state, admitted)
+        if state is not self.state:
+            self._replace(state)
+
+    def _reusable_by(self, pod: Pod) -> Reusable:
+        owner, sizes = self._reusable
+        return lambda mask, resource: sizes.get((mask, resource), 0) if owner == uid(pod) else 0
+
+    def _note_reuse(self, pod: Pod, container: Container, blocks: tuple[Block, ...]) -> None:
+        """The largest of the init containers can be used again by what comes after them, once."""
+        owner, before = self._reusable
+        sizes = dict(before) if owner == uid(pod) else {}
+        plain_init = is_plain_init(pod, container.name)
+        for block in blocks:
+            key = (block.mask, block.resource)
+            size = sizes.get(key, 0)
+            sizes[key] = max(size, block.size) if plain_init else max(0, size - block.size)
+        self._reusable = (uid(pod), sizes)
+
+    def _replace(self, state: MemoryState) -> None:
+        self.state = state
+        self._store(state)
+
+
+def without_reused(
+    state: MemoryState, pod: Pod, container: Container, blocks: tuple[Block, ...]
+) -> MemoryState:
+    """The state after the container took over memory of init containers before it: their blocks
+    shrink by its size, so that all blocks add up to what the nodes have given away."""
+    for block in blocks:
+        rest = block.size
+        for init in pod.spec.initContainers or ():
+            if init.name == container.name:
+                break
+            old = state.of(uid(pod), init.name)
+            if is_sidecar(init) or not old:
+                continue
+            new, rest = _shrunk(old, block, rest)
+            state = state.with_blocks(uid(pod), init.name, new)
+    return state
+
+
+def _shrunk(blocks: tuple[Block, ...], by: Block, rest: int) -> tuple[tuple[Block, ...], int]:
+    """Blocks of the same nodes and resource made smaller, and what is left to take."""
+    result = []
+    for block in blocks:
+        same = block.resource == by.resource and block.mask == by.mask
+        part = min(block.size, rest) if same else 0
+        rest -= part
+        result.append(replace(block, size=block.size - part))
+    return tuple(result), rest

@@ -1,0 +1,131 @@
+"""Memory of NUMA nodes, what of it is given to whom: values that are replaced, not changed. Pure.
+
+Resources are `memory` and `hugepages-<size>`; sizes are bytes. Rules: CG-082. Upstream:
+pkg/kubelet/cm/memorymanager/state/state.go; policy_static.go: updateMachineState, releaseMemory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from refkubelet.container_manager.topology.hints import NumaMask, mask_of
+
+MEMORY: Final = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTable:
+    """One resource of one node. `system_reserved`: for others than pods; `reserved`: given to
+    containers; `free`: the rest of `allocatable`."""
+
+    total: int = 0
+    system_reserved: int = 0
+    allocatable: int = 0
+    reserved: int = 0
+    free: int = 0
+
+    def taken(self, size: int) -> MemoryTable:
+        """So much more is given away."""
+        return replace(self, reserved=self.reserved + size, free=self.free - size)
+
+
+NOTHING: Final = MemoryTable()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMemory:
+    """One node. `cells`: the nodes it gives memory together with, itself included; alone unless
+    something was allocated from several nodes. `assignments`: blocks that name it."""
+
+    tables: Mapping[str, MemoryTable]
+    cells: tuple[int, ...]
+    assignments: int = 0
+
+    def of(self, resource: str) -> MemoryTable:
+        """The table of a resource, an empty one if the node has none of it."""
+        return self.tables.get(resource, NOTHING)
+
+
+Nodes = Mapping[int, NodeMemory]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a container has of one resource: `size` bytes from these nodes together."""
+
+    nodes: tuple[int, ...]
+    resource: str
+    size: int
+
+    @property
+    def mask(self) -> NumaMask:
+        return mask_of(self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """`nodes`: the machine. `entries`: pod UID -> container name -> its blocks."""
+
+    nodes: Nodes = field(default_factory=dict)
+    entries: Mapping[str, Mapping[str, tuple[Block, ...]]] = field(default_factory=dict)
+
+    def of(self, pod_uid: str, container: str) -> tuple[Block, ...] | None:
+        """The container's blocks; None: it has none."""
+        return self.entries.get(pod_uid, {}).get(container)
+
+    def with_blocks(self, pod_uid: str, container: str, blocks: tuple[Block, ...]) -> MemoryState:
+        """The container has these blocks; the nodes stay as they are."""
+        pod = {**self.entries.get(pod_uid, {}), container: blocks}
+        return replace(self, entries={**self.entries, pod_uid: pod})
+
+    def released(self, pod_uid: str, container: str) -> MemoryState:
+        """The container is gone, its memory free again."""
+        pod = dict(self.entries.get(pod_uid, {}))
+        nodes = self.nodes
+        for block in pod.pop(container, ()):
+            nodes = given_back(nodes, block)
+        others = {uid: entry for uid, entry in self.entries.items() if uid != pod_uid}
+        return MemoryState(nodes, {**others, pod_uid: pod} if pod else others)
+
+
+def taken(nodes: Nodes, block: Block) -> Nodes:
+    """The nodes after a block was given away: from the first node as much as it has, and so on.
+    All of them are one group from now on."""
+    changed, rest = dict(nodes), block.size
+    for number in block.nodes:
+        node = nodes[number]
+        size = min(rest, max(0, node.of(block.resource).free))
+        rest -= size
+        changed[number] = NodeMemory(
+            _with(node, block.resource, node.of(block.resource).taken(size)),
+            block.nodes,
+            node.assignments + 1,
+        )
+    return changed
+
+
+def given_back(nodes: Nodes, block: Block) -> Nodes:
+    """The nodes after a block came back. A node without any block is alone again."""
+    changed, rest = dict(nodes), block.size
+    for number in block.nodes:
+        node = nodes[number]
+        size = min(rest, node.of(block.resource).reserved)
+        rest -= size
+        assignments = node.assignments - 1
+        changed[number] = NodeMemory(
+            _with(node, block.resource, node.of(block.resource).taken(-size)),
+            node.cells if assignments else (number,),
+            assignments,
+        )
+    return changed
+
+
+def _with(node: NodeMemory, resource: str, table: MemoryTable) -> Mapping[str, MemoryTable]:
+    return {**node.tables, resource: table} if resource in node.tables else node.tables
+
+
+def free(nodes: Nodes, chosen: Iterable[int], resource: str) -> int:
+    """Bytes that these nodes still have together."""
+    return sum(nodes[number].of(resource).free for number in chosen)

@@ -1,0 +1,99 @@
+"""Merging topology hints into one. Pure.
+
+From every list of hints one is taken; the nodes that all of them name are a candidate. A candidate
+is preferred if all its hints are, and name the same nodes. The best candidate wins: preferred ones
+first, then the order of `_rank`. What must never happen here: a merged hint without nodes.
+
+Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager/policy.go: filterProvidersHints,
+mergePermutation, HintMerger; policy_single_numa_node.go: filterSingleNumaHints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Final
+
+from refkubelet.container_manager.topology.hints import ANY, Hints, NumaMask, TopologyHint
+from refkubelet.container_manager.topology.numa import NumaInfo
+
+HintLists = Sequence[Sequence[TopologyHint]]
+"""One list of alternatives for each resource."""
+
+INDIFFERENT: Final = TopologyHint(ANY, preferred=True)
+IMPOSSIBLE: Final = TopologyHint(ANY, preferred=False)
+
+
+def hint_lists(provided: Iterable[Hints]) -> list[tuple[TopologyHint, ...]]:
+    """What the providers said, as lists to merge: nothing said, or no preference, fits anywhere;
+    an empty list fits nowhere, and is not preferred."""
+    lists: list[tuple[TopologyHint, ...]] = []
+    for hints in provided:
+        if not hints:
+            lists.append((INDIFFERENT,))
+        for alternatives in hints.values():
+            if alternatives is None:
+                lists.append((INDIFFERENT,))
+            else:
+                lists.append(alternatives or (IMPOSSIBLE,))
+    return lists
+
+
+def single_node_hints(lists: HintLists) -> list[tuple[TopologyHint, ...]]:
+    """Only what policy single-numa-node can use: preferred, and one node or any."""
+    return [
+        tuple(
+            hint
+            for hint in hints
+            if hint.preferred and (hint.affinity is None or hint.affinity.bit_count() == 1)
+        )
+        for hints in lists
+    ]
+
+
+def merge_hints(lists: HintLists, numa: NumaInfo, *, closest: bool = False) -> TopologyHint:
+    """The best hint that takes one of each list; all nodes, not preferred, where none does.
+
+    `closest`: of candidates with equally many nodes the closest together wins, else the one with
+    the lowest nodes (option prefer-closest-numa-nodes).
+    """
+    target = widest_need(lists)
+    merged = (merge_permutation(numa.all_nodes, chosen) for chosen in product(*lists))
+    candidates = {hint for hint in merged if hint.affinity}
+    if not candidates:
+        return TopologyHint(numa.all_nodes, preferred=False)
+    return min(candidates, key=lambda hint: _rank(hint, target, numa if closest else None))
+
+
+def merge_permutation(all_nodes: NumaMask, chosen: Iterable[TopologyHint]) -> TopologyHint:
+    """The nodes that all chosen hints have in common. Preferred: all hints are, and those that
+    name nodes name the same."""
+    mask, named, preferred = all_nodes, set[NumaMask](), True
+    for hint in chosen:
+        preferred &= hint.preferred
+        if hint.affinity is not None:
+            mask &= hint.affinity
+            named.add(hint.affinity)
+    return TopologyHint(mask, preferred and len(named) <= 1)
+
+
+def widest_need(lists: HintLists) -> int:
+    """How many nodes the most demanding resource needs at least."""
+    needs = (
+        min((h.affinity.bit_count() for h in hints if h.affinity is not None), default=0)
+        for hints in lists
+    )
+    return max(needs, default=0)
+
+
+def _rank(
+    hint: TopologyHint, target: int, close_in: NumaInfo | None
+) -> tuple[bool, bool, int, int, NumaMask]:
+    """Sort key, the best first. Preferred hints: the fewest nodes. Others: as many nodes as the
+    most demanding resource needs (`target`), else as close below it, else as close above it."""
+    mask = hint.affinity or 0
+    count = mask.bit_count()
+    apart = close_in.spread(mask) if close_in is not None else 0
+    if hint.preferred:
+        return (False, False, count, apart, mask)
+    return (True, count > target, abs(count - target), apart, mask)

@@ -1,0 +1,63 @@
+"""The topology manager's policies: which merged hint, and is the pod admitted with it? Pure.
+
+Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager: policy_best_effort.go,
+policy_restricted.go, policy_single_numa_node.go, topology_manager.go: NewManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from refkubelet.container_manager.topology.hints import ANY, Hints, TopologyHint
+from refkubelet.container_manager.topology.merge import hint_lists, merge_hints, single_node_hints
+from refkubelet.container_manager.topology.numa import NumaInfo
+from refkubelet.container_manager.topology.options import TopologyOptions, topology_options
+from refkubelet.golang.strconv import quoted
+
+PolicyName = Literal["none", "best-effort", "restricted", "single-numa-node"]
+ScopeName = Literal["container", "pod"]
+NONE: Final = "none"
+BEST_EFFORT: Final = "best-effort"
+SINGLE_NUMA_NODE: Final = "single-numa-node"
+POLICIES: Final = (NONE, BEST_EFFORT, "restricted", SINGLE_NUMA_NODE)
+SCOPES: Final = ("container", "pod")
+
+AFFINITY_ERROR: Final = "TopologyAffinityError"  # CG-083, LIFE-223
+AFFINITY_TEXT: Final = "Resources cannot be allocated with Topology locality"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPolicy:
+    """One policy on one machine."""
+
+    name: str
+    numa: NumaInfo
+    options: TopologyOptions
+
+    def merge(self, provided: Iterable[Hints]) -> tuple[TopologyHint, bool]:
+        """The merged hint, and whether the pod may be admitted with it."""
+        lists = hint_lists(provided)
+        if self.name == SINGLE_NUMA_NODE:
+            best = merge_hints(single_node_hints(lists), self.numa)
+            if best.affinity == self.numa.all_nodes:
+                best = TopologyHint(ANY, best.preferred)
+        else:
+            best = merge_hints(lists, self.numa, closest=self.options.prefer_closest)
+        return best, best.preferred or self.name == BEST_EFFORT
+
+
+def topology_policy(name: str, numa: NumaInfo, options: Mapping[str, str]) -> TopologyPolicy | None:
+    """The configured policy; None for none. Raises ValueError, the start failure."""
+    if name == NONE:
+        return None
+    chosen = topology_options(options)
+    if chosen.prefer_closest and any(not numa.distances.get(node) for node in numa.nodes):
+        text = "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
+        raise ValueError(text)
+    if len(numa.nodes) > chosen.max_nodes:
+        raise ValueError(f"unsupported on machines with more than {chosen.max_nodes} NUMA Nodes")
+    if name not in POLICIES:
+        raise ValueError(f"unknown policy: {quoted(name)}")
+    return TopologyPolicy(name, numa, chosen)

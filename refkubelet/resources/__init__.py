@@ -1,1 +1,0 @@
-"""Exclusive resources of the node: CPUs, memory of NUMA nodes, devices, and their alignment."""

@@ -1,0 +1,91 @@
+"""The socket of the pod-resources API (CG-085).
+
+Only for real time; grpc is imported when the server starts. What must never happen here: a monitor
+that asks too often keeps the kubelet busy: 100 calls per second, ten at once.
+Upstream: pkg/kubelet/server/server.go: ListenAndServePodResources; pkg/kubelet/apis/grpc.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from refkubelet.runtime.images.pulls import TokenBucket
+from refkubelet.server.pod_resources import PodResources, UnknownPod
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+DIRECTORY: Final = "pod-resources"
+SOCKET: Final = "kubelet.sock"
+PER_S: Final = 100.0
+BURST: Final = 10
+
+
+class PodResourcesServer:
+    """Serves `resources` on `<root_dir>/pod-resources/kubelet.sock`."""
+
+    def __init__(self, root_dir: Path, resources: PodResources, clock: Clock) -> None:
+        self._path = root_dir / DIRECTORY / SOCKET
+        self._resources = resources
+        self._clock = clock
+        self._bucket = TokenBucket(float(BURST), clock.monotonic_s())
+        self._server: Any = None
+
+    async def start(self) -> None:
+        """Serve. A socket that cannot be made is told: the kubelet runs without this API."""
+        import grpc.aio
+        from criapi.podresources import api_pb2_grpc
+
+        server = grpc.aio.server()
+        api_pb2_grpc.add_PodResourcesListerServicer_to_server(self._service(), server)
+        try:
+            self._path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            self._path.unlink(missing_ok=True)
+            server.add_insecure_port(f"unix:{self._path}")
+        except (OSError, RuntimeError) as error:
+            log.error("cannot serve the pod-resources API at %s: %s", self._path, error)
+            return
+        self._server = server
+        await server.start()
+
+    async def stop(self) -> None:
+        """Stop serving; the socket goes."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(None)
+            self._path.unlink(missing_ok=True)
+
+    def allows(self) -> bool:
+        """Whether one more call may be answered now."""
+        granted, self._bucket = self._bucket.after_take(self._clock.monotonic_s(), PER_S, BURST)
+        return granted
+
+    def _service(self) -> Any:
+        import grpc
+        from criapi.podresources import api_pb2_grpc
+
+        resources = self._resources
+
+        async def answered(context: Any, answer: Callable[[], Any]) -> Any:
+            if not self.allows():
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "rejected by rate limit")
+            try:
+                return answer()
+            except UnknownPod as error:
+                await context.abort(grpc.StatusCode.UNKNOWN, str(error))
+
+        class Lister(api_pb2_grpc.PodResourcesListerServicer):
+            async def List(self, request: Any, context: Any) -> Any:
+                return await answered(context, resources.list)
+
+            async def GetAllocatableResources(self, request: Any, context: Any) -> Any:
+                return await answered(context, resources.allocatable)
+
+            async def Get(self, request: Any, context: Any) -> Any:
+                names = request.pod_name, request.pod_namespace
+                return await answered(context, lambda: resources.get(*names))
+
+        return Lister()

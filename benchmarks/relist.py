@@ -16,9 +16,9 @@ from workload import create_request, sandbox_config, start_pod
 
 from fakecri import FakeCRI
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.pleg import GenericPLEG, PodCache
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 PODS = 110  # the default of maxPods

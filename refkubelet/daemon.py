@@ -38,11 +38,11 @@ from refkubelet.host.kernel_defaults import wrong_kernel_flags
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled
 from refkubelet.kubelet import Kubelet, KubeletDeps
+from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.node.facts import NodeNameError, node_facts, node_name
 from refkubelet.node.logind import Logind
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.versions import runtime_version
-from refkubelet.runtime.images.node_credentials import LoginDirs
 from refkubelet.server import KubeletServers, ServerCallbacks, ServerError, check_servers
 from refkubelet.server.pod_resources_server import PodResourcesServer
 from refkubelet.usage import UsageError

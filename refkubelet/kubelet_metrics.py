@@ -12,6 +12,7 @@ from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.handlers import PodHandlers
 from refkubelet.housekeeping import Housekeeping
+from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
 from refkubelet.model.pod import is_mirror, is_static, uid
 from refkubelet.node.shutdown_manager import NodeShutdownManager
@@ -21,7 +22,6 @@ from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.preemption.preemptor import Preemptor
-from refkubelet.runtime.images.gc import ImageGC
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from typing import Protocol
 from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.kuberuntime.reason_cache import ReasonCache
+from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pods.mirror import MirrorClient
-from refkubelet.runtime.reason_cache import ReasonCache
-from refkubelet.runtime.results import PodSyncResult
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts
 from simtime import Clock

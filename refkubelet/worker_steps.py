@@ -19,6 +19,8 @@ from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
+from refkubelet.kuberuntime.decisions.restart_policy import may_restart
+from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 from refkubelet.model.pod import (
@@ -31,8 +33,6 @@ from refkubelet.model.pod import (
     uses_host_network,
 )
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
-from refkubelet.runtime.decisions.restart_policy import may_restart
-from refkubelet.runtime.sync import running_pod
 from refkubelet.status.conditions import (
     is_true,
     with_condition,

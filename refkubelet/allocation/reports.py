@@ -17,10 +17,10 @@ from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ERROR, ResizeConditions
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodCondition
 from refkubelet.model.pod import uid
-from refkubelet.runtime.results import PodSyncResult
 
 
 class ResizingRuntime(Protocol):

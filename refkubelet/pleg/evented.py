@@ -26,11 +26,11 @@ from typing import Final
 
 from refkubelet.cri.client import CriCallError
 from refkubelet.failures import log_failure
+from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind
 from refkubelet.pleg.cache import Known, PodCache
 from refkubelet.pleg.compute import DIED, REMOVED, STARTED, PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pleg.generic import SAME_S, GenericPLEG
 from refkubelet.pleg.options import PlegOptions
-from refkubelet.runtime.pod_events import PodEvent, PodEventKind
 from simtime import Clock
 from simtime.clock import NANOSECONDS
 

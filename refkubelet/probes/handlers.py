@@ -23,13 +23,13 @@ from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import UrlError, check_host
 from refkubelet.host.http_get import http_get, http_request
 from refkubelet.host.network import Network, NetworkError, host_port
+from refkubelet.kuberuntime.config.downward_api import VariableError
+from refkubelet.kuberuntime.config.environment import expand_all
 from refkubelet.model.objects import Container, PodStatus
 from refkubelet.model.pod import pod_ref
 from refkubelet.model.ports import PortError, resolve_port
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import ProbeTarget
-from refkubelet.runtime.config.downward_api import VariableError
-from refkubelet.runtime.config.environment import expand_all
 
 TRIES: Final = 3  # PROBE-060
 OUTPUT_BYTES: Final = 10 * 1024  # PROBE-064

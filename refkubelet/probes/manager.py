@@ -43,7 +43,7 @@ class ProbeDeps:
 
 
 class ProbeResults:
-    """The results a pod's sync looks at, by bare container ID (`runtime.manager.ProbeView`).
+    """The results a pod's sync looks at, by bare container ID (`kuberuntime.manager.ProbeView`).
     Readiness is not among them: it never kills or restarts anything (PROBE-036)."""
 
     def __init__(self, liveness: ResultManager, startup: ResultManager) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.runtime.images.pulls import TokenBucket
+from refkubelet.kuberuntime.images.pulls import TokenBucket
 from refkubelet.server.pod_resources import PodResources, UnknownPod
 from simtime import Clock
 

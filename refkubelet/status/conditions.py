@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.kuberuntime.decisions.actions import sandbox_decision
 from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus
 from refkubelet.model.pod import generation_of, is_sidecar, sidecars
-from refkubelet.runtime.decisions.actions import sandbox_decision
 from refkubelet.status.restart_all import (
     ALL_RESTARTING,
     all_restarting_condition,

@@ -18,6 +18,7 @@ from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
 from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cri.records import ContainerRecord, RuntimeUser
 from refkubelet.cri.records import ContainerState as RecordState
+from refkubelet.kuberuntime.decisions.restart_policy import container_should_be_restarted
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -26,7 +27,6 @@ from refkubelet.model.objects import (
     ContainerStateWaiting,
     ContainerStatus,
 )
-from refkubelet.runtime.decisions.restart_policy import container_should_be_restarted
 from refkubelet.status.remembered import (
     LOST_TERMINATED,
     from_memory,

@@ -18,6 +18,7 @@ import msgspec
 from lightkube.models.core_v1 import HostIP
 
 from refkubelet.cri.records import RuntimePodStatus, SandboxState
+from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
 from refkubelet.model.addresses import by_family
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import (
@@ -34,7 +35,6 @@ from refkubelet.model.pod import (
 )
 from refkubelet.model.qos import qos_class
 from refkubelet.model.resources import request_quantities
-from refkubelet.runtime.decisions.actions import ephemeral_containers
 from refkubelet.status.conditions import generate_conditions
 from refkubelet.status.container_statuses import container_statuses
 from refkubelet.status.normalize import stamp_times

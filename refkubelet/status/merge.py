@@ -15,6 +15,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from refkubelet.kuberuntime.decisions.restart_policy import (
+    ALWAYS,
+    ON_FAILURE,
+    container_should_restart,
+    pod_policy,
+)
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -24,12 +30,6 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.pod import is_sidecar, is_static, is_terminal
-from refkubelet.runtime.decisions.restart_policy import (
-    ALWAYS,
-    ON_FAILURE,
-    container_should_restart,
-    pod_policy,
-)
 from refkubelet.status.conditions import DISRUPTION_TARGET, OWNED, is_true, with_condition
 from refkubelet.status.remembered import LOST_TERMINATED, lost_container
 from refkubelet.status.restart_all import may_restart_all

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
 from refkubelet.model.objects import Container, ContainerStateTerminated, ContainerStatus, Pod
 from refkubelet.model.pod import is_sidecar, is_static, is_terminal_phase
-from refkubelet.runtime.decisions.restart_policy import container_should_restart
 from refkubelet.status.restart_all import ended_to_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]

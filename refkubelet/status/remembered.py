@@ -14,6 +14,7 @@ import msgspec
 from lightkube.models.core_v1 import VolumeMount, VolumeMountStatus
 
 from refkubelet.cri.records import ContainerState as RecordState
+from refkubelet.kuberuntime.decisions.mount_modes import recursive_read_only
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -22,7 +23,6 @@ from refkubelet.model.objects import (
     ContainerStatus,
 )
 from refkubelet.model.pod import is_being_deleted, is_sidecar
-from refkubelet.runtime.decisions.mount_modes import recursive_read_only
 from refkubelet.status.restart_all import removed_exit, removed_state
 from refkubelet.status.sources import StatusSources
 

@@ -11,6 +11,8 @@ from typing import Final
 
 from refkubelet.cri.records import ContainerState as RecordState
 from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.kuberuntime.decisions.reset_actions import RESTART_ALL
+from refkubelet.kuberuntime.decisions.restart_policy import matching_action
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateTerminated,
@@ -21,8 +23,6 @@ from refkubelet.model.objects import (
     PodStatus,
 )
 from refkubelet.model.pod import containers
-from refkubelet.runtime.decisions.reset_actions import RESTART_ALL
-from refkubelet.runtime.decisions.restart_policy import matching_action
 
 ALL_RESTARTING: Final = "AllContainersRestarting"
 STARTED: Final = "RestartAllContainersStarted"

@@ -15,13 +15,13 @@ from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.handlers import PodHandlers
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
+from refkubelet.kuberuntime.images.node_credentials import LoginDirs
+from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.pod_workers.workers import PodWorkers
-from refkubelet.runtime.images.node_credentials import LoginDirs
-from refkubelet.runtime.manager import RuntimeManager
 from refkubelet.runtime_state import RuntimeState
 from refkubelet.status.manager import StatusManager
 from refkubelet.volumes.mounting import Mounts, NoMounts

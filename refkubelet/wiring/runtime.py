@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from refkubelet.container_manager.cgroups.build import CGROUP_V1_WARNING
+from refkubelet.kuberuntime.gc import ContainerDeletor
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.pod_events import PodEventReader
+from refkubelet.kuberuntime.pod_objects import PodObjects
+from refkubelet.kuberuntime.pod_runtime import PodRuntimes
+from refkubelet.kuberuntime.settings import Surroundings, ids_per_pod, runtime_options
+from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pleg.options import PlegOptions
-from refkubelet.runtime.gc import ContainerDeletor
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.pod_events import PodEventReader
-from refkubelet.runtime.pod_objects import PodObjects
-from refkubelet.runtime.pod_runtime import PodRuntimes
-from refkubelet.runtime.settings import Surroundings, ids_per_pod, runtime_options
-from refkubelet.runtime.user_namespaces import UserNamespaces
 from refkubelet.runtime_state import RuntimeState, RuntimeWatch
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources

@@ -10,13 +10,13 @@ from refkubelet.eviction.deps import EvictionDeps
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionManager
 from refkubelet.eviction.observer import Observer
+from refkubelet.kuberuntime.gc import ContainerGC, GarbageCollection
+from refkubelet.kuberuntime.images.choice import ImageGcPolicy
+from refkubelet.kuberuntime.images.gc import ImageGC
+from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy
+from refkubelet.kuberuntime.settings import is_crio
 from refkubelet.model.pod import uid
 from refkubelet.node.images import NodeImages
-from refkubelet.runtime.gc import ContainerGC, GarbageCollection
-from refkubelet.runtime.images.choice import ImageGcPolicy
-from refkubelet.runtime.images.gc import ImageGC
-from refkubelet.runtime.log_rotation import ContainerLogManager, LogPolicy
-from refkubelet.runtime.settings import is_crio
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.runtime import Runtime
 from refkubelet.wiring.sources import Sources

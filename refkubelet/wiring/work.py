@@ -15,6 +15,8 @@ from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.host.capacity import machine_capacity
+from refkubelet.kuberuntime.decisions.pod_resize import merged
+from refkubelet.kuberuntime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
@@ -24,8 +26,6 @@ from refkubelet.pod_workers.records import PodStatusFn
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
 from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
-from refkubelet.runtime.decisions.pod_resize import merged
-from refkubelet.runtime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.status.manager import StatusDeps, StatusManager
 from refkubelet.step_deps import StepDeps, StepHooks
 from refkubelet.volumes.empty_dirs import EmptyDirs

@@ -17,9 +17,9 @@ from refkubelet.allocation.reports import ResizeReports
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.runtime.results import PodSyncResult, SyncAction, SyncError
 from simtime import VirtualLoop, run_virtual
 
 

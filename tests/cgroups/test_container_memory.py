@@ -9,11 +9,11 @@ import pytest
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
+from refkubelet.kuberuntime.config.linux_resources import container_resources
+from refkubelet.kuberuntime.config.memory import protection, swap_allowance_bytes
+from refkubelet.kuberuntime.options import MemoryOptions
+from refkubelet.kuberuntime.settings import Surroundings, memory_options, runtime_options
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.config.linux_resources import container_resources
-from refkubelet.runtime.config.memory import protection, swap_allowance_bytes
-from refkubelet.runtime.options import MemoryOptions
-from refkubelet.runtime.settings import Surroundings, memory_options, runtime_options
 
 MI = 1 << 20
 SWAPPING = MemoryOptions(limited_swap=True, swap_bytes=1000 * MI, capacity_bytes=4000 * MI)

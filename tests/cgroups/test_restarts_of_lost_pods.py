@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from refkubelet.kuberuntime.decisions.restart_policy import may_restart
 from refkubelet.model.objects import decode_pod
-from refkubelet.runtime.decisions.restart_policy import may_restart
 
 IN_ONE = {"exitCodes": {"operator": "In", "values": [1]}}
 

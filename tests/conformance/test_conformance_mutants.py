@@ -10,10 +10,10 @@ from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.results import Outcome
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
+from refkubelet.kuberuntime.decisions.grace import container_grace_s
+from refkubelet.kuberuntime.images.records import Verdict
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.manager import ProbeManager
-from refkubelet.runtime.decisions.grace import container_grace_s
-from refkubelet.runtime.images.records import Verdict
 
 CASES = {case.id: case for case in load_cases()}
 
@@ -32,23 +32,23 @@ def grace_s(pod: Any) -> int:
 
 MUTANTS: dict[str, tuple[str, Any, str]] = {
     "back-off begins at 5 s": (
-        "refkubelet.runtime.settings.INITIAL_DELAY_S", 5.0, "backoff-series",
+        "refkubelet.kuberuntime.settings.INITIAL_DELAY_S", 5.0, "backoff-series",
     ),
     "back-off for ever in force": (
-        "refkubelet.runtime.decisions.backoff.expired", always(False), "backoff-reset",
+        "refkubelet.kuberuntime.decisions.backoff.expired", always(False), "backoff-reset",
     ),
     "back-off forgotten each time": (
-        "refkubelet.runtime.decisions.backoff.expired", always(True), "backoff-series",
+        "refkubelet.kuberuntime.decisions.backoff.expired", always(True), "backoff-series",
     ),
     "one second is enough to stop": (
-        "refkubelet.runtime.decisions.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
+        "refkubelet.kuberuntime.decisions.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
     ),
     "OnFailure restarts after success": (
-        "refkubelet.runtime.decisions.actions.container_should_be_restarted", always(True),
+        "refkubelet.kuberuntime.decisions.actions.container_should_be_restarted", always(True),
         "policy-on-failure-zero",
     ),
     "nothing restarts": (
-        "refkubelet.runtime.decisions.actions.container_should_be_restarted", always(False),
+        "refkubelet.kuberuntime.decisions.actions.container_should_be_restarted", always(False),
         "killed-restarts",
     ),
     "hidden manifests are read": (
@@ -64,21 +64,21 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.eviction.admission.is_critical", always(False), "static-admitted",
     ),
     "sidecars stop together with the rest": (
-        "refkubelet.runtime.kill.termination_prerequisites", always({}), "sidecar-stops-last",
+        "refkubelet.kuberuntime.kill.termination_prerequisites", always({}), "sidecar-stops-last",
     ),
     "evictions give half a minute": (
         "refkubelet.eviction.kill.HARD_GRACE_S", 30, "evict-hard",
     ),
     "pulls are never backed off": (
-        "refkubelet.runtime.images.manager.BackoffTable.wait_until", always(None),
+        "refkubelet.kuberuntime.images.manager.BackoffTable.wait_until", always(None),
         "pull-back-off-series",
     ),
     "the pull back-off is one for all pods": (
-        "refkubelet.runtime.images.manager.image_key", lambda pod_uid, image: image,
+        "refkubelet.kuberuntime.images.manager.image_key", lambda pod_uid, image: image,
         "pull-back-off-shared",
     ),
     "logins go to every registry": (
-        "refkubelet.runtime.images.keyring.covers", always(True), "pull-secret-of-another-host",
+        "refkubelet.kuberuntime.images.keyring.covers", always(True), "pull-secret-of-another-host",
     ),
     "groups of pods are left behind": (
         "refkubelet.container_manager.cgroups.manager.ContainerManager.destroy", async_nothing,
@@ -101,22 +101,23 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         always({}), "node-allocatable",
     ),
     "whoever asks may use what is there": (
-        "refkubelet.runtime.images.access.ImageAccess.must_pull", always(False),
+        "refkubelet.kuberuntime.images.access.ImageAccess.must_pull", always(False),
         "image-not-for-everyone",
     ),
     "nobody may use what another pulled": (
-        "refkubelet.runtime.images.access.verify", always(Verdict(must_pull=True)),
+        "refkubelet.kuberuntime.images.access.verify", always(Verdict(must_pull=True)),
         "image-for-the-same-secret",
     ),
     "pull records are not written": (
-        "refkubelet.runtime.images.record_files.PullRecordFiles.write", always(None),
+        "refkubelet.kuberuntime.images.record_files.PullRecordFiles.write", always(None),
         "image-records-stay",
     ),
     "the rate of pulls has no effect": (
-        "refkubelet.runtime.images.pulls.ImagePuller._take_token", always(None), "pull-rate",
+        "refkubelet.kuberuntime.images.pulls.ImagePuller._take_token", always(None), "pull-rate",
     ),
     "the runtime's reasons are not told apart": (
-        "refkubelet.runtime.images.manager.classify", lambda image, error: ("ErrImagePull", error),
+        "refkubelet.kuberuntime.images.manager.classify",
+        lambda image, error: ("ErrImagePull", error),
         "registry-unavailable",
     ),
     "housekeeping once a minute": (
@@ -154,7 +155,8 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "readiness-at-once",
     ),
     "the pod's grace for all kills": (
-        "refkubelet.runtime.kill.container_grace_s", lambda pod, *_: grace_s(pod), "probe-grace",
+        "refkubelet.kuberuntime.kill.container_grace_s",
+        lambda pod, *_: grace_s(pod), "probe-grace",
     ),
 }  # fmt: skip
 

@@ -17,21 +17,21 @@ from refkubelet import kubelet  # noqa: F401 - so that no import happens while s
 from refkubelet.cri.listings import container_list_request, sandbox_list_request
 from refkubelet.cri.records import ContainerState
 from refkubelet.eviction import ranking
+from refkubelet.kuberuntime.decisions.init_actions import InitPlan
+from refkubelet.kuberuntime.images.choice import detect
+from refkubelet.kuberuntime.kill import ContainerKiller
 from refkubelet.model import hashes
 from refkubelet.model.objects import OwnerReference
 from refkubelet.model.pod import full_name
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pleg import compute
 from refkubelet.probes import decide
-from refkubelet.runtime.decisions.init_actions import InitPlan
-from refkubelet.runtime.images.choice import detect
-from refkubelet.runtime.kill import ContainerKiller
 from refkubelet.status import generate, readiness
 from refkubelet.status.manager import StatusManager
 from simtime.clock import NANOSECONDS
 
 CASES = {case.id: case for case in load_cases()}
-RUNTIME = "refkubelet.runtime"
+RUNTIME = "refkubelet.kuberuntime"
 
 
 def thresholds(success: int | None = None, more_failures: int = 0) -> Any:

@@ -19,9 +19,9 @@ from refkubelet.allocation import checkpoint
 from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
+from refkubelet.kuberuntime.images.record_files import PullRecordFiles
+from refkubelet.kuberuntime.images.records import Access, PulledRecord, SecretUse
 from refkubelet.node.shutdown_state import load_times
-from refkubelet.runtime.images.record_files import PullRecordFiles
-from refkubelet.runtime.images.records import Access, PulledRecord, SecretUse
 from refkubelet.usage import UsageError
 
 WIDGET = "vendor.example/widget"

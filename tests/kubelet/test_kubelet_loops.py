@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from refkubelet.cri.records import RuntimeConditions, RuntimeVersion
-from refkubelet.runtime.gc import CONTAINER_GC_PERIOD_S, GarbageCollection
+from refkubelet.kuberuntime.gc import CONTAINER_GC_PERIOD_S, GarbageCollection
 from refkubelet.runtime_state import RuntimeState, RuntimeWatch
 from simtime import VirtualLoop, run_virtual
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Container, Pod, decode_pod
-from refkubelet.runtime.decisions.restart_policy import container_should_restart
 
 REFUSED = {"RestartAllContainersOnContainerExits": False}
 ALL_OFF = REFUSED | {"NodeDeclaredFeatures": False}

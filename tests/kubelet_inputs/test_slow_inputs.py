@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from refkubelet.model.objects import decode_pod
-from refkubelet.model.validation_volumes import volume_problems
-from refkubelet.runtime.config.downward_api import VariableError
-from refkubelet.runtime.config.environment import (
+from refkubelet.kuberuntime.config.downward_api import VariableError
+from refkubelet.kuberuntime.config.environment import (
     EnvironmentFacts,
     environment,
     expand,
     expand_all,
     references,
 )
-from refkubelet.runtime.images.keyring import covers
+from refkubelet.kuberuntime.images.keyring import covers
+from refkubelet.model.objects import decode_pod
+from refkubelet.model.validation_volumes import volume_problems
 
 MANY = 60_000
 INITIATOR = "iqn.2000-01.a:b" * (MANY // 3) + ","

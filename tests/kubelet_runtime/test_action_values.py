@@ -8,16 +8,16 @@ import pytest
 from runtime_doubles import Probes, make_pod, record, sandbox, status
 
 from refkubelet.cri.records import NetworkMode
-from refkubelet.model.probe_results import ProbeResult
-from refkubelet.runtime.decisions.actions import compute_pod_actions, sandbox_decision
-from refkubelet.runtime.decisions.backoff import restart_key
-from refkubelet.runtime.decisions.grace import container_grace_s, rest_after, stop_timeout_s
-from refkubelet.runtime.decisions.pod_actions import (
+from refkubelet.kuberuntime.decisions.actions import compute_pod_actions, sandbox_decision
+from refkubelet.kuberuntime.decisions.backoff import restart_key
+from refkubelet.kuberuntime.decisions.grace import container_grace_s, rest_after, stop_timeout_s
+from refkubelet.kuberuntime.decisions.pod_actions import (
     ContainerKill,
     KillReason,
     PodActions,
     SandboxDecision,
 )
+from refkubelet.model.probe_results import ProbeResult
 
 SIDE = {"name": "s", "restartPolicy": "Always"}
 UNKNOWN_INIT = 'Init container is in "unknown" state, try killing it before restart'

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from refkubelet.checkpoints.atomic_file import write_whole
+from refkubelet.kuberuntime.images.record_files import PullRecordFiles
 from refkubelet.node.shutdown_state import ShutdownTimes, store_times
-from refkubelet.runtime.images.record_files import PullRecordFiles
 
 
 def test_the_bytes_are_on_the_disk_before_they_have_the_name(

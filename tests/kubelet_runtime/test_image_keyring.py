@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lightkube.models.core_v1 import Secret
 from lightkube.models.meta_v1 import ObjectMeta
 
-from refkubelet.runtime.images.keyring import (
+from refkubelet.kuberuntime.images.keyring import (
     Credential,
     CredentialError,
     covers,
@@ -24,7 +24,7 @@ from refkubelet.runtime.images.keyring import (
     keyring,
     node_entries,
 )
-from refkubelet.runtime.images.node_credentials import NodeCredentials
+from refkubelet.kuberuntime.images.node_credentials import NodeCredentials
 from simtime import RealClock
 
 

@@ -21,17 +21,17 @@ from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, ma
 from refkubelet.api.client import ApiError
 from refkubelet.config.image_policies import ALWAYS_VERIFY
 from refkubelet.cri.client import CriClient
-from refkubelet.runtime.images.manager import (
+from refkubelet.kuberuntime.images.manager import (
     ImageError,
     ImageManager,
     ImageRequest,
     whole_milliseconds,
 )
-from refkubelet.runtime.images.node_credentials import LoginDirs, docker_config_files
-from refkubelet.runtime.images.pull_secrets import PullSecrets
-from refkubelet.runtime.images.pulls import TokenBucket
-from refkubelet.runtime.images.records import VerificationPolicy
-from refkubelet.runtime.options import ImageOptions, RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
+from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
+from refkubelet.kuberuntime.images.pulls import TokenBucket
+from refkubelet.kuberuntime.images.records import VerificationPolicy
+from refkubelet.kuberuntime.options import ImageOptions, RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

@@ -17,9 +17,9 @@ from refkubelet.config.image_policies import (
     POLICIES,
     is_allowlist_entry,
 )
-from refkubelet.runtime.images.keyring import Credential
-from refkubelet.runtime.images.record_files import PullRecordFiles, record_fields, record_of
-from refkubelet.runtime.images.records import (
+from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.kuberuntime.images.record_files import PullRecordFiles, record_fields, record_of
+from refkubelet.kuberuntime.images.records import (
     Access,
     PulledRecord,
     SecretUse,

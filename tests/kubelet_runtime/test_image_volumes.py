@@ -23,9 +23,9 @@ from runtime_doubles import (
 )
 
 from refkubelet.cri.client import CriClient
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.results import PodSyncResult
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.results import PodSyncResult
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 EMPTY = status(sandboxes=())

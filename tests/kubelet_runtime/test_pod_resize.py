@@ -13,9 +13,7 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.objects import Container, Pod
-from refkubelet.runtime.decisions.pod_resize import (
+from refkubelet.kuberuntime.decisions.pod_resize import (
     LowerLimits,
     MemoryUsage,
     lower_limits,
@@ -24,9 +22,11 @@ from refkubelet.runtime.decisions.pod_resize import (
     refused_decrease,
     sandbox_update,
 )
-from refkubelet.runtime.decisions.resize_actions import ContainerUpdate, GivenResources
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.decisions.resize_actions import ContainerUpdate, GivenResources
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.objects import Container, Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 MIB = 1 << 20

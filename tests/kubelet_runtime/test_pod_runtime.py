@@ -21,12 +21,12 @@ from refkubelet.cri.records import (
     PodRuntimeError,
     UserNamespace,
 )
+from refkubelet.kuberuntime.config.mounts import MountError, MountFacts, volume_mounts, with_users
+from refkubelet.kuberuntime.config.security import namespace_options
+from refkubelet.kuberuntime.decisions.mount_modes import recursive_read_only
+from refkubelet.kuberuntime.pod_runtime import PodRuntimes
+from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.config.mounts import MountError, MountFacts, volume_mounts, with_users
-from refkubelet.runtime.config.security import namespace_options
-from refkubelet.runtime.decisions.mount_modes import recursive_read_only
-from refkubelet.runtime.pod_runtime import PodRuntimes
-from refkubelet.runtime.user_namespaces import UserNamespaces
 from simtime import run_virtual
 
 ALL = HandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
 
 from refkubelet.cri.records import NetworkMode, RuntimePodStatus
+from refkubelet.kuberuntime.decisions.actions import PodActions, compute_pod_actions
+from refkubelet.kuberuntime.decisions.pod_actions import KillReason
+from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
 from refkubelet.model.probe_results import ProbeResult
-from refkubelet.runtime.decisions.actions import PodActions, compute_pod_actions
-from refkubelet.runtime.decisions.pod_actions import KillReason
-from refkubelet.runtime.decisions.restart_policy import container_should_restart
 
 FAILURE, SUCCESS = ProbeResult.FAILURE, ProbeResult.SUCCESS
 NOTHING = Probes()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
 
 from refkubelet.cri.client import CriClient
-from refkubelet.model.objects import Pod
-from refkubelet.runtime.decisions.backoff import (
+from refkubelet.kuberuntime.decisions.backoff import (
     BackoffEntry,
     BackoffLimits,
     BackoffTable,
@@ -22,11 +21,12 @@ from refkubelet.runtime.decisions.backoff import (
     next_entry,
     restart_key,
 )
-from refkubelet.runtime.decisions.grace import container_grace_s
-from refkubelet.runtime.decisions.pod_actions import KillReason
-from refkubelet.runtime.kill import ContainerKiller, Kill, termination_prerequisites
-from refkubelet.runtime.options import RuntimeDeps
-from refkubelet.runtime.sync import running_pod
+from refkubelet.kuberuntime.decisions.grace import container_grace_s
+from refkubelet.kuberuntime.decisions.pod_actions import KillReason
+from refkubelet.kuberuntime.kill import ContainerKiller, Kill, termination_prerequisites
+from refkubelet.kuberuntime.options import RuntimeDeps
+from refkubelet.kuberuntime.sync import running_pod
+from refkubelet.model.objects import Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 S = 1_000_000_000

@@ -27,9 +27,9 @@ from refkubelet.cri.transport import (
     socket_path,
 )
 from refkubelet.daemon import with_cgroup_driver
+from refkubelet.kuberuntime.pods import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
-from refkubelet.runtime.pods import PodReader
 from simtime import RealClock, VirtualLoop, run_virtual
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

@@ -17,12 +17,12 @@ from lightkube.models.meta_v1 import ObjectMeta
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.environment import ApiObjects
+from refkubelet.kuberuntime.config.sandbox import sandbox_config
+from refkubelet.kuberuntime.kill import container_spec
+from refkubelet.kuberuntime.options import DnsOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
-from refkubelet.runtime.config.environment import ApiObjects
-from refkubelet.runtime.config.sandbox import sandbox_config
-from refkubelet.runtime.kill import container_spec
-from refkubelet.runtime.options import DnsOptions, RuntimeDeps, RuntimeOptions
 from simtime import Ids, RealClock, Rng
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

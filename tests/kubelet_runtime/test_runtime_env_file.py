@@ -11,10 +11,10 @@ import pytest
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
-from refkubelet.runtime.config.container import ConfigError, StartSpec, container_config
-from refkubelet.runtime.config.env_file import EnvFileError, env_file_values
-from refkubelet.runtime.config.mounts import ENV_FILE_BYTES
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.env_file import EnvFileError, env_file_values
+from refkubelet.kuberuntime.config.mounts import ENV_FILE_BYTES
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, RealClock, Rng
 
 

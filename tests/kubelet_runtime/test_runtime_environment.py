@@ -9,11 +9,8 @@ from lightkube.models.core_v1 import Secret, Service
 from msgspec import convert
 from runtime_doubles import make_pod
 
-from refkubelet.model.addresses import by_family
-from refkubelet.model.objects import Pod
-from refkubelet.model.quantity import NANO
-from refkubelet.runtime.config.downward_api import NodeAndPodFacts, VariableError
-from refkubelet.runtime.config.environment import (
+from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts, VariableError
+from refkubelet.kuberuntime.config.environment import (
     CONFIG_MAP,
     SECRET,
     ApiObjects,
@@ -21,8 +18,11 @@ from refkubelet.runtime.config.environment import (
     environment,
     referenced_objects,
 )
-from refkubelet.runtime.config.service_environment import service_environment
-from refkubelet.runtime.pod_objects import secret_data
+from refkubelet.kuberuntime.config.service_environment import service_environment
+from refkubelet.kuberuntime.pod_objects import secret_data
+from refkubelet.model.addresses import by_family
+from refkubelet.model.objects import Pod
+from refkubelet.model.quantity import NANO
 
 GIB = 1 << 30
 

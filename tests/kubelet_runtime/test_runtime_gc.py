@@ -22,16 +22,16 @@ from refkubelet.cri.records import (
     ListedSandbox,
     SandboxState,
 )
-from refkubelet.runtime.decisions.gc_choice import (
+from refkubelet.kuberuntime.decisions.gc_choice import (
     dead_to_delete,
     evictable,
     over_limit,
     removable_containers,
     removable_sandboxes,
 )
-from refkubelet.runtime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
-from refkubelet.runtime.options import GcOptions, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.removal import LogRemovalError, remove_container
+from refkubelet.kuberuntime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
+from refkubelet.kuberuntime.options import GcOptions, RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 
 S = 1_000_000_000

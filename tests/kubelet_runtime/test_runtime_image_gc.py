@@ -16,7 +16,7 @@ from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import ImageRecord
 from refkubelet.host.machine import FilesystemStats
-from refkubelet.runtime.images.choice import (
+from refkubelet.kuberuntime.images.choice import (
     ImageGcPolicy,
     KnownImage,
     bytes_to_free,
@@ -25,8 +25,8 @@ from refkubelet.runtime.images.choice import (
     images_too_old,
     unused,
 )
-from refkubelet.runtime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
-from refkubelet.runtime.options import RuntimeDeps
+from refkubelet.kuberuntime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
+from refkubelet.kuberuntime.options import RuntimeDeps
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 GIB = 1024**3

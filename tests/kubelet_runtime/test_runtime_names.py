@@ -9,13 +9,13 @@ import pytest
 
 from refkubelet.cli import _parser
 from refkubelet.daemon import configuration
+from refkubelet.kuberuntime.config.cgroup_parent import cgroup_parent
+from refkubelet.kuberuntime.config.sandbox import sandbox_config
+from refkubelet.kuberuntime.options import RuntimeOptions
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.validation import pod_problems
-from refkubelet.runtime.config.cgroup_parent import cgroup_parent
-from refkubelet.runtime.config.sandbox import sandbox_config
-from refkubelet.runtime.options import RuntimeOptions
 
 UID = "12-34"
 LIMITS = {"cpu": "1", "memory": "1Mi"}

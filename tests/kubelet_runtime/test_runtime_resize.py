@@ -12,14 +12,14 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
+from refkubelet.kuberuntime.decisions.resize_actions import GivenResources, wanted_resources
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult
-from refkubelet.runtime.actuated import ActuatedResources
-from refkubelet.runtime.decisions.actions import compute_pod_actions
-from refkubelet.runtime.decisions.resize_actions import GivenResources, wanted_resources
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 MIB = 1 << 20

@@ -23,12 +23,12 @@ from runtime_doubles import (
 )
 
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.containers import next_attempt_by_logs
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.image_names import InvalidImageNameError, with_default_tag
 from refkubelet.model.probe_results import ProbeResult
-from refkubelet.runtime.containers import next_attempt_by_logs
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.results import PodSyncResult
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

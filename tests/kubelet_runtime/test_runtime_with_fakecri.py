@@ -14,13 +14,13 @@ from runtime_doubles import UID, Events, Probes, make_pod
 
 from fakecri import FakeCRI, exits, ignores, replies
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.gc import ContainerDeletor
+from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options import DnsOptions, RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.results import PodSyncResult
+from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.objects import Pod
 from refkubelet.pleg import GenericPLEG, PodCache, PodLifecycleEventType
-from refkubelet.runtime.gc import ContainerDeletor
-from refkubelet.runtime.manager import RuntimeManager
-from refkubelet.runtime.options import DnsOptions, RuntimeDeps, RuntimeOptions
-from refkubelet.runtime.results import PodSyncResult
-from refkubelet.runtime.sync import running_pod
 from refkubelet.status.restart_all import is_restarting_all
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -14,11 +14,11 @@ from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
+from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
+from refkubelet.kuberuntime.settings import Surroundings, runtime_options
 from refkubelet.model.objects import decode_pod
 from refkubelet.oom.parse import BETWEEN, OomKill, read
 from refkubelet.oom.watcher import KernelLogError, OomWatcher, follow_kernel_log
-from refkubelet.runtime.config.linux_resources import container_resources, oom_score_adj
-from refkubelet.runtime.settings import Surroundings, runtime_options
 from refkubelet.usage import UsageError
 from simtime import run_virtual
 

@@ -19,12 +19,12 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
+from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
-from refkubelet.runtime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
-from refkubelet.runtime.sync import running_pod
 from simtime import VirtualLoop, run_virtual
 
 S, D, R, *_ = PodLifecycleEventType

@@ -20,11 +20,11 @@ from refkubelet.config.load import parse_config
 from refkubelet.container_manager.admission import allocated
 from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
 from refkubelet.cri.client import CriCallError
+from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
+from refkubelet.kuberuntime.options import RuntimeOptions
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import uid
-from refkubelet.runtime.config.linux_resources import container_resources, sandbox_resources
-from refkubelet.runtime.options import RuntimeOptions
 from simtime import run_virtual
 
 STATIC: dict[str, Any] = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "1"}}

@@ -18,6 +18,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.kuberuntime.decisions.restart_policy import container_should_be_restarted
 from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
     ContainerStateTerminated,
@@ -29,7 +30,6 @@ from refkubelet.model.objects import (
     to_dict,
 )
 from refkubelet.model.probe_results import ProbeResult, ProbeType
-from refkubelet.runtime.decisions.restart_policy import container_should_be_restarted
 from refkubelet.status.generate import ForcedFailure, StatusInputs, generate_pod_status
 from refkubelet.status.normalize import (
     TERMINATION_MESSAGE_BYTES,

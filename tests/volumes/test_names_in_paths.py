@@ -13,21 +13,21 @@ from lightkube.models.core_v1 import HostPathVolumeSource
 
 from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.config.mounts import (
+    MountError,
+    MountFacts,
+    environment_files,
+    volume_mounts,
+)
+from refkubelet.kuberuntime.config.security import SecurityError, container_security
+from refkubelet.kuberuntime.options import RuntimeOptions
+from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
 from refkubelet.model.objects import decode_pod
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
 from refkubelet.pods.merge import drop_unsafe_names
-from refkubelet.runtime.config.mounts import (
-    MountError,
-    MountFacts,
-    environment_files,
-    volume_mounts,
-)
-from refkubelet.runtime.config.security import SecurityError, container_security
-from refkubelet.runtime.options import RuntimeOptions
-from refkubelet.runtime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
 
 ODD = {

@@ -1,0 +1,95 @@
+"""The resolver settings of a pod: LIFE-135. Pure, apart from reading the node's resolv.conf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.kuberuntime.options import DnsOptions
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import uses_host_network
+
+CLUSTER_FIRST: Final = "ClusterFirst"
+CLUSTER_FIRST_WITH_HOST_NET: Final = "ClusterFirstWithHostNet"
+DEFAULT: Final = "Default"
+NONE: Final = "None"
+NDOTS: Final = "ndots:5"
+
+
+def read_resolv_conf(path: str) -> DnsOptions:
+    """The node's servers, searches and options (resolvConf). An empty path means "no file": pods
+    with the node's DNS then get 127.0.0.1 and the search path `.`. Raises OSError."""
+    if not path:
+        return DnsOptions(no_resolv_conf=True)
+    lines = [line.split() for line in Path(path).read_text(errors="replace").splitlines()]
+    servers = tuple(words[1] for words in lines if len(words) > 1 and words[0] == "nameserver")
+    searches = [words[1:] for words in lines if words and words[0] in ("search", "domain")]
+    options = tuple(w for words in lines if words and words[0] == "options" for w in words[1:])
+    return DnsOptions(
+        node_servers=servers,
+        node_searches=tuple(searches[-1]) if searches else (),
+        node_options=options,
+    )
+
+
+def needs_missing_cluster_dns_event(pod: Pod, options: DnsOptions) -> bool:
+    """The pod wants the cluster's DNS, and the kubelet has none (event MissingClusterDNS)."""
+    return _wants_cluster_dns(pod) and not options.cluster_dns
+
+
+def dns_config(pod: Pod, options: DnsOptions) -> Any:
+    """DNSConfig of RunPodSandbox (upstream: network/dns/dns.go: GetPodDNS)."""
+    policy = pod.spec.dnsPolicy or CLUSTER_FIRST
+    if policy == NONE:
+        config = cri.DNSConfig()
+    elif _wants_cluster_dns(pod) and options.cluster_dns:
+        config = _cluster_dns(pod, options)
+    elif options.no_resolv_conf:
+        config = cri.DNSConfig(servers=["127.0.0.1"], searches=["."])
+    else:
+        config = cri.DNSConfig(
+            servers=options.node_servers,
+            searches=options.node_searches,
+            options=options.node_options,
+        )
+    _merge_own(config, pod)
+    return config
+
+
+def _wants_cluster_dns(pod: Pod) -> bool:
+    policy = pod.spec.dnsPolicy or CLUSTER_FIRST
+    host_network = uses_host_network(pod)
+    return policy == CLUSTER_FIRST_WITH_HOST_NET or (policy == CLUSTER_FIRST and not host_network)
+
+
+def _cluster_dns(pod: Pod, options: DnsOptions) -> Any:
+    domain = options.cluster_domain
+    namespace = pod.metadata.namespace
+    own = [f"{namespace}.svc.{domain}", f"svc.{domain}", domain] if domain else []
+    return cri.DNSConfig(
+        servers=options.cluster_dns,
+        searches=_unique([*own, *options.node_searches]),
+        options=[NDOTS],
+    )
+
+
+def _merge_own(config: Any, pod: Pod) -> None:
+    """spec.dnsConfig on top: servers and searches appended, options replaced by name."""
+    own = pod.spec.dnsConfig
+    if own is None:
+        return
+    servers = _unique([*config.servers, *(own.nameservers or [])])
+    searches = _unique([*config.searches, *(own.searches or [])])
+    by_name = {text.partition(":")[0]: text for text in config.options}
+    for option in own.options or []:
+        if option.name:
+            by_name[option.name] = f"{option.name}:{option.value}" if option.value else option.name
+    config.CopyFrom(
+        cri.DNSConfig(servers=servers, searches=searches, options=list(by_name.values()))
+    )
+
+
+def _unique(texts: list[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

@@ -1,0 +1,270 @@
+"""The environment of a container, and the references in its command and arguments: LIFE-137. Pure.
+
+Precedence: env beats envFrom (later sources beat earlier ones) beats service variables. `$(X)` in
+an env value sees services, envFrom and the env entries before it.
+Upstream: kubelet_pods.go: makeEnvironmentVariables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
+
+from refkubelet.golang.strconv import quoted
+from refkubelet.kuberuntime.config.downward_api import (
+    NodeAndPodFacts,
+    VariableError,
+    pod_field,
+    resource_field,
+)
+from refkubelet.kuberuntime.config.env_file import EnvFileError, EnvValues
+from refkubelet.kuberuntime.config.service_environment import service_environment
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_static
+
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
+_NO_REFERENCE: Final = re.compile(r"\$\$?")  # behind the last `)`
+MAX_EXPANDED: Final = 16 * 1024 * 1024  # what a message of the CRI holds
+CONFIG_MAP: Final = "configmap"
+SECRET: Final = "secret"
+
+TOO_LONG: Final = (
+    f"with its references replaced it would have more than {MAX_EXPANDED >> 20} MiB of variables "
+    "or of arguments"
+)
+
+ObjectKey = tuple[str, str]  # kind (`configmap`, `secret`) and name, in the pod's namespace
+
+
+@dataclass(frozen=True, slots=True)
+class ApiObjects:
+    """What the API server has for one container: the data of the ConfigMaps and Secrets that it
+    refers to (None: there is no such object), and all services (None: not listed yet)."""
+
+    data: Mapping[ObjectKey, Mapping[str, str] | None] = field(default_factory=dict)
+    services: tuple[Service, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnvFile:
+    """A file of variables in a volume: where it is on the node, and what is in it (None:
+    unreadable)."""
+
+    host_path: str
+    values: EnvValues | None
+
+
+FileKey = tuple[str, str]  # name of the volume, path inside it
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentFacts:
+    """What variables are made of. `objects` None: there is no API server. `files`: those that
+    fileKeyRefs name, as far as their volumes are there."""
+
+    around: NodeAndPodFacts = field(default_factory=NodeAndPodFacts)
+    objects: ApiObjects | None = None
+    files: Mapping[FileKey, EnvFile] = field(default_factory=dict)
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace `$(NAME)`; unknown references stay as they are, `$$` is an escaped `$`. Raises
+    `VariableError` when that makes more than `MAX_EXPANDED` characters.
+
+    >>> expand("$(A)-$(B)-$$(A)-$x", {"A": "1"})
+    '1-$(B)-$(A)-$x'
+    """
+    return expand_all((text,), variables)[0]
+
+
+def expand_all(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
+    """The same for all words of a command, which together have that limit."""
+    found, left = [], MAX_EXPANDED
+    for text in texts:
+        pieces: list[str] = []
+        for piece in _pieces(text, variables):
+            left -= len(piece)
+            if left < 0:
+                raise VariableError(TOO_LONG)
+            pieces.append(piece)
+        found.append("".join(pieces))
+    return found
+
+
+def _pieces(text: str, variables: Mapping[str, str]) -> Iterator[str]:
+    """Of the text with its references replaced."""
+    at = 0
+    for match in _references(text):
+        yield text[at : match.start()]
+        at = match.end()
+        if match.group() in ("$", "$$"):
+            yield "$"
+        else:
+            yield variables.get(match.group(1), match.group())
+    yield text[at:]
+
+
+def _references(text: str) -> Iterator[re.Match[str]]:
+    """Each `$`, with what belongs to it. Behind the last `)` no end of a reference is looked for:
+    thousands of `$(` would take the time of millions."""
+    end = text.rfind(")") + 1
+    yield from _REFERENCE.finditer(text, 0, end)
+    yield from _NO_REFERENCE.finditer(text, end)
+
+
+def referenced_objects(container: Container) -> tuple[ObjectKey, ...]:
+    """The ConfigMaps and Secrets that the container's variables come from, each once."""
+    found: list[ObjectKey] = []
+    for source in container.envFrom or ():
+        if source.configMapRef is not None:
+            found.append((CONFIG_MAP, source.configMapRef.name or ""))
+        elif source.secretRef is not None:
+            found.append((SECRET, source.secretRef.name or ""))
+    for variable in container.env or ():
+        one = variable.valueFrom
+        if one is not None and one.configMapKeyRef is not None:
+            found.append((CONFIG_MAP, one.configMapKeyRef.name or ""))
+        elif one is not None and one.secretKeyRef is not None:
+            found.append((SECRET, one.secretKeyRef.name or ""))
+    return tuple(dict.fromkeys(found))
+
+
+def references(text: str) -> frozenset[str]:
+    """The names of all references in a text.
+
+    >>> sorted(references("$(A)-$$(B)-$(C)"))
+    ['A', 'C']
+    """
+    found = (m.group(1) for m in _references(text) if m.group() not in ("$", "$$"))
+    return frozenset(found)
+
+
+def referenced_files(container: Container) -> tuple[FileKey, ...]:
+    """The files that the container's variables come from, each once."""
+    sources = (variable.valueFrom for variable in container.env or ())
+    keys = (s.fileKeyRef for s in sources if s is not None and s.fileKeyRef is not None)
+    return tuple(dict.fromkeys((key.volumeName, key.path) for key in keys))
+
+
+def environment(container: Container, pod: Pod, facts: EnvironmentFacts) -> dict[str, str]:
+    """All variables of the container. Raises `VariableError` for a missing reference, and when
+    their own ones have more than `MAX_EXPANDED` characters."""
+    result, left = _services(pod, facts.objects), MAX_EXPANDED
+    for source in container.envFrom or []:
+        result.update(_from_source(source, pod, facts.objects))
+    for variable in container.env or []:
+        value = _value(variable, container, pod, facts, result)
+        if value is not None:
+            left -= len(value)
+            if left < 0:
+                raise VariableError(TOO_LONG)
+            result[variable.name] = value
+    return result
+
+
+def _services(pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
+    """A static pod does not wait for the first list of services: the API server may be one."""
+    if objects is None:
+        return {}
+    if objects.services is None and not is_static(pod):
+        raise VariableError(
+            "services have not yet been read at least once, cannot construct envvars"
+        )
+    links = pod.spec.enableServiceLinks is not False
+    return service_environment(objects.services or (), _namespace(pod), links=links)
+
+
+def _from_source(source: EnvFromSource, pod: Pod, objects: ApiObjects | None) -> dict[str, str]:
+    reference = source.configMapRef or source.secretRef
+    if reference is None:
+        return {}
+    key = (CONFIG_MAP if source.configMapRef is not None else SECRET, reference.name or "")
+    data = _data(key, pod, objects, optional=bool(reference.optional))
+    return {(source.prefix or "") + name: value for name, value in (data or {}).items()}
+
+
+def _value(
+    variable: EnvVar,
+    container: Container,
+    pod: Pod,
+    facts: EnvironmentFacts,
+    known: Mapping[str, str],
+) -> str | None:
+    """The variable's value; None for an absent optional reference."""
+    source = variable.valueFrom
+    if source is None:
+        return expand(variable.value or "", known)
+    if source.fieldRef is not None:
+        return pod_field(source.fieldRef.fieldPath, pod, facts.around)
+    if source.resourceFieldRef is not None:
+        return resource_field(source.resourceFieldRef, container, pod, facts.around)
+    if source.configMapKeyRef is not None:
+        ref = source.configMapKeyRef
+        key = (CONFIG_MAP, ref.name or "")
+        return _key_of(key, ref.key, pod, facts.objects, optional=bool(ref.optional))
+    if source.secretKeyRef is not None:
+        secret = source.secretKeyRef
+        key = (SECRET, secret.name or "")
+        return _key_of(key, secret.key, pod, facts.objects, optional=bool(secret.optional))
+    if source.fileKeyRef is not None:
+        return _value_in_file(source.fileKeyRef, facts.files)
+    raise VariableError(
+        f"env {variable.name} of container {container.name}: valueFrom names no source that this "
+        "kubelet knows (fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef)"
+    )
+
+
+def _key_of(
+    key: ObjectKey, name: str, pod: Pod, objects: ApiObjects | None, *, optional: bool
+) -> str | None:
+    data = _data(key, pod, objects, optional=optional)
+    if data is not None and name in data:
+        return data[name]
+    if optional:
+        return None
+    kind = "ConfigMap" if key[0] == CONFIG_MAP else "Secret"
+    raise VariableError(f"couldn't find key {name} in {kind} {_namespace(pod)}/{key[1]}")
+
+
+def _value_in_file(wanted: FileKeySelector, files: Mapping[FileKey, EnvFile]) -> str | None:
+    """An empty value counts as a missing key."""
+    file = files.get((wanted.volumeName, wanted.path))
+    if file is None:
+        raise VariableError(
+            f"cannot find the volume {quoted(wanted.volumeName)} referenced by FileKeyRef"
+        )
+    try:
+        value = file.values.get(wanted.key) if file.values is not None else None
+    except EnvFileError:
+        value = None
+    if value is None:
+        raise VariableError("couldn't parse env file")  # the contents may be a secret
+    if value:
+        return value
+    if wanted.optional:
+        return None
+    raise VariableError(
+        f"environment variable key {quoted(wanted.key)} not found in file {quoted(file.host_path)}"
+    )
+
+
+def _data(
+    key: ObjectKey, pod: Pod, objects: ApiObjects | None, *, optional: bool
+) -> Mapping[str, str] | None:
+    """The object's data; None when it does not exist and need not."""
+    kind, name = key
+    if objects is None:
+        kind = "configMap" if kind == CONFIG_MAP else kind
+        raise VariableError(f"couldn't get {kind} {_namespace(pod)}/{name}, no kubeClient defined")
+    data = objects.data.get(key)
+    if data is None and not optional:
+        raise VariableError(f"{kind} {quoted(name)} not found")
+    return data
+
+
+def _namespace(pod: Pod) -> str:
+    return pod.metadata.namespace or ""

@@ -1,0 +1,153 @@
+"""CPU and memory of a container or sandbox as the runtime wants them: LIFE-139, LIFE-140. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
+from refkubelet.kuberuntime.options import RuntimeOptions
+from refkubelet.model.cgroup_limits import page_bytes, page_size_name
+from refkubelet.model.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import ANYWHERE, Placement
+from refkubelet.model.pod import containers, is_critical, is_sidecar
+from refkubelet.model.qos import qos_class
+from refkubelet.model.quantity import parse_nano
+from refkubelet.model.resources import (
+    container_limits,
+    container_requests,
+    container_total,
+    pod_level,
+    pod_limits,
+    pod_requests,
+)
+
+NODE_CRITICAL_CLASS: Final = "system-node-critical"
+NO_QUOTA: Final = -1
+GUARANTEED_SCORE: Final = -997
+BEST_EFFORT_SCORE: Final = 1000
+
+
+def container_resources(
+    container: Container, pod: Pod, options: RuntimeOptions, placement: Placement = ANYWHERE
+) -> Any:
+    """LinuxContainerResources of a container (upstream: generateLinuxContainerResources). A limit
+    that the container lacks is the pod's own (spec.resources), for the shares too."""
+    own = {name: amount for name, amount in container_limits(container).items() if amount}
+    limits = {**pod_level(pod, "limits"), **own}
+    resources = compute_resources(container_requests(container).get("cpu"), limits, options)
+    if placement.own_cpus:
+        _without_quota(resources, options)
+    resources.cpuset_cpus, resources.cpuset_mems = placement.cpus, placement.memory_nodes
+    resources.oom_score_adj = oom_score_adj(container, pod, options.memory_capacity_bytes)
+    pages = {**_hugepages(pod_level(pod, "limits")), **_hugepages(container_limits(container))}
+    for size in options.hugepage_sizes:
+        resources.hugepage_limits.add(page_size=size, limit=pages.get(size, 0))
+    _limit_swap(resources, container, pod, options)
+    if options.cgroup_v2:
+        resources.unified.update(protection(container, pod, options.memory))
+        if not options.single_process_oom_kill:
+            resources.unified["memory.oom.group"] = "1"
+    return resources
+
+
+def _limit_swap(resources: Any, container: Container, pod: Pod, options: RuntimeOptions) -> None:
+    """CG-050: with v1 memory and swap together are as much as memory alone."""
+    if not options.memory.swap_controller:
+        return
+    if options.cgroup_v2:
+        resources.unified[SWAP_FILE] = str(swap_allowance_bytes(container, pod, options.memory))
+    else:
+        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes
+
+
+def _without_quota(resources: Any, options: RuntimeOptions) -> None:
+    """CG-031: who has CPUs of its own is not throttled."""
+    if options.cpu_cfs_quota:
+        resources.cpu_quota = NO_QUOTA
+
+
+def sandbox_resources(pod: Pod, options: RuntimeOptions, *, own_cpus: bool = False) -> Any:
+    """LinuxContainerResources of the whole pod, without overhead: limits of those that have one.
+    `own_cpus`: some container of it has CPUs of its own."""
+    request = pod_requests(pod, with_overhead=False).get("cpu")
+    resources = compute_resources(request, pod_limits(pod, with_overhead=False), options)
+    if own_cpus:
+        _without_quota(resources, options)
+    return resources
+
+
+def overhead_resources(pod: Pod, options: RuntimeOptions) -> Any:
+    """LinuxContainerResources of spec.overhead, which is request and limit at once."""
+    overhead = pod.spec.overhead or {}
+    if not overhead:
+        return cri.LinuxContainerResources()
+    amounts = {name: parse_nano(text) for name, text in overhead.items()}
+    return compute_resources(amounts.get("cpu", 0), amounts, options)
+
+
+def compute_resources(
+    cpu_request: int | None, limits: Mapping[str, int], options: RuntimeOptions
+) -> Any:
+    """Shares of the request, else of the limit; period and quota only with cpuCFSQuota on."""
+    limit = limits.get("cpu", 0)
+    resources = cri.LinuxContainerResources(
+        cpu_shares=cpu_shares(millicores(limit if cpu_request is None else cpu_request)),
+        memory_limit_in_bytes=in_bytes(limits.get("memory", 0)),
+    )
+    if options.cpu_cfs_quota:
+        resources.cpu_period = options.cpu_cfs_quota_period_us
+        resources.cpu_quota = cpu_quota_us(millicores(limit), options.cpu_cfs_quota_period_us)
+    return resources
+
+
+def oom_score_adj(container: Container, pod: Pod, memory_capacity_bytes: int) -> int:
+    """Who dies first when memory runs out: -997 last, 1000 first (LIFE-140)."""
+    if is_node_critical(pod):
+        return GUARANTEED_SCORE
+    qos = qos_class(pod)
+    if qos == "Guaranteed":
+        return GUARANTEED_SCORE
+    if qos == "BestEffort" or memory_capacity_bytes <= 0:
+        return BEST_EFFORT_SCORE
+    request = _memory_request(container)
+    if is_init_sidecar(container, pod):
+        regular = (_memory_request(c) for c in pod.spec.containers)
+        request = max(request, min(regular, default=request))
+    request += _unclaimed_memory(pod)
+    score = 1000 - 1000 * request // memory_capacity_bytes
+    # 3..999: better than Guaranteed's neighbours at -997 + 1000, worse than BestEffort's 1000.
+    return min(max(score, 1000 + GUARANTEED_SCORE), BEST_EFFORT_SCORE - 1)
+
+
+def _memory_request(container: Container) -> int:
+    return in_bytes(container_requests(container).get("memory", 0))
+
+
+def _unclaimed_memory(pod: Pod) -> int:
+    """Each container's share of the pod-level request that the containers do not claim."""
+    own = in_bytes(pod_level(pod, "requests").get("memory", 0))
+    if not own:
+        return 0
+    claimed = in_bytes(container_total(pod, "requests").get("memory", 0))
+    return (own - claimed) // len(containers(pod))
+
+
+def is_node_critical(pod: Pod) -> bool:
+    """Critical, and of the class system-node-critical."""
+    name = pod.spec.priorityClassName
+    return is_critical(pod) and name == NODE_CRITICAL_CLASS
+
+
+def is_init_sidecar(container: Container, pod: Pod) -> bool:
+    inits = pod.spec.initContainers or []
+    return any(c.name == container.name and is_sidecar(c) for c in inits)
+
+
+def _hugepages(limits: Mapping[str, int]) -> dict[str, int]:
+    """The runtime's name of a page size (2MB for hugepages-2Mi) -> bytes."""
+    sizes = {name: size for name in limits if (size := page_bytes(name)) is not None}
+    return {page_size_name(size): in_bytes(limits[name]) for name, size in sizes.items()}

@@ -1,0 +1,275 @@
+"""Starting one container: back-off, image, create, start, postStart (LIFE-131, LIFE-132, LIFE-142).
+
+Each step that fails ends the start with a `StartError`, whose reason becomes the waiting reason of
+the container. What must never happen: a start during the crash-loop back-off; an error that leaves
+this module as anything but a `StartError`.
+Upstream: kuberuntime_container.go: startContainer; kuberuntime_manager.go: doBackOff.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from lightkube.models.core_v1 import Secret
+
+from refkubelet.container_manager.devices.records import NO_SETTINGS
+from refkubelet.container_manager.topology.hints import AllocationError
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import (
+    DEFAULT_RUNTIME,
+    ContainerRecord,
+    ContainerState,
+    PodRuntime,
+    RuntimePodStatus,
+)
+from refkubelet.events.container_events import ContainerEvents
+from refkubelet.golang.duration import format_duration
+from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.downward_api import VariableError
+from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
+from refkubelet.kuberuntime.hooks import HookError, HookRunner
+from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
+from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
+from refkubelet.kuberuntime.kill import ContainerKiller, Kill
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import ANYWHERE
+from refkubelet.model.pod import name_and_namespace, pod_ref, uid
+from simtime.clock import NANOSECONDS
+
+log = logging.getLogger(__name__)
+
+_LOG_FILE: Final = re.compile(r"([0-9]+)\.log")
+MAX_SYMLINK_NAME: Final = 255
+
+
+class StartError(Exception):
+    """A container was not started. `backoff_expiry_s`: monotonic second at which the crash-loop
+    back-off ends, for that reason only."""
+
+    def __init__(self, reason: str, message: str, backoff_expiry_s: float | None = None) -> None:
+        self.reason = reason
+        self.message = message
+        self.backoff_expiry_s = backoff_expiry_s
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class PodStart:
+    """The pod and the sandbox its containers start in; `status` is the snapshot taken before this
+    sync, which back-off and attempts are judged by (BACK-006, BACK-017)."""
+
+    pod: Pod
+    status: RuntimePodStatus
+    sandbox_id: str
+    sandbox_config: Any
+    pod_ips: tuple[str, ...] = ()
+    pull_secrets: tuple[Secret, ...] = ()
+    volume_images: VolumeImages = field(default_factory=dict)
+    runtime: PodRuntime = DEFAULT_RUNTIME
+
+
+class ContainerStarter:
+    """Starts containers and remembers their crash-loop back-off."""
+
+    def __init__(
+        self,
+        client: CriClient,
+        deps: RuntimeDeps,
+        options: RuntimeOptions,
+        killer: ContainerKiller,
+    ) -> None:
+        self._client = client
+        self._deps = deps
+        self._options = options
+        self._killer = killer
+        self._events = ContainerEvents(deps.events)
+        self._hooks = HookRunner(client, deps)
+        self.images = ImageManager(client, deps, options)
+        self.backoff = BackoffTable(options.restart_delays)
+
+    async def start(self, where: PodStart, container: Container) -> None:
+        """All steps of a start. Raises `StartError`."""
+        self._check_back_off(where.pod, container, where.status)
+        self._check_image_volumes(where, container)
+        try:
+            request = ImageRequest.of_container(
+                where.pod, container, where.sandbox_config, where.pull_secrets
+            )
+            ref = await self.images.ensure_image(request)
+        except ImageError as error:
+            self._fail(where.pod, container, error.reason)
+            raise StartError(error.reason, error.message) from None
+        container_id, attempt = await self._create(where, container, ref)
+        await self._start(where, container, container_id)
+        self._link_log(where.pod, container, container_id, attempt)
+        await self._post_start(where.pod, container, container_id)
+
+    def _check_back_off(self, pod: Pod, container: Container, status: RuntimePodStatus) -> None:
+        """BACK-001, BACK-002: judged by the newest exited instance; none means no back-off."""
+        dead = newest_exited(status, container.name)
+        if dead is None:
+            return
+        key, now_ns = restart_key(pod, container), self._deps.clock.wall_ns()
+        end_ns = self.backoff.wait_until(key, dead.finished_at_ns, now_ns)
+        if end_ns is None:
+            self.backoff.next(key, dead.finished_at_ns, now_ns)
+            return
+        name = container.name
+        text = reasons.back_off_event(name, pod_ref(pod))
+        self._events.warning(pod, name, reasons.EVENT_BACK_OFF, text)
+        entry = self.backoff.get(key)
+        delay = format_duration((entry.delay_ns if entry else 0) / NANOSECONDS)
+        left_s = (end_ns - now_ns) / NANOSECONDS
+        raise StartError(
+            reasons.CRASH_LOOP_BACK_OFF,
+            reasons.back_off_message(delay, name, pod_ref(pod)),
+            self._deps.clock.monotonic_s() + left_s,
+        )
+
+    def _check_image_volumes(self, where: PodStart, container: Container) -> None:
+        """An event for each failure; the last one is the reason."""
+        failures = failures_of(container, where.volume_images)
+        for failure in failures:
+            self._fail(where.pod, container, failure.reason)
+        if failures:
+            raise StartError(failures[-1].reason, failures[-1].message)
+
+    async def _create(self, where: PodStart, container: Container, ref: str) -> tuple[str, int]:
+        pod = where.pod
+        attempt = self.next_attempt(pod, container, where.status)
+        try:
+            target_id = target_of(container, pod, where.status)
+            image = await self.images.image_of(container)
+            source = self._deps.objects
+            objects = await source.of(pod, container) if source is not None else None
+            devices, placements = self._deps.devices, self._deps.placements
+            settings = await devices.settings(pod, container) if devices else NO_SETTINGS
+            spec = StartSpec(
+                container,
+                attempt,
+                image,
+                ref,
+                where.pod_ips,
+                target_id,
+                objects,
+                where.volume_images,
+                settings,
+                placements.placement(pod, container) if placements else ANYWHERE,
+                where.runtime,
+            )
+            config = container_config(spec, pod, self._deps, self._options)
+        except (CriCallError, ConfigError, VariableError, AllocationError) as error:
+            text = error.message if isinstance(error, CriCallError) else str(error)
+            self._fail(pod, container, text)
+            raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
+        try:
+            made = await self._client.create_container(
+                where.sandbox_id, config, where.sandbox_config
+            )
+        except CriCallError as error:
+            self._fail(pod, container, error.message)
+            raise StartError(reasons.CREATE_CONTAINER_ERROR, error.message) from None
+        name = container.name
+        self._events.normal(pod, name, reasons.EVENT_CREATED, reasons.CONTAINER_CREATED)
+        return made, attempt
+
+    async def _start(self, where: PodStart, container: Container, container_id: str) -> None:
+        if self._deps.placements is not None:
+            self._deps.placements.starting(where.pod, container)
+        try:
+            await self._client.start_container(container_id)
+        except CriCallError as error:
+            self._fail(where.pod, container, error.message)
+            raise StartError(reasons.RUN_CONTAINER_ERROR, error.message) from None
+        name = container.name
+        self._events.normal(where.pod, name, reasons.EVENT_STARTED, reasons.CONTAINER_STARTED)
+
+    async def _post_start(self, pod: Pod, container: Container, container_id: str) -> None:
+        """A failing hook kills the container, with its preStop hook and the pod's grace."""
+        lifecycle = container.lifecycle
+        if lifecycle is None or lifecycle.postStart is None:
+            return
+        try:
+            await self._hooks.run(container_id, pod, container, lifecycle.postStart)
+        except HookError as error:
+            reason, name = reasons.EVENT_FAILED_POST_START_HOOK, container.name
+            log.warning("postStart of container %s in pod %s: %s", name, pod_ref(pod), error)
+            self._events.warning(pod, name, reason, reasons.POST_START_HOOK_FAILED)
+            try:
+                await self._killer.kill(pod, Kill(container_id, name, message=reason))
+            except CriCallError as failed:
+                log.warning("cannot stop container %s after its hook: %s", name, failed)
+            raise StartError(reasons.POST_START_HOOK_ERROR, str(error)) from None
+
+    def next_attempt(self, pod: Pod, container: Container, status: RuntimePodStatus) -> int:
+        """restartCount of the newest record + 1; without a record, after the highest log
+        (LIFE-132, BACK-020)."""
+        record = status.newest(container.name)
+        if record is not None:
+            return record.restart_count + 1
+        return next_attempt_by_logs(Path(self._log_dir(pod), container.name))
+
+    def _log_dir(self, pod: Pod) -> str:
+        name, namespace = name_and_namespace(pod)
+        return pod_log_dir(str(self._options.pod_logs_dir), namespace, name, uid(pod))
+
+    def _link_log(self, pod: Pod, container: Container, container_id: str, attempt: int) -> None:
+        """The link under /var/log/containers, if there is a log to point at (LIFE-136)."""
+        directory = self._options.container_logs_dir
+        path = os.path.join(self._log_dir(pod), container_log_path(container.name, attempt))
+        if directory is None or not os.path.exists(path):
+            return
+        link = safe_join(str(directory), log_link_name(pod, container.name, container_id))
+        with suppress(OSError):  # a link is a convenience; a container runs without it
+            with suppress(FileNotFoundError):
+                os.unlink(link)
+            os.symlink(path, link)
+
+    def _fail(self, pod: Pod, container: Container, text: str) -> None:
+        self._events.warning(pod, container.name, reasons.EVENT_FAILED, f"Error: {text}")
+
+
+def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
+    """The id of the container whose processes an ephemeral container wants to see (LIFE-134);
+    "" for every other container. Raises `ConfigError` when there is no such container."""
+    for ephemeral in pod.spec.ephemeralContainers or ():
+        name = ephemeral.targetContainerName
+        if ephemeral.name == container.name and name:
+            if (record := status.newest(name)) is None:
+                raise ConfigError(f"unable to find target container {name}")
+            return record.id
+    return ""
+
+
+def newest_exited(status: RuntimePodStatus, name: str) -> ContainerRecord | None:
+    """The newest instance in state EXITED (BACK-006)."""
+    return next(
+        (c for c in status.containers if c.name == name and c.state is ContainerState.EXITED), None
+    )
+
+
+def next_attempt_by_logs(log_dir: Path) -> int:
+    """1 + the highest N of `N.log*` in a container's log directory; 0 without any."""
+    try:
+        names = [entry.name for entry in log_dir.iterdir()]
+    except OSError:
+        return 0
+    counts = [int(match.group(1)) for name in names if (match := _LOG_FILE.match(name))]
+    return max(counts, default=-1) + 1
+
+
+def log_link_name(pod: Pod, container_name: str, container_id: str) -> str:
+    """`<pod>_<namespace>_<container>-<id>.log`, the front part cut to a file name's length."""
+    meta = pod.metadata
+    front = f"{meta.name}_{meta.namespace}_{container_name}"
+    ending = f"-{container_id}.log"
+    return front[: MAX_SYMLINK_NAME - len(ending)] + ending

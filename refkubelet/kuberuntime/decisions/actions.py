@@ -1,0 +1,272 @@
+"""What to do about a pod: the kubelet's central decision, a pure function.
+
+`compute_pod_actions` compares the spec with what the runtime has and answers with a `PodActions`:
+kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
+carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
+one (LIFE-111), a pod that keeps its own: ephemeral containers (LIFE-112), init containers
+(LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
+means the newest container of a name. What must never happen here: I/O, time, a look at anything
+but the arguments.
+
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+from lightkube.models.core_v1 import ResourceRequirements
+
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    NetworkMode,
+    RuntimePodStatus,
+    SandboxRecord,
+    SandboxState,
+)
+from refkubelet.kuberuntime.decisions.init_actions import InitPlan
+from refkubelet.kuberuntime.decisions.pod_actions import (
+    ContainerKill,
+    KillReason,
+    PodActions,
+    ProbeView,
+    SandboxDecision,
+    definition_changed,
+)
+from refkubelet.kuberuntime.decisions.reset_actions import containers_to_reset
+from refkubelet.kuberuntime.decisions.resize_actions import (
+    ContainerUpdate,
+    GivenResources,
+    in_order,
+    resize_decision,
+    resizes_pod_level,
+)
+from refkubelet.kuberuntime.decisions.restart_policy import (
+    NEVER,
+    ON_FAILURE,
+    container_should_be_restarted,
+    effective_policy,
+    pod_policy,
+    restart_allowed,
+)
+from refkubelet.model.objects import Container, Pod, PodSpec
+from refkubelet.model.probe_results import ProbeResult
+
+__all__ = [
+    "ContainerKill",
+    "KillReason",
+    "PodActions",
+    "ProbeView",
+    "SandboxDecision",
+    "compute_pod_actions",
+    "ephemeral_containers",
+    "sandbox_decision",
+]
+
+NOTHING_GIVEN: Final[Mapping[str, GivenResources]] = MappingProxyType({})
+
+
+def compute_pod_actions(
+    pod: Pod,
+    status: RuntimePodStatus,
+    probes: ProbeView,
+    given: Mapping[str, GivenResources] = NOTHING_GIVEN,
+    own: ResourceRequirements | None = None,
+    *,
+    restarting_all: bool = False,
+) -> PodActions:
+    """What to do next about `pod`, given what the runtime has and what the probes say.
+
+    `given`: the resources that the containers have now, by name; those of others stay as they are.
+    `own`: those that the pod's group has; None: it stays as it is. `restarting_all`: its status
+    says AllContainersRestarting.
+    Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
+    """
+    spec = pod.spec
+    sandbox = sandbox_decision(spec, status.sandboxes)
+    if restarting_all:  # LIFE-110
+        return replace(_for_sandbox(sandbox), resets=containers_to_reset(pod, status))
+    if sandbox.create:
+        return _actions_for_new_sandbox(pod, spec, status, sandbox)
+    ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
+    keep = replace(_for_sandbox(sandbox), ephemeral_to_start=ephemeral)
+    init = InitPlan(pod, spec, status, probes, given).decide()
+    keep = replace(
+        keep,
+        kills=tuple(init.kills),
+        init_to_start=tuple(init.starts),
+        updates=in_order(init.updates),
+        resizes_by_restart=init.resizes_by_restart,
+    )
+    if init.kill_pod:
+        return replace(keep, kill_pod=True, init_to_start=())
+    if not init.initialized:
+        return keep
+    regular = _Regular(pod, status, probes, given)
+    for container in spec.containers:
+        regular.look_at(container)
+    ends = not regular.starts and not regular.kept  # LIFE-117: sidecars would keep it alive
+    return replace(
+        keep,
+        kill_pod=ends,
+        kills=(*init.kills, *regular.kills),
+        init_to_start=() if ends else keep.init_to_start,
+        containers_to_start=tuple(regular.starts),
+        updates=in_order((*init.updates, *regular.updates)),
+        resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
+        resizes_pod_level=resizes_pod_level(pod, own),
+    )
+
+
+def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
+    """Keep the sandbox, or kill what is left and make another one."""
+    return PodActions(
+        kill_pod=sandbox.create,
+        create_sandbox=sandbox.create,
+        sandbox_id=sandbox.sandbox_id,
+        attempt=sandbox.attempt,
+        sandbox_changed_event=sandbox.changed_event,
+    )
+
+
+# -- the sandbox ---------------------------------------------------------------------------------
+
+
+def sandbox_decision(spec: PodSpec, sandboxes: Iterable[SandboxRecord]) -> SandboxDecision:
+    """Whether the pod needs a new sandbox. Upstream: PodSandboxChanged."""
+    known = sorted(sandboxes, key=lambda s: (s.attempt, s.created_at_ns), reverse=True)
+    if not known:
+        return SandboxDecision(create=True, attempt=0)  # LIFE-100
+    last = known[0]
+    ready = sum(1 for s in known if s.state is SandboxState.READY)
+    host_network = bool(spec.hostNetwork)
+    new = SandboxDecision(create=True, attempt=last.attempt + 1)
+    if ready > 1 or last.state is not SandboxState.READY:
+        return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-101
+    if (last.network_mode is NetworkMode.NODE) is not host_network:
+        return new  # LIFE-102
+    if not host_network and last.has_network and not last.ips:
+        return replace(new, sandbox_id=last.id, changed_event=True)  # LIFE-103
+    return SandboxDecision(create=False, attempt=last.attempt, sandbox_id=last.id)  # LIFE-104
+
+
+def _actions_for_new_sandbox(
+    pod: Pod, spec: PodSpec, status: RuntimePodStatus, sandbox: SandboxDecision
+) -> PodActions:
+    """LIFE-111: kill what is left, and start over unless the pod has done its work."""
+    new = _for_sandbox(sandbox)
+    kill_only = replace(new, create_sandbox=False, sandbox_changed_event=False)
+    if pod_policy(pod) == NEVER and sandbox.attempt != 0 and status.containers:
+        return kill_only  # LIFE-111 (a)
+    starts = tuple(
+        c for c in spec.containers if not _succeeded_on_failure(c, pod, status.newest(c.name))
+    )
+    regular_record = any(status.newest(c.name) for c in spec.containers)
+    if not starts and regular_record:
+        return kill_only  # LIFE-111 (b)
+    if spec.initContainers:
+        return replace(new, init_to_start=(spec.initContainers[0],))
+    return replace(new, containers_to_start=starts)
+
+
+def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecord | None) -> bool:
+    return (
+        record is not None
+        and record.state is ContainerState.EXITED
+        and record.exit_code == 0
+        and effective_policy(container, pod) == ON_FAILURE
+    )
+
+
+# -- regular and ephemeral containers ------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Regular:
+    """What to start, kill and resize, and how many containers stay as they are."""
+
+    pod: Pod
+    status: RuntimePodStatus
+    probes: ProbeView
+    given: Mapping[str, GivenResources]
+    starts: list[Container] = field(default_factory=list)
+    kills: list[ContainerKill] = field(default_factory=list)
+    updates: list[ContainerUpdate] = field(default_factory=list)
+    resizes_by_restart: bool = False
+    kept: int = 0
+
+    def look_at(self, container: Container) -> None:
+        record = self.status.newest(container.name)
+        if record is not None and record.state is ContainerState.RUNNING:
+            self._running(container, record)
+        elif container_should_be_restarted(container, self.pod, record):
+            self.starts.append(container)
+            self.kills += _kill_of_unknown(container, record)
+
+    def _running(self, container: Container, record: ContainerRecord) -> None:
+        """LIFE-115: the first reason counts; a resize may be one, without saying what follows."""
+        reason = kill_reason(container, record, self.probes)
+        if reason is not None:
+            always = reason is KillReason.DEFINITION_CHANGED
+            restart = always or restart_allowed(container, self.pod)
+            then = ", will be restarted" if restart else ""
+            self._kill(container, record, reason, then, restart=restart)
+            return
+        resize = resize_decision(container, record.id, self.pod, self.given.get(container.name))
+        if resize.restart:
+            self._kill(container, record, KillReason.RESIZE, "", restart=True)
+            self.resizes_by_restart = True
+            return
+        self.updates += resize.updates
+        self.kept += 1
+
+    def _kill(
+        self,
+        container: Container,
+        record: ContainerRecord,
+        reason: KillReason,
+        then: str,
+        *,
+        restart: bool,
+    ) -> None:
+        message = f"Container {container.name} {reason.value}{then}"
+        self.kills.append(ContainerKill(record.id, container.name, reason, message))
+        if restart:
+            self.starts.append(container)
+
+
+def kill_reason(
+    container: Container, record: ContainerRecord, probes: ProbeView
+) -> KillReason | None:
+    """Why a running container must be killed; the first match counts (LIFE-115,
+    PROBE-034)."""
+    if definition_changed(container, record):
+        return KillReason.DEFINITION_CHANGED
+    if probes.liveness(record.id) is ProbeResult.FAILURE:
+        return KillReason.LIVENESS
+    if probes.startup(record.id) is ProbeResult.FAILURE:
+        return KillReason.STARTUP
+    return None
+
+
+def _kill_of_unknown(
+    container: Container, record: ContainerRecord | None
+) -> tuple[ContainerKill, ...]:
+    if record is None or record.state is not ContainerState.UNKNOWN:
+        return ()
+    message = 'Container is in "unknown" state, try killing it before restart'
+    return (ContainerKill(record.id, container.name, KillReason.UNKNOWN_STATE, message),)
+
+
+def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
+    """The ephemeral containers in the form of the others."""
+    known = Container.__struct_fields__
+    return tuple(
+        Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})
+        for c in spec.ephemeralContainers or []
+    )

@@ -1,0 +1,125 @@
+"""Which dead containers and sandboxes go (GC-002, GC-003, GC-010, GC-020). Pure.
+
+What must never happen here: a RUNNING container, a READY sandbox or one that still owns a container
+is chosen. What goes is listed in the order in which it is removed, the oldest first.
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go: evictableContainers, evictContainers,
+evictSandboxes; pkg/kubelet/pod_container_deletor.go: getContainersToDeleteInPod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from refkubelet.cri.labels import POD_UID
+from refkubelet.cri.records import (
+    ContainerRecord,
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    RuntimePodStatus,
+    SandboxState,
+)
+from refkubelet.kuberuntime.options import GcOptions
+from simtime.clock import NANOSECONDS
+
+MayGo: TypeAlias = Callable[[str], bool]
+"""Whether everything of the pod with that UID may be removed."""
+
+
+def removable_containers(
+    containers: Iterable[ListedContainer], now_ns: int, limits: GcOptions, content_may_go: MayGo
+) -> list[ListedContainer]:
+    """Those of pods whose content may go, then those beyond the limits: per (pod, name) all but
+    the newest, then the oldest of all (GC-003)."""
+    dead = evictable(containers, now_ns, limits.min_age_s)
+    gone = [c for c in dead if content_may_go(_uid(c))]
+    rest = [c for c in dead if not content_may_go(_uid(c))]
+    return [*reversed(gone), *over_limit(rest, limits)]
+
+
+def evictable(
+    containers: Iterable[ListedContainer], now_ns: int, min_age_s: float
+) -> list[ListedContainer]:
+    """Containers that do not run and are old enough, newest first (GC-002)."""
+    newest_allowed_ns = now_ns - round(min_age_s * NANOSECONDS)
+    dead = [
+        c
+        for c in containers
+        if c.state is not ContainerState.RUNNING and c.created_at_ns <= newest_allowed_ns
+    ]
+    return sorted(dead, key=lambda c: (-c.created_at_ns, c.id))
+
+
+def over_limit(dead: Sequence[ListedContainer], limits: GcOptions) -> list[ListedContainer]:
+    """Those beyond the limits: per unit the oldest, then the oldest of all (GC-003 b, c).
+
+    `dead` is sorted newest first. A unit is a container name of a pod.
+    """
+    kept, gone = _keep_per_unit(dead, limits.max_per_pod_container)
+    gone.reverse()
+    if 0 <= limits.max_containers < len(kept):
+        units = len({_unit(c) for c in kept})
+        kept, more = _keep_per_unit(kept, max(1, limits.max_containers // units))
+        gone += [*reversed(more), *reversed(kept[limits.max_containers :])]
+    return gone
+
+
+def _keep_per_unit(
+    dead: Sequence[ListedContainer], limit: int
+) -> tuple[list[ListedContainer], list[ListedContainer]]:
+    """An instance that never ran stays while it is the newest, and takes no place: how the one
+    before it ended may not have been told yet (a kubelet died between create and start)."""
+    counts: dict[tuple[str, str], int] = {}
+    kept: list[ListedContainer] = []
+    gone: list[ListedContainer] = []
+    for container in dead:
+        unit = _unit(container)
+        ran = container.state is not ContainerState.CREATED
+        stays = counts.get(unit, 0) < limit if ran else unit not in counts
+        counts[unit] = counts.get(unit, 0) + ran
+        (kept if limit < 0 or stays else gone).append(container)
+    return kept, gone
+
+
+def _uid(container: ListedContainer) -> str:
+    return container.labels.get(POD_UID, "")
+
+
+def _unit(container: ListedContainer) -> tuple[str, str]:
+    return (_uid(container), container.name)
+
+
+def removable_sandboxes(
+    sandboxes: Iterable[ListedSandbox],
+    containers: Iterable[ListedContainer],
+    content_may_go: MayGo,
+) -> list[str]:
+    """Ids of inactive sandboxes: all of pods whose content may go, else all but the newest.
+
+    Active: READY, or owning any listed container (GC-010).
+    """
+    owners = {c.sandbox_id for c in containers}
+    by_pod: dict[str, list[ListedSandbox]] = {}
+    for sandbox in sorted(sandboxes, key=lambda s: (-s.created_at_ns, s.id)):
+        by_pod.setdefault(sandbox.labels.get(POD_UID, ""), []).append(sandbox)
+    return [
+        sandbox.id
+        for uid, group in by_pod.items()
+        for sandbox in reversed(group if content_may_go(uid) else group[1:])
+        if sandbox.state is not SandboxState.READY and sandbox.id not in owners
+    ]
+
+
+def dead_to_delete(
+    container_id: str, status: RuntimePodStatus, keep: int, *, remove_all: bool = False
+) -> tuple[ContainerRecord, ...]:
+    """EXITED instances of the same name beyond the newest `keep`; all EXITED ones of the pod with
+    `remove_all`; nothing for an id that is no container of the pod."""
+    exited = tuple(c for c in status.containers if c.state is ContainerState.EXITED)
+    if remove_all:
+        return exited
+    died = next((c for c in status.containers if c.id == container_id), None)
+    if died is None:
+        return ()
+    return tuple(c for c in exited if c.name == died.name)[keep:]

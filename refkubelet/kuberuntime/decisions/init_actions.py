@@ -1,0 +1,177 @@
+"""What to do about the init containers of a pod: LIFE-120 and LIFE-121. Pure.
+
+Plain init containers run to their end one by one, in spec order; sidecars (restartPolicy Always)
+start in the same order, stay, and are kept running for the pod's whole life. What must never
+happen: an init container starts before the one in front of it is done (or, a sidecar, started).
+
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go: computeInitContainerActions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
+from refkubelet.kuberuntime.decisions.pod_actions import (
+    ContainerKill,
+    KillReason,
+    ProbeView,
+    definition_changed,
+)
+from refkubelet.kuberuntime.decisions.resize_actions import (
+    ContainerUpdate,
+    GivenResources,
+    resize_decision,
+)
+from refkubelet.kuberuntime.decisions.restart_policy import (
+    container_should_be_restarted,
+    restart_allowed,
+)
+from refkubelet.model.objects import Container, Pod, PodSpec
+from refkubelet.model.pod import is_sidecar
+from refkubelet.model.probe_results import ProbeResult
+
+OOM_KILLED = "OOMKilled"
+
+
+@dataclass(slots=True)
+class InitPlan:
+    """One pass over the init containers, last to first (LIFE-120).
+
+    `past` turns true at the first record met, and is true from the start when a regular container
+    proves that initialization is over: from there on only sidecars are looked after.
+    """
+
+    pod: Pod
+    spec: PodSpec
+    status: RuntimePodStatus
+    probes: ProbeView
+    given: Mapping[str, GivenResources]
+    initialized: bool = False
+    kill_pod: bool = False
+    past: bool = False
+    starts: list[Container] = field(default_factory=list)
+    kills: list[ContainerKill] = field(default_factory=list)
+    updates: list[ContainerUpdate] = field(default_factory=list)
+    resizes_by_restart: bool = False
+
+    def decide(self) -> InitPlan:
+        inits = self.spec.initContainers or []
+        self.past = self.initialized = not inits or has_regular_alive(self.spec, self.status)
+        for index in range(len(inits) - 1, -1, -1):
+            self._look_at(inits, index)
+            if self.kill_pod:
+                return self
+        if not self.past and inits:
+            self.starts.append(inits[0])  # LIFE-121: nothing was ever started
+        self.starts.reverse()
+        return self
+
+    def _look_at(self, inits: list[Container], index: int) -> None:
+        container = inits[index]
+        record = self.status.newest(container.name)
+        if record is None:
+            if self.past and is_sidecar(container):
+                self.starts.append(container)
+            return
+        following = inits[index + 1] if index + 1 < len(inits) else None
+        if is_sidecar(container):
+            self._sidecar(container, record, following)
+        elif not self.past:
+            self._plain(container, record, following)
+        self.past = True
+
+    def _plain(
+        self, container: Container, record: ContainerRecord, following: Container | None
+    ) -> None:
+        match record.state:
+            case ContainerState.CREATED:
+                self.starts.append(container)
+            case ContainerState.RUNNING:
+                self._resize(container, record)
+            case ContainerState.UNKNOWN:
+                if restart_allowed(container, self.pod):
+                    self._kill(container, record, KillReason.UNKNOWN_STATE)
+                self._restart_or_kill_pod(container, restart_allowed(container, self.pod))
+            case ContainerState.EXITED:
+                if record.exit_code == 0 and record.reason != OOM_KILLED:
+                    self._go_on(following)
+                    return
+                again = container_should_be_restarted(container, self.pod, record)
+                self._restart_or_kill_pod(container, again)
+
+    def _restart_or_kill_pod(self, container: Container, restart: bool) -> None:
+        if restart:
+            self.starts.append(container)
+        else:
+            self.kill_pod = True
+
+    def _sidecar(
+        self, container: Container, record: ContainerRecord, following: Container | None
+    ) -> None:
+        match record.state:
+            case ContainerState.CREATED | ContainerState.EXITED:
+                self.starts.append(container)
+            case ContainerState.UNKNOWN:
+                self._kill(container, record, KillReason.UNKNOWN_STATE)
+                self.starts.append(container)
+            case ContainerState.RUNNING:
+                self._running_sidecar(container, record, following)
+
+    def _running_sidecar(
+        self, container: Container, record: ContainerRecord, following: Container | None
+    ) -> None:
+        """PROBE-035: with a startup probe nothing goes on before its success."""
+        if container.startupProbe is not None:
+            started = self.probes.startup(record.id)
+            if started is ProbeResult.FAILURE:
+                self._kill(container, record, KillReason.STARTUP)
+                self.starts.append(container)
+            if started is not ProbeResult.SUCCESS:
+                return
+        if not self.past:
+            self._go_on(following)
+        if definition_changed(container, record):
+            self._kill(container, record, KillReason.DEFINITION_CHANGED)
+            self.starts.append(container)
+            return
+        liveness = self.probes.liveness(record.id)
+        if container.livenessProbe is not None and liveness is None:
+            return  # resized when it has been probed
+        if container.livenessProbe is not None and liveness is ProbeResult.FAILURE:
+            self._kill(container, record, KillReason.LIVENESS)
+            self.starts.append(container)
+        else:
+            self._resize(container, record)
+
+    def _resize(self, container: Container, record: ContainerRecord) -> None:
+        given = self.given.get(container.name)
+        resize = resize_decision(container, record.id, self.pod, given)
+        if resize.restart:
+            message = f"Container {container.name} {KillReason.RESIZE.value}"
+            kill = ContainerKill(record.id, container.name, KillReason.RESIZE, message)
+            self.kills.append(kill)
+            self.starts.append(container)
+            self.resizes_by_restart = True
+        self.updates += resize.updates
+
+    def _go_on(self, following: Container | None) -> None:
+        if following is None:
+            self.initialized = True
+        else:
+            self.starts.append(following)
+
+    def _kill(self, container: Container, record: ContainerRecord, reason: KillReason) -> None:
+        if reason is KillReason.UNKNOWN_STATE:
+            message = 'Init container is in "unknown" state, try killing it before restart'
+        else:
+            message = f"Init container {container.name} {reason.value}"
+        self.kills.append(ContainerKill(record.id, container.name, reason, message))
+
+
+def has_regular_alive(spec: PodSpec, status: RuntimePodStatus) -> bool:
+    """A regular container is Created or Running: the pod was initialized (INIT of LIFE-120)."""
+    alive = (ContainerState.CREATED, ContainerState.RUNNING)
+    records = (status.newest(c.name) for c in spec.containers)
+    return any(r is not None and r.state in alive for r in records)

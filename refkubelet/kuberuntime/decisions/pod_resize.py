@@ -1,0 +1,145 @@
+"""The pod's own part of an in-place resize: which of its limits change before its containers, which
+after, and whether its memory allows it. Pure.
+
+A pod's group must have room for its containers at every moment: limits grow first and shrink last,
+and requests never exceed limits on the way (CG-065).
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: doPodResizeAction,
+validateMemoryResizeAction; helpers_linux.go: subtractOverheadFromResourceConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.kuberuntime.decisions.resize_actions import MEMORY, ContainerUpdate
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cpu_shares import SHARES_PER_CPU, cpu_quota_us, cpu_shares, millicores
+from refkubelet.model.objects import Pod
+from refkubelet.model.quantity import NANO, parse_nano
+
+CANNOT_DECREASE: Final = "cannot decrease memory limits: "
+
+
+@dataclass(frozen=True, slots=True)
+class PodLimits:
+    """What is written to the pod's group before and after its containers are updated."""
+
+    before: tuple[ResourceConfig, ...] = ()
+    after: tuple[ResourceConfig, ...] = ()
+
+
+def merged(config: ResourceConfig, update: ResourceConfig) -> ResourceConfig:
+    """`config` with all that `update` says."""
+    told = {f.name: getattr(update, f.name) for f in fields(update)}
+    return replace(config, **{name: v for name, v in told.items() if v not in ("", None)})
+
+
+def pod_limits_of(resource: str, now: ResourceConfig, wanted: ResourceConfig) -> PodLimits:
+    """The steps for `memory` or `cpu`. A limit that is not wanted any more stays: it cannot be
+    taken away in place (CG-067). Memory requests are in no cgroup."""
+    if resource == MEMORY:
+        limit = ResourceConfig(memory_limit_bytes=wanted.memory_limit_bytes)
+        limit_grows = _compared(now.memory_limit_bytes, wanted.memory_limit_bytes)
+        request, request_grows = ResourceConfig(), 0
+    else:
+        quota = wanted.cpu_quota_us
+        limit = ResourceConfig(cpu_quota_us=quota, cpu_period_us=wanted.cpu_period_us)
+        limit_grows = _compared(now.cpu_quota_us, quota)
+        request = ResourceConfig(cpu_shares=wanted.cpu_shares)
+        request_grows = _compared(now.cpu_shares, wanted.cpu_shares)
+    up = [step for step, grows in ((limit, limit_grows), (request, request_grows)) if grows > 0]
+    down = [step for step, grows in ((request, request_grows), (limit, limit_grows)) if grows < 0]
+    return PodLimits(tuple(up), tuple(down))
+
+
+def _compared(now: int | None, wanted: int | None) -> int:
+    return 0 if now is None or wanted is None else wanted - now
+
+
+def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
+    """The resources of UpdatePodSandboxResources: those of the group without the overhead."""
+    overhead = pod.spec.overhead or {}
+    shares, quota, memory = config.cpu_shares, config.cpu_quota_us, config.memory_limit_bytes
+    if "cpu" in overhead:
+        millis = millicores(parse_nano(overhead["cpu"]))
+        if config.cpu_period_us and quota is not None:
+            quota -= cpu_quota_us(millis, config.cpu_period_us)
+        if shares is not None:
+            shares = cpu_shares(-(-shares * 1000 // SHARES_PER_CPU) - millis)
+    if "memory" in overhead and memory is not None:
+        memory -= parse_nano(overhead["memory"]) // NANO
+    return cri.LinuxContainerResources(
+        cpu_period=config.cpu_period_us or 0,
+        cpu_quota=quota or 0,
+        cpu_shares=shares or 0,
+        memory_limit_in_bytes=memory or 0,
+        cpuset_cpus=config.cpus,
+        unified=dict(config.unified or {}),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUsage:
+    """In bytes; None: unknown. `containers`: by name, in the order of the runtime."""
+
+    pod: int | None
+    containers: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerLimits:
+    """The memory limits that get lower, or are new; in bytes."""
+
+    pod: int | None
+    containers: Mapping[str, int]
+
+    def __bool__(self) -> bool:
+        return self.pod is not None or bool(self.containers)
+
+
+def lower_limits(
+    updates: Iterable[ContainerUpdate], now: ResourceConfig | None, wanted: ResourceConfig | None
+) -> LowerLimits:
+    """CG-066. `now` and `wanted` None: pods have no groups."""
+    containers = {}
+    for update in updates:
+        before, after = update.before.memory_limit_bytes, update.after.memory_limit_bytes
+        if update.resource == MEMORY and after and (not before or after < before):
+            containers[update.container.name] = after
+    limit = wanted.memory_limit_bytes if wanted is not None else None
+    known = now.memory_limit_bytes if now is not None else None
+    lower = limit is not None and (known is None or limit < known)
+    return LowerLimits(limit if lower else None, containers)
+
+
+def refused_decrease(lower: LowerLimits, usage: MemoryUsage) -> str | None:
+    """Why these limits cannot be set: what is used already does not fit (CG-066)."""
+    problems = []
+    if lower.pod is not None:
+        if usage.pod is None:
+            problems.append("missing pod memory usage")
+        elif usage.pod >= lower.pod:
+            problems.append(
+                f"attempting to set pod memory limit ({lower.pod}) "
+                f"below current usage ({usage.pod})"
+            )
+    for name, used in usage.containers.items():
+        limit = lower.containers.get(name)
+        if limit is None:
+            continue
+        if used is None:
+            problems.append(f'missing container "{name}" memory usage')
+        elif used >= limit:  # the message names the pod's usage
+            shown = used if usage.pod is None else usage.pod
+            problems.append(
+                f'attempting to set container "{name}" memory limit ({limit}) '
+                f"below current usage ({shown})"
+            )
+    if not problems:
+        return None
+    told = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return CANNOT_DECREASE + told

@@ -1,0 +1,224 @@
+"""Garbage collection of dead containers, sandboxes and log directories: GC-001..011, GC-020.
+
+What goes is chosen by `gc_choice` (pure); the collector lists, asks and removes. What must never
+happen: one failure ends the run. A removal that fails is logged and tried again by the next run;
+only a list that fails makes the whole run a failed one (GC-001).
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_gc.go, pkg/kubelet/pod_container_deletor.go;
+pkg/kubelet/kubelet.go: StartGarbageCollection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.failures import Complaints, log_failure
+from refkubelet.kuberuntime.decisions.gc_choice import (
+    MayGo,
+    dead_to_delete,
+    removable_containers,
+    removable_sandboxes,
+)
+from refkubelet.kuberuntime.decisions.grace import stop_timeout_s
+from refkubelet.kuberuntime.kill import noted_grace_s
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
+from refkubelet.model.names import parse_pod_log_dir
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+CONTAINER_GC_PERIOD_S: Final = 60.0
+DELETOR_SLOTS: Final = 50
+NO_ROOM: Final = "the deletor's queue is full; containers are left to the next collection"
+
+
+class PodQuestions(Protocol):
+    """What the collector asks the pod workers."""
+
+    def should_pod_content_be_removed(self, uid: str) -> bool:
+        """Evicted, deleted and terminated, or unknown after the first full sync (LIFE-057)."""
+        ...
+
+    def should_pod_runtime_be_removed(self, uid: str) -> bool:
+        """Terminated (LIFE-056)."""
+        ...
+
+
+class ContainerGC:
+    """One run of the collection; `GarbageCollection` runs it every 60 s (GC-001)."""
+
+    def __init__(
+        self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions, pods: PodQuestions
+    ) -> None:
+        self._client = client
+        self._clock = deps.clock
+        self._options = options
+        self._pods = pods
+        self._complaints = Complaints(log, deps.clock)
+
+    async def garbage_collect(
+        self, all_sources_ready: bool, evict_terminated: bool = False
+    ) -> list[str]:
+        """One run: containers, sandboxes, log directories; the parts that could not even begin, as
+        texts. `evict_terminated` also takes everything of terminated pods (GC-004)."""
+
+        def may_go(uid: str) -> bool:
+            if self._pods.should_pod_content_be_removed(uid):
+                return True
+            return evict_terminated and self._pods.should_pod_runtime_be_removed(uid)
+
+        errors: list[str] = []
+        surely = may_go if all_sources_ready else _nobody
+        parts = ((self._containers, surely), (self._sandboxes, may_go), (self._log_dirs, surely))
+        for part, question in parts:
+            try:
+                await part(question)
+            except Exception as error:
+                if not isinstance(error, CriCallError):
+                    self._complaints.failed("a part of garbage collection", error)
+                errors.append(str(error) or repr(error))
+        return errors
+
+    async def _containers(self, may_go: MayGo) -> None:
+        listed = await self._client.list_containers()
+        now_ns = self._clock.wall_ns()
+        for container in removable_containers(listed, now_ns, self._options.gc, may_go):
+            try:
+                await self._remove(container)
+            except Exception as error:  # the others go all the same
+                what = f"cannot remove container {container.name} ({container.id})"
+                self._complaints.failed(what, error, CriCallError, LogRemovalError)
+
+    async def _remove(self, container: ListedContainer) -> None:
+        if container.state is ContainerState.UNKNOWN:  # its process may still run
+            grace_s = noted_grace_s(container)
+            await self._client.stop_container(container.id, stop_timeout_s(grace_s))
+        await remove_container(self._client, container.id, self._options.container_logs_dir)
+
+    async def _sandboxes(self, may_go: MayGo) -> None:
+        containers = await self._client.list_containers()
+        sandboxes = await self._client.list_pod_sandboxes()
+        for sandbox_id in removable_sandboxes(sandboxes, containers, may_go):
+            try:
+                await self._client.stop_pod_sandbox(sandbox_id)
+                await self._client.remove_pod_sandbox(sandbox_id)
+            except Exception as error:
+                self._complaints.failed(f"cannot remove sandbox {sandbox_id}", error, CriCallError)
+
+    async def _log_dirs(self, may_go: MayGo) -> None:
+        """Log directories of pods that may go, and links that point nowhere (GC-011)."""
+        for entry in _entries(self._options.pod_logs_dir):
+            names = parse_pod_log_dir(entry.name)
+            if may_go(names[2] if names else entry.name):
+                shutil.rmtree(entry, ignore_errors=True)
+        for link in _entries(self._options.container_logs_dir):
+            dangles = link.suffix == ".log" and link.is_symlink() and not link.exists()
+            if dangles and not await self._may_log_again(link.stem.rpartition("-")[2]):
+                link.unlink(missing_ok=True)
+
+    async def _may_log_again(self, container_id: str) -> bool:
+        """Whether the container is there and has not exited; a runtime that cannot say so does not
+        save the link."""
+        try:
+            record = await self._client.container_status(container_id)
+        except CriCallError:
+            return False
+        return record.state is not ContainerState.EXITED
+
+
+def _nobody(uid: str) -> bool:
+    """No pod's content may go as long as a source may still bring that pod."""
+    return False
+
+
+def _entries(directory: Path | None) -> list[Path]:
+    try:
+        return sorted(directory.iterdir()) if directory is not None else []
+    except OSError:
+        return []
+
+
+class GarbageCollection:
+    """Container garbage collection every 60 s, the first at once (GC-001)."""
+
+    def __init__(
+        self,
+        collector: ContainerGC,
+        sources_ready: Callable[[], bool],
+        recorder: EventRecorder,
+        clock: Clock,
+        forget_old: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._forget_old = forget_old
+        self._collector = collector
+        self._sources_ready = sources_ready
+        self._recorder = recorder
+        self._clock = clock
+
+    async def run(self) -> None:
+        while True:
+            await self.collect()
+            await self._clock.sleep(CONTAINER_GC_PERIOD_S)
+
+    async def collect(self, *, evict_terminated: bool = False) -> None:
+        """One run; a failure is an event on the node, never an exception."""
+        self._forget_old()
+        try:
+            errors = await self._collector.garbage_collect(self._sources_ready(), evict_terminated)
+        except Exception as error:
+            log.exception("container garbage collection failed")
+            errors = [str(error)]
+        if errors:
+            text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
+            self._recorder.node_event("Warning", "ContainerGCFailed", text)
+
+    async def reclaim(self) -> None:
+        """Under disk pressure: everything of terminated pods too (GC-004)."""
+        await self.collect(evict_terminated=True)
+
+
+class ContainerDeletor:
+    """Removes old instances as soon as a newer one has died (GC-020, LIFE-003). `dropped`: how
+    many found no room and were left to the collector."""
+
+    def __init__(self, client: CriClient, options: RuntimeOptions, clock: Clock) -> None:
+        self._client = client
+        self._options = options
+        self._queue: asyncio.Queue[str] = asyncio.Queue(DELETOR_SLOTS)
+        self._complaints = Complaints(log, clock)
+        self.dropped = 0
+
+    def delete_containers_in_pod(
+        self, container_id: str, status: RuntimePodStatus, remove_all: bool = False
+    ) -> None:
+        """After the death of `container_id`: queue what goes. What finds the queue full is left to
+        the garbage collector."""
+        keep = max(self._options.gc.max_per_pod_container, 1)
+        for record in dead_to_delete(container_id, status, keep, remove_all=remove_all):
+            try:
+                self._queue.put_nowait(record.id)
+            except asyncio.QueueFull:
+                self.dropped += 1
+                times = self._complaints.again(NO_ROOM)
+                if times is not None:
+                    log.warning("%s%s: %s", NO_ROOM, times, record.name)
+
+    async def run(self) -> None:
+        """Remove what is queued, one by one, for ever; failures are left to the collector."""
+        while True:
+            container_id = await self._queue.get()
+            self._complaints.over(NO_ROOM)
+            try:
+                links = self._options.container_logs_dir
+                await remove_container(self._client, container_id, links)
+            except Exception as error:
+                what = f"cannot remove container {container_id}"
+                log_failure(log, what, error, CriCallError, LogRemovalError)

@@ -1,0 +1,139 @@
+"""Lifecycle hooks: postStart and preStop handlers (LIFE-142, LIFE-143).
+
+Handlers: exec, httpGet, sleep. A tcpSocket handler is valid in the API and never runs. Whatever an
+HTTP server answers is a success; only a request that gets no answer fails.
+Upstream: pkg/kubelet/lifecycle/handlers.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import urlsplit
+
+from lightkube.models.core_v1 import HTTPGetAction
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.failures import Complaints
+from refkubelet.golang.strconv import quoted
+from refkubelet.host.addresses import UrlError
+from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
+from refkubelet.host.network import HttpRequest, NetworkError
+from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.options import RuntimeDeps
+from refkubelet.kuberuntime.pods import PodReader
+from refkubelet.model.objects import Container, LifecycleHandler, Pod
+from refkubelet.model.pod import pod_ref, uid
+from refkubelet.model.ports import PortError
+
+log = logging.getLogger(__name__)
+
+NO_TLS: Final = "server gave HTTP response to HTTPS client"
+
+
+class HookError(Exception):
+    """The handler failed; the text says how."""
+
+
+class HookRunner:
+    """Runs handlers."""
+
+    def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
+        self._client = client
+        self._clock = deps.clock
+        self._network = deps.network
+        self._events = deps.events
+        self._pods = PodReader(client, deps.clock)
+        self._complaints = Complaints(log, deps.clock)
+
+    async def run(
+        self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
+    ) -> None:
+        """Until the handler ends; there is no time limit here. Raises `HookError`, whatever went
+        wrong: a hook that fails in a way nobody thought of is a failed hook (LIFE-142, LIFE-143).
+        """
+        try:
+            await self._run(container_id, pod, container, handler)
+        except HookError:
+            raise
+        except Exception as error:
+            what = f"a hook of container {container.name} in {pod_ref(pod)}"
+            self._complaints.failed(what, error)
+            raise HookError(f"Cannot run handler: {type(error).__name__}: {error}") from error
+
+    async def _run(
+        self, container_id: str, pod: Pod, container: Container, handler: LifecycleHandler
+    ) -> None:
+        if handler.exec is not None:
+            await self._exec(container_id, pod, container, handler.exec.command or [])
+        elif handler.httpGet is not None:
+            try:
+                await self._http(pod, container, handler.httpGet)
+            except (NetworkError, PortError, UrlError, CriCallError, _NoPodIp) as error:
+                path = handler.httpGet.path or ""
+                raise HookError(
+                    f"HTTP lifecycle hook ({path}) for Container {quoted(container.name)} "
+                    f"in Pod {quoted(pod_ref(pod))} failed - error: {error}"
+                ) from None
+        elif handler.sleep is not None:
+            await self._clock.sleep(float(handler.sleep.seconds))
+        else:
+            kind = "tcpSocket" if handler.tcpSocket is not None else "no action"
+            raise HookError(f"Cannot run handler: invalid handler: {kind}")
+
+    async def _exec(
+        self, container_id: str, pod: Pod, container: Container, command: list[str]
+    ) -> None:
+        try:
+            result = await self._client.exec_sync(container_id, command)
+        except CriCallError as error:
+            raise HookError(exec_message(command, pod, container, error.text, b"")) from None
+        if result.exit_code != 0:
+            stderr = result.stderr.decode(errors="replace")
+            text = f"command '{' '.join(command)}' exited with {result.exit_code}: {stderr}"
+            output = result.stdout + result.stderr
+            raise HookError(exec_message(command, pod, container, text, output))
+
+    async def _http(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
+        """A server that speaks plain HTTP on a port called HTTPS is asked again without TLS."""
+        if self._network is None:
+            raise NetworkError("this kubelet has no network to call out to")
+        address = action.host or await self._pod_ip(pod)
+        request = http_request(action, container, address, HOOK_AGENT)
+        try:
+            await http_get(self._network, request, None)
+        except NetworkError as error:
+            if NO_TLS not in str(error):
+                raise
+            await http_get(self._network, without_tls(request), None)
+            message = reasons.http_fallback(urlsplit(request.url).netloc)
+            self._events.pod_event(pod, "Warning", reasons.EVENT_HTTP_FALLBACK, message)
+
+    async def _pod_ip(self, pod: Pod) -> str:
+        """The pod's first address as the runtime knows it now: it may not be in a status yet."""
+        running = await self._pods.pod(uid(pod))
+        ips = (await self._pods.status_of(running)).ips if running is not None else ()
+        if not ips:
+            raise _NoPodIp("failed to find networking container: the pod has no address")
+        return ips[0]
+
+
+class _NoPodIp(Exception):
+    """There is nobody to ask."""
+
+
+def without_tls(request: HttpRequest) -> HttpRequest:
+    """The same request over plain HTTP; what was meant for a TLS server only stays here."""
+    headers = tuple((name, v) for name, v in request.headers if name != "Authorization")
+    return HttpRequest("http" + request.url.removeprefix("https"), headers)
+
+
+def exec_message(
+    command: list[str], pod: Pod, container: Container, error: str, output: bytes
+) -> str:
+    """The message of PostStartHookError, as the kubelet words it."""
+    said = quoted(output.decode(errors="surrogateescape"))
+    return (
+        f"Exec lifecycle hook ([{' '.join(command)}]) for Container {quoted(container.name)} "
+        f"in Pod {quoted(pod_ref(pod))} failed - error: {error}, message: {said}"
+    )

@@ -1,0 +1,173 @@
+"""The pull records of a running kubelet: notes before a pull, a record after it, and whether a pod
+may use a present image (BACK-210..212).
+
+`image_records` decides, `image_record_files` keeps. What must never happen: a pull without its
+note, which would make the image look preloaded to the next kubelet; a record written only after
+the container that needs it runs.
+Upstream: pkg/kubelet/images/pullmanager/image_pull_manager.go.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.kuberuntime.images.record_files import PullRecordFiles
+from refkubelet.kuberuntime.images.records import (
+    Access,
+    PulledRecord,
+    VerificationPolicy,
+    access_with,
+    merged,
+    needs_secrets,
+    secret_use,
+    verify,
+)
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+CredentialsOf = Callable[[], tuple[Credential, ...]]
+
+
+class EveryoneMay:
+    """In place of `ImageAccess` without the gate KubeletEnsureSecretPulledImages: every pod may use
+    what is there, and nothing is recorded."""
+
+    verifies = False
+
+    async def recover(self) -> None:
+        """Nothing was recorded."""
+
+    def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
+        return False
+
+    def begin(self, image: str) -> None:
+        """No note."""
+
+    def succeeded(self, image: str, image_ref: str, used: Credential | None) -> None:
+        """No record."""
+
+    def failed(self, image: str) -> None:
+        """No note to remove."""
+
+    def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
+        """No records."""
+
+
+class ImageAccess:
+    """One per kubelet. Records are read from disk once and then kept in memory, too."""
+
+    verifies = True
+
+    def __init__(
+        self, client: CriClient, clock: Clock, root_dir: Path, policy: VerificationPolicy
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._policy = policy
+        self._files = PullRecordFiles(root_dir)
+        self._records: dict[str, PulledRecord | None] = {}
+        self._pulling: Counter[str] = Counter()
+        self._recovered = False
+
+    async def recover(self) -> None:
+        """Once: what a former kubelet was pulling when it ended, and is there now, becomes a record
+        that nobody may use unverified. A runtime that does not answer leaves the notes."""
+        if self._recovered:
+            return
+        self._recovered = True
+        intents = set(self._files.intents())
+        if not intents:
+            return
+        try:
+            images = await self._client.list_images()
+        except CriCallError as error:
+            log.error("cannot list images to find what was being pulled: %s", error)
+            return
+        for image in images:
+            for name in (*image.repo_digests, *image.repo_tags):
+                if name in intents:
+                    self._record(name, image.id, None)
+                    self._files.delete_intent(name)
+
+    def must_pull(self, image: str, image_ref: str, credentials_of: CredentialsOf) -> bool:
+        """Whether the pod must pull the present image to show that it may use it.
+        `credentials_of` is asked only when the answer depends on it."""
+        try:
+            record = self._read(image_ref)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            log.error("cannot read the pull record of image %s: %s", image_ref, error)
+            return True
+        pulled = record is not None or self._is_being_pulled(image)
+        if not self._policy.verifies(image, pulled_by_kubelet=pulled):
+            return False
+        credentials = credentials_of() if needs_secrets(record, image) else ()
+        secrets = [use for c in credentials if (use := secret_use(c)) is not None]
+        verdict = verify(record, image, secrets)
+        if verdict.learned is not None:
+            self._record(image, image_ref, Access(secrets=(verdict.learned,)))
+        return verdict.must_pull
+
+    def _is_being_pulled(self, image: str) -> bool:
+        return self._pulling[image] > 0 or self._files.has_intent(image)
+
+    def begin(self, image: str) -> None:
+        """Note that a pull is about to be tried. Raises OSError."""
+        self._files.write_intent(image)
+        self._pulling[image] += 1
+
+    def succeeded(self, image: str, image_ref: str, used: Credential | None) -> None:
+        """The pull that `begin` announced is done. A record that cannot be written leaves the
+        note, so that the image is not taken for a preloaded one."""
+        if self._record(image, image_ref, access_with(used)):
+            self.failed(image)
+
+    def failed(self, image: str) -> None:
+        """The pull that `begin` announced is over; the last of several takes the note away."""
+        if self._pulling[image] > 1:
+            self._pulling[image] -= 1
+            return
+        try:
+            self._files.delete_intent(image)
+        except OSError as error:
+            log.error("cannot remove the note of a pull: %s", error)
+        del self._pulling[image]
+
+    def prune(self, kept_refs: Iterable[str], before_ns: int) -> None:
+        """Drop the records of other images than `kept_refs`, unless updated since `before_ns`: the
+        beginning of the image collection that calls this."""
+        kept = frozenset(kept_refs)
+        for record in self._files.records():
+            if record.updated_ns >= before_ns or record.image_ref in kept:
+                continue
+            try:
+                self._files.delete(record.image_ref)
+            except OSError as error:
+                log.error("cannot remove a pull record: %s", error)
+            self._records.pop(record.image_ref, None)
+
+    def _read(self, image_ref: str) -> PulledRecord | None:
+        if image_ref not in self._records:
+            self._records[image_ref] = self._files.read(image_ref)
+        return self._records[image_ref]
+
+    def _record(self, image: str, image_ref: str, access: Access | None) -> bool:
+        try:
+            before = self._read(image_ref)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            before = None
+        after = merged(before, image_ref, image, access, self._clock.wall_ns())
+        if after is before:
+            return True
+        try:
+            self._files.write(after)
+        except OSError as error:
+            log.error("cannot write the pull record of image %s: %s", image_ref, error)
+            return False
+        self._records[image_ref] = after
+        return True

@@ -1,0 +1,205 @@
+"""Garbage collection of images: GC-101..106, EVIC-072. `image_choice` decides, this carries out.
+
+Every 5 minutes the collector looks which images there are and which are used, and then removes by
+age and by usage of the image filesystem; under disk pressure the eviction manager has all unused
+images removed. The times of images live in memory only (GC-103). What must never happen: one image
+that cannot be removed keeps the others; two runs at a time, which would count freed space twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.failures import log_failure
+from refkubelet.golang.duration import format_duration
+from refkubelet.host.machine import FilesystemStats, Machine
+from refkubelet.kuberuntime.images.choice import (
+    ImageGcPolicy,
+    KnownImage,
+    bytes_to_free,
+    detect,
+    format_size,
+    images_to_remove,
+    images_too_old,
+    unused,
+    used_percent,
+)
+from refkubelet.kuberuntime.images.pulls import aggregate
+from refkubelet.kuberuntime.options import RuntimeDeps
+
+log = logging.getLogger(__name__)
+
+IMAGE_GC_PERIOD_S: Final = 300.0
+UNLIMITED: Final = 2**63 - 1
+AfterFreeing = Callable[[Sequence[str], int], None]
+FAILURES_TOLD: Final = 2  # GC-105: the first failure in a row is only logged
+
+
+def _nothing(kept: Sequence[str], began_ns: int) -> None:
+    """Nobody wants to know."""
+
+
+class ImageGcError(Exception):
+    """Images could not be removed, or too few; the text says why."""
+
+
+class ImageGC:
+    """One per kubelet; the age of the kubelet counts from its making (GC-104). `removed`: how many
+    images, by reason, `age` or `space` (GC-106)."""
+
+    def __init__(
+        self,
+        client: CriClient,
+        machine: Machine,
+        deps: RuntimeDeps,
+        policy: ImageGcPolicy,
+        after_freeing: AfterFreeing = _nothing,
+    ) -> None:
+        """`after_freeing` is told which of the images that were looked at are kept, and when the
+        run began."""
+        self._client = client
+        self._machine = machine
+        self._clock = deps.clock
+        self._events = deps.events
+        self._policy = policy
+        self._after_freeing = after_freeing
+        self._began_s = deps.clock.monotonic_s()
+        self._known: dict[str, KnownImage] = {}
+        self._failures = 0
+        self.removed: Counter[str] = Counter()
+        self._turn = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Collect for ever: at once, then every 5 minutes."""
+        while True:
+            await self.collect()
+            await self._clock.sleep(IMAGE_GC_PERIOD_S)
+
+    async def collect(self) -> None:
+        """One run. A failure is logged, and from the second in a row an event on the node (GC-105);
+        never an exception."""
+        try:
+            await self.garbage_collect()
+        except Exception as error:
+            what = "image garbage collection failed"
+            log_failure(log, what, error, CriCallError, ImageGcError, OSError)
+            self._failures += 1
+            if self._failures >= FAILURES_TOLD:
+                self._events.node_event("Warning", "ImageGCFailed", str(error))
+        else:
+            self._failures = 0
+
+    async def garbage_collect(self) -> None:
+        """Look, then the age rule, then the usage rule (GC-101).
+
+        Raises `CriCallError`, `ImageGcError`, and OSError when the filesystem cannot be read.
+        """
+        async with self._turn:
+            await self._detect()
+            if not self._policy.enabled:
+                return
+            began_ns = self._clock.wall_ns()
+            await self._free_by_age()
+            await self._free_by_usage(await self._image_filesystem(), began_ns)
+
+    async def delete_unused_images(self) -> None:
+        """Remove every unused image that is old enough (EVIC-072). Raises `CriCallError`, and
+        `ImageGcError` for images that stay although they should go."""
+        async with self._turn:
+            await self._detect()
+            await self._free(None, self._clock.wall_ns())
+
+    async def _detect(self) -> None:
+        """GC-102: dead containers use their image, too, and so do mounts of images. A container
+        that vanishes meanwhile fails the run, and the next one is right (GC-106)."""
+        used: set[str] = set()
+        for container in await self._client.list_containers():
+            used.add(container.image_id)
+            record = await self._client.container_status(container.id)
+            used.update(record.mounted_images)
+        images = await self._client.list_images()
+        self._known = detect(self._known, images, used, self._clock.monotonic_s())
+
+    async def _image_filesystem(self) -> FilesystemStats:
+        filesystems = (await self._client.image_fs_info()).images
+        if not filesystems:
+            raise ImageGcError("the runtime names no image filesystem")
+        stats = self._machine.filesystem(filesystems[0].mountpoint)
+        if stats.capacity_bytes == 0:
+            message = "invalid capacity 0 on image filesystem"
+            self._events.node_event("Warning", "InvalidDiskCapacity", message)
+            raise ImageGcError(message)
+        return stats
+
+    async def _free_by_age(self) -> None:
+        age_s = self._policy.max_age_s
+        now_s = self._clock.monotonic_s()
+        errors = []
+        for image in images_too_old(self._known, now_s, age_s, self._began_s):
+            errors += await self._remove(image, "age")
+        if errors:
+            raise ImageGcError(
+                f"wanted to free images older than {format_duration(age_s)}, encountered errors in "
+                f"image deletion: {aggregate(errors)}"
+            )
+
+    async def _free_by_usage(self, disk: FilesystemStats, began_ns: int) -> None:
+        wanted = bytes_to_free(disk.capacity_bytes, disk.available_bytes, self._policy)
+        if wanted <= 0:
+            return
+        freed = await self._free(wanted, began_ns)
+        if freed >= wanted:
+            return
+        percent = used_percent(disk.capacity_bytes, disk.available_bytes)
+        message = (
+            f"Insufficient free disk space on the node's image filesystem ({percent}% of "
+            f"{format_size(disk.capacity_bytes)} used). Failed to free sufficient space by "
+            f"deleting unused images (freed {freed} bytes). Investigate disk usage, as it could "
+            "be used by active images, logs, volumes, or other data."
+        )
+        self._events.node_event("Warning", "FreeDiskSpaceFailed", message)
+        raise ImageGcError(message)
+
+    async def _free(self, wanted_bytes: int | None, began_ns: int) -> int:
+        """Remove unused images in order until enough is freed (None: all); the freed bytes. Young
+        ones are kept (GC-103); one that cannot be removed keeps no other (GC-106)."""
+        now_s = self._clock.monotonic_s()
+        freed, errors, kept = 0, list[str](), list[str]()
+        for image in unused(self._known):
+            failed = [] if self._is_young(image, now_s) else await self._remove(image, "space")
+            if image.id in self._known:
+                errors += failed
+                kept.append(image.id)
+                continue
+            freed += image.size_bytes
+            if wanted_bytes is not None and freed >= wanted_bytes:
+                break
+        if errors:
+            wanted = UNLIMITED if wanted_bytes is None else wanted_bytes
+            raise ImageGcError(
+                f"wanted to free {wanted} bytes, but freed {freed} bytes space with errors in "
+                f"image deletion: {aggregate(errors)}"
+            )
+        self._after_freeing(kept, began_ns)
+        return freed
+
+    def _is_young(self, image: KnownImage, now_s: float) -> bool:
+        return not images_to_remove({image.id: image}, now_s, self._policy.min_age_s)
+
+    async def _remove(self, image: KnownImage, reason: str) -> list[str]:
+        """Remove and forget it; the error if it stays."""
+        try:
+            await self._client.remove_image(image.id)
+        except Exception as error:  # the others go all the same
+            if not isinstance(error, CriCallError):
+                log_failure(log, f"image {image.id} is not removed", error)
+            return [str(error) or repr(error)]
+        log.info("removed image %s, %s", image.id, format_size(image.size_bytes))
+        self._known.pop(image.id, None)
+        self.removed[reason] += 1
+        return []

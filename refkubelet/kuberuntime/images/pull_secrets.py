@@ -1,0 +1,80 @@
+"""The pull secrets of a pod, read from the API server at each sync that may need them (BACK-209).
+
+While the server does not answer, a secret is what it last was, as it would be in a cache that
+follows it (NODE-207). What must never happen: a secret that cannot be had keeps the pod from being
+synced.
+Upstream: pkg/kubelet/kubelet_pods.go: getPullSecretsForPod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from typing import Final, Protocol
+
+from lightkube.models.core_v1 import Secret
+
+from refkubelet.api.client import ApiError
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.kuberuntime import reasons
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref
+
+log = logging.getLogger(__name__)
+
+MAX_KEPT: Final = 1000
+READ_TIMEOUT_S: Final = 1.0  # NODE-207
+
+
+class SecretReader(Protocol):
+    """What is asked of the API client."""
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """Raises `ApiError`."""
+        ...
+
+
+class PullSecrets:
+    """Reads them, and tells in one event of the pod which ones cannot be had."""
+
+    def __init__(self, api: SecretReader | None, events: EventRecorder) -> None:
+        self._api = api
+        self._events = events
+        self._known: OrderedDict[tuple[str, str], Secret] = OrderedDict()
+
+    async def of(self, pod: Pod) -> tuple[Secret, ...]:
+        """Those of spec.imagePullSecrets that can be had, in their order."""
+        references = pod.spec.imagePullSecrets or []
+        namespace = pod.metadata.namespace or ""
+        found, missing = [], []
+        for name in [r.name for r in references if r.name]:
+            try:
+                found.append(await self._get(namespace, name))
+            except (ApiError, TimeoutError) as error:
+                log.info("pull secret %s of pod %s: %s", name, pod_ref(pod), error)
+                missing.append(name)
+        if missing:
+            message = reasons.pull_secrets_missing(missing)
+            self._events.pod_event(pod, "Warning", reasons.EVENT_NO_PULL_SECRET, message)
+        return tuple(found)
+
+    async def _get(self, namespace: str, name: str) -> Secret:
+        """Raises `ApiError`, TimeoutError."""
+        if self._api is None:
+            raise ApiError(0, "NoApiServer", "a kubelet without API server reads no secrets")
+        key = (namespace, name)
+        try:
+            async with asyncio.timeout(READ_TIMEOUT_S):
+                secret = await self._api.get_secret(namespace, name)
+        except (ApiError, TimeoutError) as error:
+            if isinstance(error, ApiError) and error.not_found:
+                self._known.pop(key, None)
+            if key in self._known:
+                return self._known[key]
+            raise
+        self._known[key] = secret
+        self._known.move_to_end(key)
+        while len(self._known) > MAX_KEPT:
+            self._known.popitem(last=False)
+        return secret

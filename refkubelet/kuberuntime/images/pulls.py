@@ -1,0 +1,157 @@
+"""Pulling: whose turn it is, how often, and with which credentials (BACK-208, BACK-209).
+
+What must never happen: a pull outside its turn; an error that hides what the runtime said of one
+of the credentials.
+Upstream: pkg/kubelet/images/puller.go, helpers.go; kuberuntime/kuberuntime_image.go: PullImage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
+from refkubelet.golang.strconv import quoted
+from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.kuberuntime.options import ImageOptions
+from simtime import Clock
+
+QPS_EXCEEDED: Final = "pull QPS exceeded"
+
+
+class PullError(Exception):
+    """A pull failed; the text is what the runtime said to each of the credentials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A pull that succeeded. `took_s`: from the beginning of its turn; `credential` None: it was
+    anonymous; `size_bytes` 0: unknown."""
+
+    ref: str
+    size_bytes: int
+    took_s: float
+    credential: Credential | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucket:
+    """Tokens at an instant, in seconds of the monotonic clock. Pure."""
+
+    tokens: float
+    at_s: float
+
+    def after_take(self, now_s: float, per_s: float, burst: int) -> tuple[bool, TokenBucket]:
+        """Fill up, then take one token if there is one; whether there was, and the bucket after.
+
+        >>> TokenBucket(0.0, 0.0).after_take(0.5, 2.0, 10)
+        (True, TokenBucket(tokens=0.0, at_s=0.5))
+        """
+        tokens = min(self.tokens + max(now_s - self.at_s, 0.0) * per_s, float(burst))
+        if tokens < 1.0:
+            return False, TokenBucket(tokens, now_s)
+        return True, TokenBucket(tokens - 1.0, now_s)
+
+
+class ImagePuller:
+    """Pulls in turn: one at a time, some, or all at once, in the order in which they asked."""
+
+    def __init__(self, client: CriClient, clock: Clock, options: ImageOptions) -> None:
+        self._client = client
+        self._clock = clock
+        self._options = options
+        slots = 1 if options.serialize_pulls else options.max_parallel_pulls
+        self._slots = asyncio.Semaphore(slots) if slots else None
+        self._bucket = TokenBucket(float(options.pull_burst), clock.monotonic_s())
+
+    async def pull(
+        self,
+        image: str,
+        sandbox_config: Any,
+        annotations: Mapping[str, str],
+        credentials: tuple[Credential, ...],
+    ) -> Pulled:
+        """Wait for a turn, pull, and ask for the size. Raises `PullError`."""
+        async with self._turn():
+            began_s = self._clock.monotonic_s()
+            self._take_token()
+            ref, used = await self._try_all(image, sandbox_config, annotations, credentials)
+            size_bytes = await self._size_bytes(image, annotations)
+            return Pulled(ref, size_bytes, self._clock.monotonic_s() - began_s, used)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._slots is None:
+            yield
+            return
+        async with self._slots:
+            yield
+
+    def _take_token(self) -> None:
+        """Without a token the pull fails at once: it does not wait for one."""
+        if self._options.pull_qps <= 0:
+            return
+        allowed, self._bucket = self._bucket.after_take(
+            self._clock.monotonic_s(), self._options.pull_qps, self._options.pull_burst
+        )
+        if not allowed:
+            raise PullError(QPS_EXCEEDED)
+
+    async def _try_all(
+        self,
+        image: str,
+        sandbox_config: Any,
+        annotations: Mapping[str, str],
+        credentials: tuple[Credential, ...],
+    ) -> tuple[str, Credential | None]:
+        """One call for each credential until one succeeds; without any, one anonymous call."""
+        errors = []
+        for credential in credentials or (None,):
+            try:
+                ref = await self._client.pull_image(
+                    image, sandbox_config, annotations=annotations, auth=_auth(credential)
+                )
+            except CriCallError as error:
+                errors.append(pull_error_text(error, image))
+            else:
+                return ref, credential
+        raise PullError(aggregate(errors))
+
+    async def _size_bytes(self, image: str, annotations: Mapping[str, str]) -> int:
+        """For the event's text only, so a failure is no failure of the pull."""
+        try:
+            record = await self._client.image_status(image, annotations)
+        except CriCallError:
+            return 0
+        return record.size_bytes if record else 0
+
+
+def _auth(credential: Credential | None) -> Any | None:
+    if credential is None:
+        return None
+    return cri.AuthConfig(username=credential.username, password=credential.password)
+
+
+def pull_error_text(error: CriCallError, image: str) -> str:
+    """An error as events show it: UNKNOWN without its code (BACK-205), an answer without image
+    reference in words of its own."""
+    if error.code == "UNKNOWN":
+        return error.message
+    if error.code == INVALID_ANSWER:
+        return f"imageRef of image {quoted(image)} is not set"
+    return error.text
+
+
+def aggregate(errors: Iterable[str]) -> str:
+    """Several errors as one text; equal ones are told once.
+
+    >>> aggregate(["a"]), aggregate(["a", "b", "a"]), aggregate(["a", "a"])
+    ('a', '[a, b]', 'a')
+    """
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"

@@ -1,0 +1,146 @@
+"""Pull records on disk: `image_manager/pulling` and `/pulled` below the kubelet's root (BACK-211).
+
+One JSON file each, named by the hash of its key, in the format of the kubelet's configuration API,
+so that a kubelet finds what another one left. Files are small and local: read and written
+directly. What must never happen: a half-written file takes a record's place; an unreadable file
+stops a pull.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from refkubelet.checkpoints.atomic_file import read_json, write_whole
+from refkubelet.kuberuntime.images.records import Access, PulledRecord, SecretUse
+from simtime import format_rfc3339
+from simtime.clock import NANOSECONDS
+
+log = logging.getLogger(__name__)
+
+API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
+DIRECTORY_MODE: Final = 0o700
+PREFIX: Final = "sha256-"
+UNFINISHED: Final = ".tmp"  # what other kubelets leave when they are killed
+
+
+class PullRecordFiles:
+    """The records below `root_dir`. Methods that write raise OSError."""
+
+    def __init__(self, root_dir: Path) -> None:
+        self._pulling = root_dir / "image_manager" / "pulling"
+        self._pulled = root_dir / "image_manager" / "pulled"
+
+    def write_intent(self, image: str) -> None:
+        """Note that a pull of `image` (as in the spec) is about to be tried."""
+        self._write(self._pulling, image, "ImagePullIntent", {"image": image})
+
+    def delete_intent(self, image: str) -> None:
+        _path(self._pulling, image).unlink(missing_ok=True)
+
+    def has_intent(self, image: str) -> bool:
+        return _path(self._pulling, image).exists()
+
+    def intents(self) -> list[str]:
+        """The images of all notes; what cannot be read is logged and left out."""
+        return [str(value.get("image")) for value in _objects(self._pulling)]
+
+    def read(self, image_ref: str) -> PulledRecord | None:
+        """The record of that image; None: there is none. Raises ValueError, OSError for one that
+        is there and cannot be read."""
+        path = _path(self._pulled, image_ref)
+        if not path.exists():
+            return None
+        record = record_of(read_json(path))
+        return record if record.image_ref == image_ref else None
+
+    def write(self, record: PulledRecord) -> None:
+        self._write(self._pulled, record.image_ref, "ImagePulledRecord", record_fields(record))
+
+    def delete(self, image_ref: str) -> None:
+        _path(self._pulled, image_ref).unlink(missing_ok=True)
+
+    def records(self) -> list[PulledRecord]:
+        """Every readable record."""
+        found = []
+        for value in _objects(self._pulled):
+            try:
+                found.append(record_of(value))
+            except ValueError as error:
+                log.error("an image pull record cannot be understood: %s", error)
+        return found
+
+    def _write(self, directory: Path, key: str, kind: str, fields: dict[str, Any]) -> None:
+        if not directory.is_dir():
+            directory.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+            directory.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+        text = json.dumps({"kind": kind, "apiVersion": API_VERSION, **fields}) + "\n"
+        write_whole(_path(directory, key), text.encode())
+
+
+def _path(directory: Path, key: str) -> Path:
+    return directory / (PREFIX + hashlib.sha256(key.encode()).hexdigest())
+
+
+def _objects(directory: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(directory.glob(f"{PREFIX}*")) if directory.is_dir() else ():
+        if path.name.endswith(UNFINISHED):
+            continue
+        try:
+            value = read_json(path)
+        except (OSError, ValueError) as error:
+            log.error("cannot read image pull record %s: %s", path, error)
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def record_fields(record: PulledRecord) -> dict[str, Any]:
+    """The record as it is written, without kind and version."""
+    return {
+        "lastUpdatedTime": format_rfc3339(record.updated_ns),
+        "imageRef": record.image_ref,
+        "credentialMapping": {name: _access_fields(a) for name, a in record.access.items()},
+    }
+
+
+def _access_fields(access: Access) -> dict[str, Any]:
+    if access.every_pod:
+        return {"nodePodsAccessible": True}
+    return {
+        "kubernetesSecrets": [
+            {"uid": s.uid, "namespace": s.namespace, "name": s.name, "credentialHash": s.hash}
+            for s in access.secrets
+        ]
+    }
+
+
+def record_of(value: dict[str, Any]) -> PulledRecord:
+    """The record in that object. Raises ValueError for what is none."""
+    try:
+        return _record_of(value)
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"no record of a pulled image: {error!r}") from None
+
+
+def _record_of(value: dict[str, Any]) -> PulledRecord:
+    mapping = value.get("credentialMapping") or {}
+    updated_s = datetime.fromisoformat(value["lastUpdatedTime"]).timestamp()
+    updated_ns = round(updated_s * NANOSECONDS)
+    return PulledRecord(value["imageRef"], updated_ns, {n: _access(a) for n, a in mapping.items()})
+
+
+def _access(value: dict[str, Any]) -> Access:
+    if value.get("nodePodsAccessible"):
+        return Access(every_pod=True)
+    return Access(
+        secrets=tuple(
+            SecretUse(s["namespace"], s["name"], s["uid"], s.get("credentialHash", ""))
+            for s in value.get("kubernetesSecrets") or ()
+        )
+    )

@@ -1,0 +1,161 @@
+"""Who may use an image that is on the node already: BACK-210..212. Pure.
+
+The kubelet keeps a record of each image it pulled: per name, whether any pod may use it, or the
+secrets it was pulled with. What must never happen: an image pulled with one pod's secret runs in a
+pod that never showed that it may pull it.
+Upstream: pkg/kubelet/images/pullmanager/image_pull_manager.go, image_pull_policies.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from refkubelet.config.image_policies import (
+    NEVER_VERIFY,
+    NEVER_VERIFY_ALLOWLISTED,
+    NEVER_VERIFY_PRELOADED,
+)
+from refkubelet.kuberuntime.images.keyring import Credential
+from refkubelet.model.image_names import without_tag
+
+SECRETS_KEPT: Final = 100  # a verification adds no secret to a record that has that many
+
+
+@dataclass(frozen=True, slots=True)
+class SecretUse:
+    """A pull secret, and the hash of the credential of it that counts."""
+
+    namespace: str
+    name: str
+    uid: str
+    hash: str = ""
+
+    def same_secret(self, other: SecretUse) -> bool:
+        return (self.namespace, self.name, self.uid) == (other.namespace, other.name, other.uid)
+
+    def same_credential(self, other: SecretUse) -> bool:
+        return bool(self.hash) and self.hash == other.hash
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How an image was pulled under one name. `every_pod`: anonymously or with credentials of the
+    node; then there are no secrets."""
+
+    every_pod: bool = False
+    secrets: tuple[SecretUse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PulledRecord:
+    """An image that the kubelet pulled. `access`: by name without tag and digest; a name that is
+    not there was pulled under circumstances unknown, and must be verified."""
+
+    image_ref: str
+    updated_ns: int = 0
+    access: Mapping[str, Access] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPolicy:
+    """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
+
+    policy: str = NEVER_VERIFY_PRELOADED
+    allowlist: tuple[str, ...] = ()
+
+    def verifies(self, image: str, *, pulled_by_kubelet: bool) -> bool:
+        """Whether a pod has to show that it may use the present image.
+
+        >>> VerificationPolicy().verifies("a:1", pulled_by_kubelet=False)
+        False
+        """
+        if self.policy == NEVER_VERIFY_PRELOADED:
+            return pulled_by_kubelet
+        if self.policy == NEVER_VERIFY_ALLOWLISTED:
+            return not self._is_listed(without_tag(image))
+        return self.policy != NEVER_VERIFY
+
+    def _is_listed(self, name: str) -> bool:
+        return any(
+            name.startswith(entry[:-1]) if entry.endswith("/*") else name == entry
+            for entry in self.allowlist
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a pull must be tried although the image is there. `learned`: a secret of the pod
+    that is as good as a recorded one and should be recorded, too."""
+
+    must_pull: bool
+    learned: SecretUse | None = None
+
+
+def needs_secrets(record: PulledRecord | None, image: str) -> bool:
+    """Whether the verdict depends on the pod's secrets at all."""
+    access = record.access.get(without_tag(image)) if record else None
+    return bool(access and not access.every_pod and access.secrets)
+
+
+def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]) -> Verdict:
+    """Whether the pod must pull an image whose use has to be verified: not if the record says that
+    every pod may use it, or one of the pod's secrets is a recorded one by content or by name."""
+    access = record.access.get(without_tag(image)) if record else None
+    if access is None:
+        return Verdict(must_pull=True)
+    if access.every_pod:
+        return Verdict(must_pull=False)
+    room = len(access.secrets) < SECRETS_KEPT
+    for mine in secrets:
+        for known in access.secrets:
+            same, equal = mine.same_secret(known), mine.same_credential(known)
+            if equal:
+                return Verdict(False, mine if room and not same else None)
+            if same and room:
+                return Verdict(False, mine)
+    return Verdict(must_pull=True)
+
+
+def merged(
+    record: PulledRecord | None, image_ref: str, image: str, access: Access | None, now_ns: int
+) -> PulledRecord:
+    """The record after a pull under `image`; `access` None: nobody knows with what. The same
+    object when nothing changes."""
+    if record is None:
+        named = {without_tag(image): access} if access is not None else {}
+        return PulledRecord(image_ref, now_ns, MappingProxyType(named))
+    if access is None or not (access.every_pod or access.secrets):
+        return record
+    name = without_tag(image)
+    before = record.access.get(name)
+    after = access if before is None else _joined(before, access)
+    if after == before:
+        return record
+    return replace(
+        record, updated_ns=now_ns, access=MappingProxyType({**record.access, name: after})
+    )
+
+
+def _joined(before: Access, new: Access) -> Access:
+    """One entry per secret, the new hash for a known one; whatever every pod may use stays so."""
+    if before.every_pod or new.every_pod:
+        return Access(every_pod=True)
+    secrets = {(s.namespace, s.name, s.uid): s for s in (*before.secrets, *new.secrets)}
+    return Access(secrets=tuple(secrets[key] for key in sorted(secrets)))
+
+
+def access_with(used: Credential | None) -> Access:
+    """The access that a successful pull proves; None: it was anonymous."""
+    secret = secret_use(used) if used is not None else None
+    return Access(secrets=(secret,)) if secret is not None else Access(every_pod=True)
+
+
+def secret_use(credential: Credential) -> SecretUse | None:
+    """The secret behind a credential; None for those of the node."""
+    source = credential.source
+    if source is None:
+        return None
+    return SecretUse(source.namespace, source.name, source.uid, credential.hash)

@@ -1,0 +1,54 @@
+"""Image volumes: their images are made sure of before any container starts (LIFE-130 step 5).
+
+A failure does not end the sync: it fails, later, the containers that mount the volume, with the
+reason of the image step. What must never happen: an image volume holds a container up that does
+not mount it.
+Upstream: kuberuntime_manager.go: getImageVolumes, toKubeContainerImageVolumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from criapi.v1 import api_pb2 as cri
+from lightkube.models.core_v1 import Secret
+
+from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import annotations as pod_annotations
+
+VolumeImages = Mapping[str, "Any | ImageError"]
+"""By volume name: the ImageSpec to mount, or why there is none."""
+
+
+def has_image_volumes(pod: Pod) -> bool:
+    """Whether any volume of the pod is an image."""
+    return any(v.image is not None for v in pod.spec.volumes or ())
+
+
+async def volume_images(
+    images: ImageManager, pod: Pod, sandbox_config: Any, secrets: tuple[Secret, ...]
+) -> VolumeImages:
+    """The image step for every image volume, one after the other; events are about the pod."""
+    found: dict[str, Any | ImageError] = {}
+    for volume in pod.spec.volumes or ():
+        if volume.image is None:
+            continue
+        name, policy = volume.image.reference or "", volume.image.pullPolicy or ""
+        request = ImageRequest(pod, name, policy, sandbox_config, secrets)
+        try:
+            ref = await images.ensure_image(request)
+        except ImageError as error:
+            found[volume.name] = error
+            continue
+        found[volume.name] = cri.ImageSpec(
+            image=ref, user_specified_image=name, annotations=dict(pod_annotations(pod))
+        )
+    return found
+
+
+def failures_of(container: Container, images: VolumeImages) -> list[ImageError]:
+    """Why volumes that the container mounts have no image, in the order of its mounts."""
+    found = [images.get(mount.name) for mount in container.volumeMounts or ()]
+    return [entry for entry in found if isinstance(entry, ImageError)]

@@ -1,0 +1,232 @@
+"""Stopping containers: hooks, grace, order (LIFE-143, LIFE-144).
+
+All containers of a pod are stopped in parallel; only sidecars wait, for the regular containers and
+for the sidecar after them. What must never happen: StopContainer with less than 2 s (CRI-065), a
+sidecar waiting longer than its grace, one failed kill holding up the others, an error of what comes
+before the stop (event, hook, order) that leaves the container running, a hook that outlives the
+kubelet.
+Upstream: kuberuntime_container.go: killContainer; kuberuntime_termination_order.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
+from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
+from refkubelet.events.container_events import ContainerEvents
+from refkubelet.failures import Complaints
+from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
+from refkubelet.kuberuntime.decisions.grace import (
+    MINIMUM_GRACE_S,
+    container_grace_s,
+    rest_after,
+    stop_timeout_s,
+)
+from refkubelet.kuberuntime.decisions.pod_actions import KillReason
+from refkubelet.kuberuntime.hooks import HookError, HookRunner
+from refkubelet.kuberuntime.options import RuntimeDeps
+from refkubelet.kuberuntime.results import SyncAction, SyncError
+from refkubelet.model.objects import Container, LifecycleHandler, Pod
+from refkubelet.model.pod import containers, pod_ref, sidecars
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One container to stop. `message`: the text of the Killing event; "" for the usual one."""
+
+    container_id: str
+    name: str
+    message: str = ""
+    reason: KillReason | None = None
+    default_grace_s: int = MINIMUM_GRACE_S  # for a pod known from the runtime only
+
+
+class TerminationOrder:
+    """Who has stopped, and whom each sidecar waits for (LIFE-144)."""
+
+    def __init__(self, pod: Pod, running_names: Sequence[str]) -> None:
+        self._stopped = {name: asyncio.Event() for name in running_names}
+        self._waits_for = termination_prerequisites(pod, running_names)
+
+    def stopped(self, name: str) -> None:
+        if name in self._stopped:
+            self._stopped[name].set()
+
+    async def wait(self, name: str, limit_s: int) -> None:
+        """Until everything this container waits for has stopped, at most `limit_s` seconds."""
+        try:
+            async with asyncio.timeout(limit_s):
+                for other in self._waits_for.get(name, ()):
+                    await self._stopped[other].wait()
+        except TimeoutError:
+            return
+
+
+def termination_prerequisites(pod: Pod, running_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For each running sidecar the running containers that must stop before it: all regular ones
+    and the next sidecar in spec order (a dead one is not looked past). Pure."""
+    regular = [c.name for c in pod.spec.containers if c.name in running_names]
+    sidecar_names = [c.name for c in sidecars(pod)]
+    result = {}
+    for index, name in enumerate(sidecar_names):
+        following = [n for n in sidecar_names[index + 1 : index + 2] if n in running_names]
+        if name in running_names:
+            result[name] = (*regular, *following)
+    return result
+
+
+class ContainerKiller:
+    """Stops containers with their hooks."""
+
+    def __init__(self, client: CriClient, deps: RuntimeDeps) -> None:
+        self._client = client
+        self._clock = deps.clock
+        self._events = ContainerEvents(deps.events)
+        self._hooks = HookRunner(client, deps)
+        self._complaints = Complaints(log, deps.clock)
+        self._late_hooks: set[asyncio.Task[None]] = set()
+
+    async def kill_all(
+        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
+    ) -> list[SyncError]:
+        """Stop all running containers of the pod in parallel; the errors, in listing order."""
+        containers = running.in_state(ContainerState.RUNNING)
+        order = TerminationOrder(pod, [c.name for c in containers]) if pod is not None else None
+        kills = [Kill(c.id, c.name, default_grace_s=noted_grace_s(c)) for c in containers]
+        results = await asyncio.gather(
+            *(self._kill_or_error(pod, kill, grace_override_s, order) for kill in kills)
+        )
+        return [error for error in results if error is not None]
+
+    async def stop(self) -> None:
+        """Give up the hooks that go on although their containers were stopped."""
+        hooks = list(self._late_hooks)
+        for hook in hooks:
+            hook.cancel()
+        await asyncio.gather(*hooks, return_exceptions=True)
+
+    async def stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
+        """The error, whatever it is: the other sandboxes are stopped all the same."""
+        try:
+            await self._client.stop_pod_sandbox(sandbox_id)
+        except Exception as error:
+            if not isinstance(error, CriCallError):
+                what = f"sandbox {sandbox_id} of {pod_name} is not stopped"
+                self._complaints.failed(what, error, key=sandbox_id)
+            reason, text = reasons.KILL_POD_SANDBOX_ERROR, str(error) or repr(error)
+            return SyncError(SyncAction.STOP_SANDBOX, pod_name, reason, text)
+        self._complaints.over(sandbox_id)
+        return None
+
+    async def kill(
+        self,
+        pod: Pod | None,
+        kill: Kill,
+        grace_override_s: int | None = None,
+        order: TerminationOrder | None = None,
+    ) -> None:
+        """Stop one container (LIFE-143). Raises `CriCallError`."""
+        container = container_spec(pod, kill.name) if pod is not None else None
+        grace_s = kill.default_grace_s
+        if pod is not None:
+            grace_s = container_grace_s(pod, container, kill.reason)
+        if grace_override_s is not None:
+            grace_s = grace_override_s
+        try:
+            grace_s = await self._before_stop(pod, kill, grace_s, order)
+        except Exception as error:
+            what = f"before the stop of container {kill.name} ({kill.container_id})"
+            self._complaints.failed(what, error, key=kill.container_id)
+        await self._client.stop_container(kill.container_id, stop_timeout_s(grace_s))
+        self._complaints.over(kill.container_id)
+        if order is not None:
+            order.stopped(kill.name)
+
+    async def _before_stop(
+        self, pod: Pod | None, kill: Kill, grace_s: int, order: TerminationOrder | None
+    ) -> int:
+        """The event, the hook, the wait for others; the grace that is left."""
+        message = kill.message or reasons.stopping(kill.name)
+        self._events.normal(pod, kill.name, reasons.EVENT_KILLING, message)
+        if grace_s > 0:
+            container = container_spec(pod, kill.name) if pod is not None else None
+            grace_s = await self._pre_stop(pod, container, kill.container_id, grace_s)
+        if order is not None and grace_s > 0:
+            began_s = self._clock.monotonic_s()
+            await order.wait(kill.name, grace_s)
+            grace_s = rest_after(grace_s, self._clock.monotonic_s() - began_s)
+        return grace_s
+
+    async def _kill_or_error(
+        self, pod: Pod | None, kill: Kill, override_s: int | None, order: TerminationOrder | None
+    ) -> SyncError | None:
+        try:
+            await self.kill(pod, kill, override_s, order)
+        except Exception as error:  # the others are stopped all the same, and then the sandboxes
+            if not isinstance(error, CriCallError):
+                what = f"container {kill.name} ({kill.container_id}) is not stopped"
+                self._complaints.failed(what, error, key=kill.container_id)
+            return kill_error(kill.name, error)
+        return None
+
+    async def _pre_stop(
+        self, pod: Pod | None, container: Container | None, container_id: str, grace_s: int
+    ) -> int:
+        """Run the preStop hook and wait at most the grace; the grace that is left. A hook that
+        takes longer goes on while the container is stopped (LIFE-143)."""
+        lifecycle = container.lifecycle if container is not None else None
+        if pod is None or container is None or lifecycle is None or lifecycle.preStop is None:
+            return grace_s
+        began_s = self._clock.monotonic_s()
+        call = self._run_pre_stop(pod, container, container_id, lifecycle.preStop)
+        hook = asyncio.create_task(call, name=f"preStop of {container_id}")
+        self._late_hooks.add(hook)
+        hook.add_done_callback(self._late_hooks.discard)
+        try:
+            await asyncio.wait({hook}, timeout=grace_s)
+        except asyncio.CancelledError:
+            hook.cancel()
+            raise
+        return rest_after(grace_s, self._clock.monotonic_s() - began_s)
+
+    async def _run_pre_stop(
+        self, pod: Pod, container: Container, container_id: str, hook: LifecycleHandler
+    ) -> None:
+        try:
+            await self._hooks.run(container_id, pod, container, hook)
+        except HookError as error:
+            log.warning("preStop of %s in %s: %s", container.name, pod_ref(pod), error)
+            self._events.warning(
+                pod,
+                container.name,
+                reasons.EVENT_FAILED_PRE_STOP_HOOK,
+                reasons.PRE_STOP_HOOK_FAILED,
+            )
+
+
+def kill_error(container_name: str, error: Exception) -> SyncError:
+    text = str(error) or repr(error)
+    return SyncError(SyncAction.KILL_CONTAINER, container_name, reasons.KILL_CONTAINER_ERROR, text)
+
+
+def container_spec(pod: Pod, name: str) -> Container | None:
+    """The container of that name in the spec: regular, init or ephemeral."""
+    everyone = (*containers(pod), *ephemeral_containers(pod.spec))
+    return next((c for c in everyone if c.name == name), None)
+
+
+def noted_grace_s(container: ListedContainer) -> int:
+    """The grace noted on the container when it was made, for a pod whose spec is lost."""
+    for key in (POD_DELETION_GRACE, POD_TERMINATION_GRACE):
+        text = container.annotations.get(key, "")
+        if text.isdecimal():
+            return int(text)
+    return MINIMUM_GRACE_S

@@ -1,0 +1,191 @@
+"""Container log rotation: a look at every running container's log every 10 s (GC-201..203).
+
+How it works. The monitor takes the running containers from the pod cache, whose records hold the
+log paths (upstream asks the runtime for each of them every time; the answer cannot change), and
+queues those whose log is too big, or missing. Workers, one by default, rotate them one at a time:
+old files are removed and compressed, the log is renamed, the runtime told to open a new one.
+What must never happen: a big file stops the loop (it is compressed in pieces, and the loop goes
+round between them); lines are lost because the runtime does not reopen its log (the log gets its
+name back); one container's trouble ends the rotation of others.
+Upstream: pkg/kubelet/logs/container_log_manager.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import gzip
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerRecord
+from refkubelet.failures import log_failure
+from refkubelet.host.untrusted_files import open_regular
+from refkubelet.kuberuntime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+PIECE_BYTES: Final = 64 * 1024  # some 2 ms of compressing
+
+
+@dataclass(frozen=True, slots=True)
+class LogPolicy:
+    """`max_size_bytes`: a log of that size or more is rotated; negative: never. `max_files`: how
+    many files a container may have, the log itself included. Defaults of GC-201."""
+
+    max_size_bytes: int = 10 * 1024 * 1024
+    max_files: int = 5
+    workers: int = 1
+    period_s: float = 10.0
+
+    @classmethod
+    def of(cls, config: KubeletConfiguration) -> LogPolicy:
+        return cls(
+            config.container_log_max_size_bytes,
+            config.container_log_max_files,
+            config.container_log_max_workers,
+            config.container_log_monitor_interval_s,
+        )
+
+
+class LogRuntime(Protocol):
+    """What the rotation asks of the CRI client."""
+
+    async def reopen_container_log(self, container_id: str) -> None: ...
+
+
+class ContainerLogManager:
+    """`run` it for as long as the kubelet runs; `running` lists the containers that run now."""
+
+    def __init__(
+        self,
+        runtime: LogRuntime,
+        running: Callable[[], Iterable[ContainerRecord]],
+        policy: LogPolicy,
+        clock: Clock,
+    ) -> None:
+        self._runtime = runtime
+        self._running = running
+        self._policy = policy
+        self._clock = clock
+        self._queue: asyncio.Queue[ContainerRecord] = asyncio.Queue()
+        self._busy: set[str] = set()  # queued or being rotated
+        self._without_log: frozenset[str] = frozenset()  # was reopened, and still had no file
+
+    async def run(self) -> None:
+        """Look at once and then every `period_s`, for ever; only wait if rotation is off."""
+        if self._policy.max_size_bytes < 0:
+            await asyncio.Event().wait()
+        async with asyncio.TaskGroup() as tasks:
+            workers = 0
+            while True:
+                self.look()
+                # As many as there is work for: the configuration may allow millions.
+                while workers < min(self._policy.workers, len(self._busy)):
+                    tasks.create_task(self._work(), name=f"log rotation {workers}")
+                    workers += 1
+                await self._clock.sleep(self._policy.period_s)
+
+    def look(self) -> None:
+        """Queue the running containers whose log is too big or missing (GC-202)."""
+        missing = []
+        for container in self._running():
+            size_bytes = _size_bytes(container.log_path)
+            if size_bytes is None:
+                missing.append(container.id)
+            known = container.id in self._busy or (
+                size_bytes is None and container.id in self._without_log
+            )
+            if not known and (size_bytes is None or size_bytes >= self._policy.max_size_bytes):
+                self._busy.add(container.id)
+                self._queue.put_nowait(container)
+        self._without_log &= frozenset(missing)
+
+    async def _work(self) -> None:
+        while True:
+            container = await self._queue.get()
+            try:
+                await self._handle(container)
+            except Exception as error:
+                what = f"the log of container {container.name} ({container.id}) is not rotated"
+                log_failure(log, what, error, CriCallError, OSError)
+            finally:
+                self._busy.discard(container.id)
+
+    async def _handle(self, container: ContainerRecord) -> None:
+        """A missing log is opened again, once for a runtime that then makes none; a big one is
+        rotated."""
+        size_bytes = _size_bytes(container.log_path)
+        if size_bytes is None:
+            await self._runtime.reopen_container_log(container.id)
+            size_bytes = _size_bytes(container.log_path)
+            if size_bytes is None:
+                self._without_log |= {container.id}
+                log.warning("container %s has no log at %s", container.name, container.log_path)
+                return
+        if size_bytes >= self._policy.max_size_bytes:
+            await self.rotate(container.id, container.log_path)
+
+    async def rotate(self, container_id: str, log_path: str) -> None:
+        """Rotate this log now (GC-203). Raises `OSError`, or `CriCallError` when the runtime does
+        not open a new log: then the log has its name again."""
+        plan = rotation_plan(glob.glob(f"{glob.escape(log_path)}.*"), self._policy.max_files)
+        for path in plan.remove:
+            os.unlink(path)
+        for path in plan.compress:
+            await compress(path)
+        rotated = rotated_name(log_path, self._clock.local())
+        os.rename(log_path, rotated)
+        try:
+            await self._runtime.reopen_container_log(container_id)
+        except Exception:
+            if not os.path.exists(log_path):  # the runtime still writes into the old one
+                os.rename(rotated, log_path)
+            raise
+
+
+async def compress(path: str) -> None:
+    """Replace the file by its gzip, `<path>.gz`; other tasks run between the pieces.
+
+    The target is written under another name first, so a half-written one is never taken for it.
+    """
+    unfinished = path + UNFINISHED
+    try:
+        with (
+            open(path, "rb", opener=open_regular) as source,
+            open(unfinished, "wb", opener=open_regular) as raw,
+        ):
+            os.fchmod(raw.fileno(), stat.S_IMODE(os.fstat(source.fileno()).st_mode) & 0o777)
+            # Without the time and name that gzip would put in: the same log gives the same file.
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as target:
+                while piece := source.read(PIECE_BYTES):
+                    target.write(piece)
+                    await asyncio.sleep(0)
+        os.rename(unfinished, path + COMPRESSED)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(unfinished)
+        raise
+    os.unlink(path)
+
+
+def _size_bytes(path: str) -> int | None:
+    """None: there is no such file. A container without a log path counts as one with an empty
+    log."""
+    if not path:
+        return 0
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        log.warning("cannot look at the log %s: %s", path, error)
+        return 0

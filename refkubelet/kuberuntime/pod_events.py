@@ -1,0 +1,102 @@
+"""GetContainerEvents as values: what happened to one container or sandbox, and how its pod is now.
+
+The event carries the status of the sandbox and of all its containers, as they were when it was
+made (CRI-140), so nothing has to be asked. What must never happen here: an event that lacks its
+sandbox, or whose answer is malformed, ends the stream (PLEG-302).
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: GeneratePodStatus.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as cri
+
+from refkubelet.cri import convert
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.kuberuntime.pods import pod_ips
+from refkubelet.kuberuntime.termination_message import termination_message
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+class PodEventKind(Enum):
+    """CRI-141."""
+
+    CREATED = "created"
+    STARTED = "started"
+    STOPPED = "stopped"
+    DELETED = "deleted"
+
+
+KINDS: Final = {
+    cri.CONTAINER_CREATED_EVENT: PodEventKind.CREATED,
+    cri.CONTAINER_STARTED_EVENT: PodEventKind.STARTED,
+    cri.CONTAINER_STOPPED_EVENT: PodEventKind.STOPPED,
+    cri.CONTAINER_DELETED_EVENT: PodEventKind.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """`container_id` may be the sandbox's own id; `status` has that one sandbox and its
+    containers."""
+
+    kind: PodEventKind
+    container_id: str
+    created_at_ns: int
+    status: RuntimePodStatus
+
+
+class PodEventReader:
+    """`events` is one stream from now on, until the runtime ends it or the caller stops.
+    `own_directories` as in `pods.PodReader`."""
+
+    def __init__(
+        self, client: CriClient, clock: Clock, own_directories: tuple[str, ...] = ()
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._own_directories = own_directories
+
+    async def events(self) -> AsyncGenerator[PodEvent, None]:
+        """Raises `CriCallError` when the stream cannot be opened or breaks."""
+        async with aclosing(self._client.container_events()) as messages:
+            async for message in messages:
+                try:
+                    event = pod_event(message, self._clock.monotonic_s(), self._own_directories)
+                except ValueError as error:
+                    log.warning("an event of the runtime is ignored: %s", error)
+                    continue
+                if event is not None:
+                    yield event
+
+
+def pod_event(message: Any, now_s: float, own_directories: tuple[str, ...] = ()) -> PodEvent | None:
+    """None for an event without its sandbox, or of a kind nobody knows. Raises `ValueError` for a
+    status that lacks what it must have (CRI-008)."""
+    kind = KINDS.get(message.container_event_type)
+    sandbox = message.pod_sandbox_status
+    if kind is None or not sandbox.HasField("metadata"):
+        return None
+    record = convert.sandbox_record(sandbox)
+    containers = [convert.container_record(c, record.id) for c in message.containers_statuses]
+    told = [replace(c, message=termination_message(c, own_directories)) for c in containers]
+    told.sort(key=lambda c: (-c.created_at_ns, c.id))
+    status = RuntimePodStatus(
+        uid=sandbox.metadata.uid,
+        name=sandbox.metadata.name,
+        namespace=sandbox.metadata.namespace,
+        ips=pod_ips([record]),
+        sandboxes=(record,),
+        containers=tuple(told),
+        taken_at_s=now_s,
+    )
+    return PodEvent(kind, message.container_id, message.created_at, status)

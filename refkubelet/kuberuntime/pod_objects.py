@@ -1,0 +1,84 @@
+"""ConfigMaps, Secrets and services as the API server has them, for the variables of containers.
+
+Services are followed from the start of the kubelet; ConfigMaps and Secrets are read when a
+container that refers to them starts. What must never happen: a kubelet that stops because a server
+is away.
+Rules: LIFE-137. Upstream: pkg/kubelet/util/manager; kubelet.go: the service lister.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+
+from lightkube.models.core_v1 import ConfigMap, Secret, Service
+
+from refkubelet.api.client import ApiClient, ApiError
+from refkubelet.api.reflector import Reflector
+from refkubelet.kuberuntime.config.downward_api import VariableError
+from refkubelet.kuberuntime.config.environment import (
+    SECRET,
+    ApiObjects,
+    ObjectKey,
+    referenced_objects,
+)
+from refkubelet.model.objects import Container, Pod
+from simtime import Clock, Rng
+
+
+class PodObjects:
+    """Implements `kuberuntime.options.ObjectSource`."""
+
+    def __init__(self, api: ApiClient, clock: Clock, rng: Rng) -> None:
+        self._api = api
+        self._services: tuple[Service, ...] | None = None
+        self._reflector = Reflector(
+            api.list_services, api.watch_services, self._take_services, clock, rng
+        )
+
+    async def run(self) -> None:
+        """Follow the services until cancelled."""
+        await self._reflector.run()
+
+    async def of(self, pod: Pod, container: Container) -> ApiObjects:
+        """What the container's variables refer to. Raises `VariableError` when the server does
+        not say."""
+        namespace = pod.metadata.namespace or ""
+        data = {key: await self._read(namespace, key) for key in referenced_objects(container)}
+        return ApiObjects(data, self._services)
+
+    async def _read(self, namespace: str, key: ObjectKey) -> Mapping[str, str] | None:
+        kind, name = key
+        try:
+            if kind == SECRET:
+                return secret_data(await self._api.get_secret(namespace, name))
+            return config_map_data(await self._api.get_config_map(namespace, name))
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise VariableError(f"failed to sync {kind} cache: {error}") from error
+
+    async def _take_services(self, services: tuple[Service, ...]) -> None:
+        self._services = services
+
+
+def config_map_data(config_map: ConfigMap) -> Mapping[str, str]:
+    """The texts; binaryData gives no variables."""
+    return config_map.data or {}
+
+
+def secret_data(secret: Secret) -> Mapping[str, str]:
+    """The values as texts; bytes that are no UTF-8 pass through as surrogates.
+
+    Raises `VariableError` for a value that is not base64.
+    """
+    result = {}
+    for key, value in (secret.data or {}).items():
+        try:
+            decoded = base64.b64decode(value or "", validate=True)
+        except binascii.Error as error:
+            name = secret.metadata.name if secret.metadata else ""
+            raise VariableError(f"key {key} of secret {name} is not base64: {error}") from error
+        result[key] = decoded.decode(errors="surrogateescape")
+    return result

@@ -1,0 +1,129 @@
+"""What a pod wants of its runtime beyond the default: handler, users of its own, read-only trees.
+
+`spec.runtimeClassName` names a RuntimeClass of the API server, whose handler goes into
+RunPodSandbox; the handler says in its Status answer whether it can do user namespaces
+(`spec.hostUsers: false`) and recursive read-only mounts. What must never happen here: a pod that
+asks for isolation runs without it; a question to the API server for a pod that asks for nothing.
+Upstream: pkg/kubelet/runtimeclass/runtimeclass_manager.go, pkg/kubelet/kubelet_pods.go
+(resolveRecursiveReadOnly), pkg/kubelet/userns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Protocol
+
+from lightkube.models.core_v1 import VolumeMount
+from lightkube.models.node_v1 import RuntimeClass
+
+from refkubelet.api.client import ApiError
+from refkubelet.cri.records import (
+    DEFAULT_RUNTIME,
+    HandlerFeatures,
+    PodRuntime,
+    PodRuntimeError,
+)
+from refkubelet.golang.strconv import quoted
+from refkubelet.kuberuntime.user_namespaces import UserNamespaces
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import all_containers
+
+NOTHING_SPECIAL: Final = HandlerFeatures()
+
+
+class ClassReader(Protocol):
+    """The part of the API client that is needed here."""
+
+    async def get_runtime_class(self, name: str) -> RuntimeClass: ...
+
+
+class PodRuntimes:
+    """Finds out the `PodRuntime` of pods. `classes` None: there is no API server, so there are no
+    RuntimeClasses, and nothing is read-only all the way down, as upstream has it.
+    `features`: of the runtime's handlers, by name; empty for runtimes that do not tell
+    (containerd before 2.0).
+    """
+
+    def __init__(
+        self,
+        classes: ClassReader | None,
+        features: Callable[[], Mapping[str, HandlerFeatures]],
+        users: UserNamespaces,
+    ) -> None:
+        self._classes = classes
+        self._features = features
+        self._users = users
+        self._known: dict[str, str] = {}
+
+    async def of(self, pod: Pod) -> PodRuntime:
+        """Asked at every sync of a pod. Raises `PodRuntimeError`."""
+        if not asks_for_something(pod):
+            return DEFAULT_RUNTIME
+        handler = await self._handler(pod)
+        features = self._features().get(handler, NOTHING_SPECIAL)
+        users = None
+        if wants_own_users(pod):
+            if not features.user_namespaces:
+                raise PodRuntimeError(no_user_namespaces(handler))
+            users = self._users.of(pod)
+        recursive = self._classes is not None and features.recursive_read_only_mounts
+        return PodRuntime(handler, users, recursive)
+
+    def read_only_is_recursive(self, pod: Pod) -> bool:
+        """Whether the pod's handler, as far as it is known by now, can do that."""
+        name = class_name(pod)
+        handler = self._known.get(name) if name else ""
+        return (
+            self._classes is not None
+            and handler is not None
+            and (self._features().get(handler, NOTHING_SPECIAL).recursive_read_only_mounts)
+        )
+
+    async def _handler(self, pod: Pod) -> str:
+        name = class_name(pod)
+        if not name:
+            return ""
+        if self._classes is None:
+            raise PodRuntimeError(not_found(name))
+        try:
+            found = await self._classes.get_runtime_class(name)
+        except ApiError as error:
+            if error.not_found:
+                raise PodRuntimeError(not_found(name)) from error
+            if name in self._known:  # the server is away; what it said last serves
+                return self._known[name]
+            raise PodRuntimeError(f"failed to lookup RuntimeClass {name}: {error}") from error
+        self._known[name] = found.handler
+        return found.handler
+
+
+def class_name(pod: Pod) -> str:
+    """The pod's RuntimeClass; "" for none."""
+    return pod.spec.runtimeClassName or ""
+
+
+def wants_own_users(pod: Pod) -> bool:
+    return pod.spec.hostUsers is False
+
+
+def asks_for_something(pod: Pod) -> bool:
+    """Whether the pod's runtime can be any other than `DEFAULT_RUNTIME`."""
+    return (
+        bool(class_name(pod))
+        or wants_own_users(pod)
+        or any(mount.recursiveReadOnly for mount in _mounts(pod))
+    )
+
+
+def _mounts(pod: Pod) -> Iterator[VolumeMount]:
+    for container in all_containers(pod):
+        yield from container.volumeMounts or ()
+
+
+def not_found(name: str) -> str:
+    return f"runtimeclass.node.k8s.io {quoted(name)} not found"
+
+
+def no_user_namespaces(handler: str) -> str:
+    who = f"RuntimeClass handler {quoted(handler)}" if handler else "runtime"
+    return f"can't set `spec.hostUsers: false`, {who} does not support user namespaces"

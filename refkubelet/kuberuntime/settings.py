@@ -1,0 +1,154 @@
+"""The runtime manager's part of the configuration, put together with what the machine has.
+
+Rules: BACK-013, BACK-014, BACK-210, CG-033, CG-050.
+
+What must never happen here: a file of the node that cannot be read keeps the kubelet from starting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from refkubelet.allocation.handlers import LIMITED_SWAP
+from refkubelet.config.kubelet_config import KubeletConfiguration
+from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
+from refkubelet.container_manager.cgroups.settings import TIERED
+from refkubelet.cri.records import IDS_PER_POD
+from refkubelet.host.capacity import page_sizes
+from refkubelet.host.machine import Machine
+from refkubelet.kuberuntime.config.dns import read_resolv_conf
+from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
+from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
+from refkubelet.kuberuntime.images.records import VerificationPolicy
+from refkubelet.kuberuntime.options import DnsOptions, ImageOptions, MemoryOptions, RuntimeOptions
+from refkubelet.model.cgroup_limits import page_size_name
+from refkubelet.model.quantity import NANO
+
+log = logging.getLogger(__name__)
+
+CRIO_SOCKET: Final = "run/crio/crio.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where the kubelet runs. `node_ips`: primary first; `root_dir`: its own directory;
+    `container_logs_dir` None: no links to container logs; `allocatable`: what all pods may have, in
+    nano units; `login_dirs` None: the node's logins to registries are looked for in `root_dir`."""
+
+    node_name: str = ""
+    node_ips: tuple[str, ...] = ()
+    root_dir: Path = Path("/var/lib/kubelet")
+    container_logs_dir: Path | None = None
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    login_dirs: LoginDirs | None = None
+
+
+def image_options(
+    config: KubeletConfiguration, root_dir: Path, login_dirs: LoginDirs | None
+) -> ImageOptions:
+    """How images are pulled, and with which logins (BACK-208..210)."""
+    return ImageOptions(
+        serialize_pulls=config.serialize_image_pulls,
+        max_parallel_pulls=config.max_parallel_image_pulls,
+        pull_qps=float(config.registry_pull_qps),
+        pull_burst=config.registry_burst,
+        verification=verification_policy(config),
+        docker_config_files=docker_config_files(root_dir, login_dirs),
+    )
+
+
+def runtime_options(
+    config: KubeletConfiguration, machine: Machine, around: Surroundings
+) -> RuntimeOptions:
+    """All that the runtime manager is told once."""
+    single_kill, cgroup_v2 = config.single_process_oom_kill, machine.cgroup_version() == 2
+    return RuntimeOptions(
+        root_dir=around.root_dir,
+        pod_logs_dir=Path(config.pod_logs_dir),
+        container_logs_dir=around.container_logs_dir,
+        node_name=around.node_name,
+        node_ips=around.node_ips,
+        restart_delays=restart_delays(config),
+        memory_capacity_bytes=machine.memory().total_bytes,
+        allocatable=around.allocatable,
+        cgroup_root=f"{config.cgroup_root.rstrip('/')}/kubepods",
+        cgroup_driver=config.cgroup_driver,
+        cgroups_per_qos=config.cgroups_per_qos,
+        cpu_cfs_quota=config.cpu_cfs_quota,
+        cpu_cfs_quota_period_us=round(config.cpu_cfs_quota_period_s * 1_000_000),
+        hugepage_sizes=tuple(map(page_size_name, page_sizes(machine.topology()))),
+        memory=memory_options(config, machine),
+        cgroup_v2=cgroup_v2,
+        single_process_oom_kill=not cgroup_v2 if single_kill is None else single_kill,
+        seccomp_default=config.seccomp_default,
+        dns=dns_options(config),
+        images=image_options(config, around.root_dir, around.login_dirs),
+    )
+
+
+def dns_options(config: KubeletConfiguration) -> DnsOptions:
+    """Cluster DNS from the configuration, the rest from the node's resolv.conf."""
+    try:
+        node = read_resolv_conf(config.resolv_conf)
+    except OSError as error:
+        log.warning("cannot read resolvConf %s: %s", config.resolv_conf, error)
+        node = DnsOptions()
+    return DnsOptions(
+        cluster_dns=config.cluster_dns,
+        cluster_domain=config.cluster_domain,
+        node_servers=node.node_servers,
+        node_searches=node.node_searches,
+        node_options=node.node_options,
+        no_resolv_conf=node.no_resolv_conf,
+    )
+
+
+def restart_delays(config: KubeletConfiguration) -> BackoffLimits:
+    """First and greatest delay of a restart; the configured maximum wins over the gate's own
+    (BACK-013, BACK-014)."""
+    reduced = config.feature_gates.get("ReduceDefaultCrashLoopBackOffDecay", False)
+    initial_s, max_s = (1.0, 60.0) if reduced else (INITIAL_DELAY_S, MAX_DELAY_S)
+    if config.feature_gates.get("KubeletCrashLoopBackOffMax", True):
+        max_s = config.crash_loop_back_off.max_container_restart_period_s
+    return BackoffLimits.up_to(max_s, initial_s)
+
+
+def verification_policy(config: KubeletConfiguration) -> VerificationPolicy | None:
+    """None while the gate is off (BACK-210)."""
+    if not config.feature_gates.get("KubeletEnsureSecretPulledImages", True):
+        return None
+    return VerificationPolicy(
+        config.image_pull_credentials_verification_policy,
+        config.preloaded_images_verification_allowlist,
+    )
+
+
+def memory_options(config: KubeletConfiguration, machine: Machine) -> MemoryOptions:
+    """CG-033, CG-050."""
+    v2, total_bytes = machine.cgroup_version() == 2, machine.memory().total_bytes
+    reserved = (parsed(config.kube_reserved), parsed(config.system_reserved))
+    left = enforced({"memory": total_bytes * NANO}, reserved)["memory"]
+    return MemoryOptions(
+        swap_controller=machine.limits_swap(),
+        limited_swap=v2 and config.memory_swap.swap_behavior == LIMITED_SWAP,
+        swap_bytes=machine.swap_bytes(),
+        capacity_bytes=total_bytes,
+        memory_qos=v2 and config.feature_gates.get("MemoryQoS", False),
+        reserve=config.memory_reservation_policy == TIERED,
+        throttling_factor=config.memory_throttling_factor,
+        allocatable_bytes=left // NANO,
+    )
+
+
+def is_crio(config: KubeletConfiguration) -> bool:
+    """Whether the runtime is CRI-O, told by its socket, as upstream does (EVIC-030, EVIC-040)."""
+    return config.container_runtime_endpoint.endswith(CRIO_SOCKET)
+
+
+def ids_per_pod(config: KubeletConfiguration) -> int:
+    """How many user ids a pod with a user namespace of its own gets."""
+    return config.user_namespaces.ids_per_pod if config.user_namespaces else IDS_PER_POD

@@ -1,0 +1,366 @@
+"""One sync of a pod: carrying out a `PodActions` in the order of LIFE-130.
+
+The steps: kill the pod or single containers; remove init records; make the sandbox; start
+ephemeral, init, regular containers. What must never happen: the failed start of one regular
+container keeps another from starting (LIFE-122); a container starts in a pod whose kill failed.
+Upstream: kuberuntime_manager.go: SyncPod.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lightkube.models.core_v1 import Secret
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import (
+    DEFAULT_RUNTIME,
+    ContainerRecord,
+    ContainerState,
+    ListedContainer,
+    ListedSandbox,
+    PodRuntime,
+    PodRuntimeError,
+    RuntimePod,
+    RuntimePodStatus,
+)
+from refkubelet.failures import Complaints
+from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
+from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
+from refkubelet.kuberuntime.containers import ContainerStarter, PodStart, StartError
+from refkubelet.kuberuntime.decisions.actions import PodActions
+from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
+from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.reason_cache import ReasonCache
+from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
+from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools
+from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.pod import is_sidecar, pod_ref, uid, uses_host_network
+
+log = logging.getLogger(__name__)
+
+OnSandboxReady = Callable[[], Awaitable[None]]
+
+
+class _Stop(Exception):
+    """This sync cannot go on; the errors are recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTools:
+    """What every sync works with."""
+
+    client: CriClient
+    deps: RuntimeDeps
+    options: RuntimeOptions
+    killer: ContainerKiller
+    starter: ContainerStarter
+    reason_cache: ReasonCache
+    actuated: ActuatedResources
+    complaints: Complaints
+
+
+@dataclass(slots=True)
+class PodSync:
+    """One sync; use it once."""
+
+    tools: SyncTools
+    pod: Pod
+    status: RuntimePodStatus
+    actions: PodActions
+    pull_secrets: tuple[Secret, ...] = ()
+    errors: list[SyncError] = field(default_factory=list)
+    count: int = 0
+    resized: bool = False
+
+    async def run(self, on_sandbox_ready: OnSandboxReady | None) -> PodSyncResult:
+        with suppress(_Stop):
+            await self._steps(on_sandbox_ready)
+        reset = self._resets() and not self.errors
+        return PodSyncResult(
+            tuple(self.errors), self.count, containers_reset=reset, resized=self.resized
+        )
+
+    async def _steps(self, on_sandbox_ready: OnSandboxReady | None) -> None:
+        actions = self.actions
+        if actions.sandbox_changed_event:
+            self._event("Normal", reasons.EVENT_SANDBOX_CHANGED, reasons.SANDBOX_CHANGED)
+        if actions.kill_pod:
+            await self._kill_pod()
+        elif self._resets():
+            await self._reset_containers()
+        else:
+            await self._kill_containers()
+            await self._remove_init_records(keep_newest=True)
+        if actions.kill_pod and not actions.create_sandbox:
+            return  # nothing can start or be resized in what was just stopped
+        starts = actions.ephemeral_to_start or actions.init_to_start or actions.containers_to_start
+        if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
+            await self._resize()
+            return
+        where = await self._with_volume_images(await self._sandbox(on_sandbox_ready))
+        for container in (*actions.ephemeral_to_start, *actions.init_to_start):
+            started = await self._start(where, container)
+            if not started and self._ends_sync(container):
+                return
+        await self._resize()
+        for container in actions.containers_to_start:
+            await self._start(where, container)
+
+    def _resets(self) -> bool:
+        """LIFE-125; with the whole pod killed the records go in the next sync."""
+        return bool(self.actions.resets) and not self.actions.kill_pod
+
+    async def _resize(self) -> None:
+        """CG-065: an error ends the resizing, not the sync; the next sync goes on with it."""
+        actions, tools = self.actions, self.tools
+        if not (actions.updates or actions.resizes_by_restart or actions.resizes_pod_level):
+            return
+        self.count += 1
+        self.resized = True
+        shared = ResizeTools(tools.client, tools.deps, tools.options, tools.actuated)
+        try:
+            await PodResize(shared, self.pod, self.status, actions).run()
+        except ResizeError as error:
+            reason = reasons.RESIZE_POD_ERROR
+            target = pod_ref(self.pod)
+            self.errors.append(SyncError(SyncAction.RESIZE_POD, target, reason, str(error)))
+
+    def _ends_sync(self, container: Container) -> bool:
+        """LIFE-122: only a plain init container holds up the rest."""
+        return container in self.actions.init_to_start and not is_sidecar(container)
+
+    # -- killing -----------------------------------------------------------------------------
+
+    async def _kill_pod(self) -> None:
+        running = running_pod(self.status)
+        if running.sandboxes or running.containers:
+            self.count += 1
+        self.errors += await kill_pod(self.tools, self.pod, running, None)
+        if self.errors:
+            raise _Stop
+        if self.actions.create_sandbox:
+            await self._remove_init_records(keep_newest=False)
+
+    async def _kill_containers(self) -> None:
+        for wanted in self.actions.kills:
+            self.count += 1
+            kill = Kill(wanted.container_id, wanted.name, wanted.message, wanted.reason)
+            try:
+                await self.tools.killer.kill(self.pod, kill)
+            except CriCallError as error:
+                self.errors.append(kill_error(wanted.name, error))
+                raise _Stop from None
+
+    async def _reset_containers(self) -> None:
+        """LIFE-125, BACK-110: no grace, no hooks; the logs stay, and count the restarts."""
+        for record in self.actions.resets:
+            self.count += 1
+            reason = reasons.KILL_CONTAINER_ERROR
+            try:
+                if record.state is not ContainerState.EXITED:
+                    kill = Kill(record.id, record.name, message=reasons.KILLING_FOR_RESET)
+                    await self.tools.killer.kill(self.pod, kill, grace_override_s=0)
+                reason = reasons.REMOVE_CONTAINER_ERROR
+                links = self.tools.options.container_logs_dir
+                await remove_container(self.tools.client, record.id, links, keep_logs=True)
+            except CriCallError as error:
+                action = SyncAction.REMOVE_CONTAINER
+                self.errors.append(SyncError(action, record.name, reason, error.text))
+                raise _Stop from None
+
+    async def _remove_init_records(self, *, keep_newest: bool) -> None:
+        """Old ones before a start (BACK-106), all of them before a new sandbox (LIFE-130)."""
+        inits = self.pod.spec.initContainers or []
+        for container in inits:
+            records = [c for c in self.status.containers if c.name == container.name]
+            for record in _removable(records, keep_newest=keep_newest):
+                try:
+                    await remove_container(
+                        self.tools.client, record.id, self.tools.options.container_logs_dir
+                    )
+                except (CriCallError, LogRemovalError) as error:
+                    log.warning("cannot remove init container %s: %s", container.name, error)
+
+    # -- starting ----------------------------------------------------------------------------
+
+    async def _sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
+        """The sandbox to start containers in: the kept one, or a new one."""
+        if needs_missing_cluster_dns_event(self.pod, self.tools.options.dns):
+            reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
+            self.tools.deps.events.node_event("Warning", reason, text)
+            self._event("Warning", reason, reasons.missing_cluster_dns(pod_ref(self.pod)))
+        if self.actions.create_sandbox:
+            self._refuse_claims()
+        runtime = await self._pod_runtime()
+        config = self._sandbox_config(runtime)
+        if not self.actions.create_sandbox:
+            return self._place(self.actions.sandbox_id, config, self.status.ips, runtime)
+        sandbox_id, ips = await self._create_sandbox(config, runtime.handler)
+        if on_sandbox_ready is not None:
+            await on_sandbox_ready()
+        return self._place(sandbox_id, config, ips, runtime)
+
+    def _refuse_claims(self) -> None:
+        """LIFE-130 step 4: no sandbox and no error, the next sync tries again."""
+        claims = [c.name for c in self.pod.spec.resourceClaims or ()]
+        if claims:
+            self._event("Warning", reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
+            raise _Stop
+
+    async def _with_volume_images(self, where: PodStart) -> PodStart:
+        """At every sync, even if nothing starts."""
+        images = self.tools.starter.images
+        found = await volume_images(images, self.pod, where.sandbox_config, self.pull_secrets)
+        return replace(where, volume_images=found) if found else where
+
+    def _place(
+        self, sandbox_id: str, config: Any, ips: tuple[str, ...], runtime: PodRuntime
+    ) -> PodStart:
+        return PodStart(
+            self.pod, self.status, sandbox_id, config, ips, self.pull_secrets, runtime=runtime
+        )
+
+    async def _pod_runtime(self) -> PodRuntime:
+        source = self.tools.deps.runtimes
+        try:
+            return await source.of(self.pod) if source is not None else DEFAULT_RUNTIME
+        except PodRuntimeError as error:
+            self._no_sandbox(str(error))
+            raise _Stop from None
+
+    def _sandbox_config(self, runtime: PodRuntime) -> Any:
+        placements = self.tools.deps.placements
+        own_cpus = placements is not None and placements.has_exclusive_cpus(self.pod)
+        attempt, options = self.actions.attempt, self.tools.options
+        try:
+            config = sandbox_config(self.pod, attempt, options, runtime, own_cpus=own_cpus)
+            if self.actions.create_sandbox:
+                make_directory(config.log_directory, LOG_DIRECTORY_MODE)
+        except (SandboxConfigError, OSError, ValueError) as error:
+            self._no_sandbox(str(error))
+            raise _Stop from None
+        return config
+
+    def _no_sandbox(self, text: str) -> None:
+        """The sandbox could not be made; no news of a pod that is to end anyway (LIFE-130)."""
+        if self.tools.deps.terminating(uid(self.pod)):
+            return
+        name = self.pod.metadata.name
+        reason = reasons.CREATE_POD_SANDBOX_ERROR
+        self.errors.append(SyncError(SyncAction.CREATE_SANDBOX, name or "", reason, text))
+        message = f"Failed to create pod sandbox: {text}"
+        self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
+
+    async def _create_sandbox(self, config: Any, handler: str) -> tuple[str, tuple[str, ...]]:
+        self.count += 1
+        try:
+            sandbox_id = await self.tools.client.run_pod_sandbox(config, handler)
+        except CriCallError as error:
+            self._no_sandbox(error.text)
+            raise _Stop from None
+        try:
+            record = await self.tools.client.pod_sandbox_status(sandbox_id)
+        except CriCallError as error:
+            name = self.pod.metadata.name
+            reason = reasons.CONFIG_POD_SANDBOX_ERROR
+            self.errors.append(SyncError(SyncAction.CONFIG_SANDBOX, name or "", reason, error.text))
+            text = f"Unable to get pod sandbox status: {error.text}"
+            self._event("Warning", reasons.EVENT_FAILED_SANDBOX_STATUS, text)
+            raise _Stop from None
+        host_network = uses_host_network(self.pod)
+        return sandbox_id, () if host_network else record.ips
+
+    async def _start(self, where: PodStart, container: Container) -> bool:
+        self.count += 1
+        try:
+            await self._note_resources(container)
+            await self.tools.starter.start(where, container)
+        except StartError as error:
+            self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
+            self.errors.append(
+                SyncError(
+                    SyncAction.START_CONTAINER,
+                    container.name,
+                    error.reason,
+                    error.message,
+                    error.backoff_expiry_s,
+                )
+            )
+            return False
+        except Exception as error:
+            self._failed_to_start(container, error)
+            return False
+        self.tools.reason_cache.clear(uid(self.pod), container.name)
+        return True
+
+    def _failed_to_start(self, container: Container, error: Exception) -> None:
+        """In a way nobody thought of: shown like any failed start, and the next container follows
+        (LIFE-122)."""
+        what = f"start of container {container.name} in {pod_ref(self.pod)}"
+        self.tools.complaints.failed(what, error)
+        reason, text = reasons.RUN_CONTAINER_ERROR, f"unexpected error: {error!r}"
+        self.tools.reason_cache.set(uid(self.pod), container.name, reason, text)
+        self.errors.append(SyncError(SyncAction.START_CONTAINER, container.name, reason, text))
+
+    async def _note_resources(self, container: Container) -> None:
+        """CG-060: before it exists. Raises `StartError`."""
+        try:
+            self.tools.actuated.set(self.pod, container)
+            await self.tools.actuated.saved()
+        except OSError as error:
+            text = f"cannot note its resources: {error.strerror or error}"
+            self._event("Warning", reasons.EVENT_FAILED, f"Error: {text}")
+            raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
+
+    def _event(self, kind: Any, reason: str, message: str) -> None:
+        self.tools.deps.events.pod_event(self.pod, kind, reason, message)
+
+
+def _removable(
+    records: Iterable[ContainerRecord], *, keep_newest: bool
+) -> Iterable[ContainerRecord]:
+    records = list(records)  # newest first
+    if not keep_newest:
+        return records
+    dead = (ContainerState.EXITED, ContainerState.UNKNOWN)
+    return [record for record in records if record.state in dead][1:]
+
+
+def running_pod(status: RuntimePodStatus) -> RuntimePod:
+    """A status in the form that `kill_pod` takes: all containers, all sandboxes."""
+    return RuntimePod(
+        uid=status.uid,
+        name=status.name,
+        namespace=status.namespace,
+        sandboxes=tuple(
+            ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns) for s in status.sandboxes
+        ),
+        containers=tuple(
+            ListedContainer(
+                c.id, c.name, c.state, c.attempt, c.sandbox_id, annotations=c.annotations
+            )
+            for c in status.containers
+        ),
+    )
+
+
+async def kill_pod(
+    tools: SyncTools, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
+) -> list[SyncError]:
+    """Stop all running containers, then all sandboxes, NOTREADY ones too; all errors."""
+    errors = await tools.killer.kill_all(pod, running, grace_override_s)
+    for sandbox in running.sandboxes:
+        error = await tools.killer.stop_sandbox(sandbox.id, running.name)
+        if error is not None:
+            errors.append(error)
+    return errors

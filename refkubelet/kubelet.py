@@ -16,13 +16,13 @@ from msgspec.structs import replace as with_fields
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.kubelet_metrics import MeasuredParts, metrics_page
+from refkubelet.failures import Part, keep_running
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import is_static, uid
-from refkubelet.supervisor import Part, keep_running
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, build_base
 from refkubelet.wiring.loop import build_loop
+from refkubelet.wiring.metrics_page import MeasuredParts, metrics_page
 from refkubelet.wiring.node import build_node
 from refkubelet.wiring.resources import build_resources
 from refkubelet.wiring.runtime import build_runtime

@@ -15,12 +15,12 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.failures import Part, keep_running
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.pods.merge import merge_pod_sources
-from refkubelet.supervisor import Part, keep_running
 from simtime import Clock, format_rfc3339
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,3 @@
+"""What pods and the node use: the summary API and what evictions look at.
+Upstream: pkg/kubelet/server/stats, pkg/kubelet/stats.
+"""

@@ -12,7 +12,6 @@ from refkubelet.container_manager.devices.plugins import PluginDirectory
 from refkubelet.container_manager.managers import ResourceManagers
 from refkubelet.cri.client import CriClient, CriTarget
 from refkubelet.events.queued_recorder import QueuedEventRecorder
-from refkubelet.handlers import PodHandlers
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
@@ -22,8 +21,9 @@ from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.pod_workers.workers import PodWorkers
-from refkubelet.runtime_state import RuntimeState
 from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.pod_handlers import PodHandlers
+from refkubelet.sync_loop.runtime_state import RuntimeState
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids, Rng
 

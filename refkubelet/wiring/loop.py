@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.allocation.triggers import ResizeTriggers
-from refkubelet.handlers import HandlerDeps, PodHandlers
-from refkubelet.housekeeping import CleanupDeps, Housekeeping
-from refkubelet.sync_loop import LoopDeps, LoopQueues, SyncLoop
+from refkubelet.sync_loop.housekeeping import CleanupDeps, Housekeeping
+from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SyncLoop
+from refkubelet.sync_loop.pod_handlers import HandlerDeps, PodHandlers
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
 from refkubelet.wiring.runtime import Runtime

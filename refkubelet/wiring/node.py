@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from refkubelet.admission.features import declared_features
+from refkubelet.node.oom_watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
 from refkubelet.node.shutdown_manager import NodeShutdownManager, ShutdownDeps
 from refkubelet.node.shutdown_state import FILE_NAME
 from refkubelet.node.status import runtime_fields
-from refkubelet.oom.watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
 from refkubelet.wiring.runtime import Runtime

@@ -17,7 +17,7 @@ from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pleg.options import PlegOptions
-from refkubelet.runtime_state import RuntimeState, RuntimeWatch
+from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
 

@@ -10,7 +10,7 @@ from refkubelet.pods.config import PodConfig
 from refkubelet.pods.factory import ApiAccess, build_pod_config
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import MirrorClient
-from refkubelet.sync_loop import SeenSources
+from refkubelet.sync_loop.loop import SeenSources
 from refkubelet.wiring.base import Base
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from refkubelet.allocation.reports import ResizeReports
 from refkubelet.container_manager.cgroups.build import (
     ManagerDeps,
     check_reservations,
@@ -14,6 +13,7 @@ from refkubelet.container_manager.cgroups.build import (
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
+from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.host.capacity import machine_capacity
 from refkubelet.kuberuntime.decisions.pod_resize import merged
 from refkubelet.kuberuntime.decisions.resize_actions import CPU, MEMORY
@@ -23,18 +23,18 @@ from refkubelet.model.pod import pod_ref
 from refkubelet.model.quantity import NANO
 from refkubelet.pod_workers.killing import kill_pod_now
 from refkubelet.pod_workers.records import PodStatusFn
+from refkubelet.pod_workers.resize_reports import ResizeReports
+from refkubelet.pod_workers.step_deps import StepDeps, StepHooks
+from refkubelet.pod_workers.steps import PodSteps
 from refkubelet.pod_workers.workers import PodWorkers, WorkerSettings
-from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
 from refkubelet.probes.manager import ProbeDeps, ProbeManager
 from refkubelet.status.manager import StatusDeps, StatusManager
-from refkubelet.step_deps import StepDeps, StepHooks
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources, with_device_health
 from refkubelet.wiring.runtime import Runtime
 from refkubelet.wiring.sources import Sources
-from refkubelet.worker_steps import PodSteps
 
 log = logging.getLogger(__name__)
 

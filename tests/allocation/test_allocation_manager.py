@@ -13,13 +13,13 @@ from allocation_pods import asking, pod_of
 from refkubelet.admission.handlers import Rejection
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
-from refkubelet.allocation.reports import ResizeReports
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
+from refkubelet.pod_workers.resize_reports import ResizeReports
 from simtime import VirtualLoop, run_virtual
 
 

@@ -121,7 +121,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "registry-unavailable",
     ),
     "housekeeping once a minute": (
-        "refkubelet.sync_loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",
+        "refkubelet.sync_loop.loop.HOUSEKEEPING_PERIOD_S", 60.0, "unknown-pod-killed",
     ),
     "all redirects are final": (
         "refkubelet.host.http_get.FOLLOWED", frozenset(), "http-redirect",

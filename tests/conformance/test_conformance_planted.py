@@ -191,7 +191,8 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         "refkubelet.status.readiness._Scope._with_probes", stays_ready, "not-ready-after-its-end",
     ),
     "the deadline counts from the last start": (
-        "refkubelet.handlers.past_active_deadline", since_last_start, "active-deadline",
+        "refkubelet.sync_loop.pod_handlers.past_active_deadline",
+        since_last_start, "active-deadline",
     ),
     "a vanished pod has a second": (
         "refkubelet.pod_workers.updates.effective_grace_period", lambda *_: 1, "vanished",
@@ -245,7 +246,8 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         f"{RUNTIME}.resize.NOT_IMPLEMENTED", "never said", "resize-sandbox-not-implemented",
     ),
     "classes stay as they are after a kill": (
-        "refkubelet.worker_steps.PodSteps._share_cpu", lambda _: None, "class-update-after-kills",
+        "refkubelet.pod_workers.steps.PodSteps._share_cpu",
+        lambda _: None, "class-update-after-kills",
     ),
 }  # fmt: skip
 

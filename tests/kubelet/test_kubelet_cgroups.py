@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from node_world import Node, manifest, on_node
 
-from refkubelet import housekeeping
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.host.mounts import anything_mounted_below as below
 from refkubelet.model.pod import uid
+from refkubelet.sync_loop import housekeeping
 
 BESTEFFORT = "/kubepods/besteffort"
 

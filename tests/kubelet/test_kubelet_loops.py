@@ -9,7 +9,7 @@ import pytest
 
 from refkubelet.cri.records import RuntimeConditions, RuntimeVersion
 from refkubelet.kuberuntime.gc import CONTAINER_GC_PERIOD_S, GarbageCollection
-from refkubelet.runtime_state import RuntimeState, RuntimeWatch
+from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
 from simtime import VirtualLoop, run_virtual
 
 

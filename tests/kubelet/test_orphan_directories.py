@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from node_world import Node, on_node
 
-from refkubelet import housekeeping
 from refkubelet.host.mounts import anything_mounted_below
+from refkubelet.sync_loop import housekeeping
 
 
 @pytest.mark.parametrize(

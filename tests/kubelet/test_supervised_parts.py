@@ -13,8 +13,8 @@ from node_world import Node, manifest, on_node
 
 from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
+from refkubelet.failures import LONGEST_RESTART_S, Part, keep_running
 from refkubelet.kubelet import Kubelet
-from refkubelet.supervisor import LONGEST_RESTART_S, Part, keep_running
 from simtime import Clock, VirtualLoop, run_virtual
 
 PARTS = (

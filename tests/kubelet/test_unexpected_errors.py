@@ -245,7 +245,7 @@ def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(
         await node.until(lambda: node.phase("odd") == "Running", 10)
         await node.create(manifest("crashes"))
         await node.until(lambda: node.phase("crashes") == "Running", 10)
-        monkeypatch.setattr("refkubelet.handlers.past_active_deadline", surprise)
+        monkeypatch.setattr("refkubelet.sync_loop.pod_handlers.past_active_deadline", surprise)
         for starts in (2, 3):  # the second time it waits for its back-off, in the queue
             node.cri.kill("main", pod="crashes")
             await node.until(

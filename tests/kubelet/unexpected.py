@@ -23,7 +23,7 @@ import pytest
 from refkubelet.failures import Complaints
 from refkubelet.kubelet import Kubelet
 from refkubelet.model.pod import uid
-from refkubelet.worker_steps import PodSteps
+from refkubelet.pod_workers.steps import PodSteps
 
 STEPS: Final = (
     "sync_pod",

@@ -44,7 +44,7 @@ from refkubelet.node.status import (
     runtime_fields,
 )
 from refkubelet.node.versions import runtime_version
-from refkubelet.runtime_state import RuntimeState
+from refkubelet.sync_loop.runtime_state import RuntimeState
 from refkubelet.usage import UsageError
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 

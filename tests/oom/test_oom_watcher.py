@@ -17,8 +17,8 @@ from refkubelet.daemon import check_host
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.settings import Surroundings, runtime_options
 from refkubelet.model.objects import decode_pod
-from refkubelet.oom.parse import BETWEEN, OomKill, read
-from refkubelet.oom.watcher import KernelLogError, OomWatcher, follow_kernel_log
+from refkubelet.node.oom_parse import BETWEEN, OomKill, read
+from refkubelet.node.oom_watcher import KernelLogError, OomWatcher, follow_kernel_log
 from refkubelet.usage import UsageError
 from simtime import run_virtual
 

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from refkubelet.admission.handlers import Rejection
 from refkubelet.admission.predicates import Failures, RecoveryError
 from refkubelet.admission.resources import Shortage
-from refkubelet.model.objects import Pod, PodStatus, decode_pod
-from refkubelet.model.pod import uid
-from refkubelet.model.qos import qos_class
-from refkubelet.preemption.choice import (
+from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
+from refkubelet.eviction.preemption_choice import (
     NoVictims,
     Requirement,
     closest_pods,
@@ -25,7 +23,9 @@ from refkubelet.preemption.choice import (
     request,
     without,
 )
-from refkubelet.preemption.preemptor import PreemptionDeps, Preemptor
+from refkubelet.model.objects import Pod, PodStatus, decode_pod
+from refkubelet.model.pod import uid
+from refkubelet.model.qos import qos_class
 
 CLUSTER, NODE = 2_000_000_000, 2_000_001_000
 MEMORY = "memory"

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from refkubelet.handlers import PodHandlers
 from refkubelet.model.pod_updates import PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.status.manager import StatusManager
-from refkubelet.sync_loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
+from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SeenSources, SyncLoop
+from refkubelet.sync_loop.pod_handlers import PodHandlers
 from simtime import Rng, VirtualLoop, run_virtual
 
 

@@ -9,12 +9,12 @@ import pytest
 from loop_world import LoopWorld, in_loop
 
 from refkubelet.cri.records import RuntimeConditions
-from refkubelet.inputs import Inputs
 from refkubelet.model.objects import decode_pod
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
-from refkubelet.runtime_state import RuntimeState
+from refkubelet.sync_loop.inputs import Inputs
+from refkubelet.sync_loop.runtime_state import RuntimeState
 from simtime import VirtualLoop, run_virtual
 
 

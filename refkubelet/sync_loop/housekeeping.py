@@ -22,7 +22,6 @@ from refkubelet.api.client import ApiError
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod
 from refkubelet.failures import Complaints
-from refkubelet.handlers import PodHandlers
 from refkubelet.host.mounts import anything_mounted_below
 from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.names import safe_join
@@ -40,16 +39,17 @@ from refkubelet.pod_workers.records import (
     SyncPodType,
     UpdatePodOptions,
 )
+from refkubelet.pod_workers.steps import RUNTIME_POD_GRACE_S
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.pod_handlers import PodHandlers
 from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from refkubelet.volumes.removal import remove_tree
 from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
-from refkubelet.worker_steps import RUNTIME_POD_GRACE_S
 from simtime import Clock
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from typing import Final
 from refkubelet.admission.predicates import Failures, RecoveryError
 from refkubelet.admission.resources import Shortage
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.eviction.preemption_choice import NoVictims, Requirement, listed, pods_to_preempt
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import is_critical, pod_ref
-from refkubelet.preemption.choice import NoVictims, Requirement, listed, pods_to_preempt
 from refkubelet.status.ended import ended_status
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Final
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import log_failure
 from refkubelet.host.machine import KernelLogReader, Machine
-from refkubelet.oom.parse import BETWEEN, ROOT, read
+from refkubelet.node.oom_parse import BETWEEN, ROOT, read
 from refkubelet.usage import UsageError
 
 log = logging.getLogger(__name__)

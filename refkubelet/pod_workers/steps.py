@@ -33,6 +33,7 @@ from refkubelet.model.pod import (
     uses_host_network,
 )
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
+from refkubelet.pod_workers.step_deps import PodCgroups, StepDeps
 from refkubelet.status.conditions import (
     is_true,
     with_condition,
@@ -41,7 +42,6 @@ from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
 from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
-from refkubelet.step_deps import PodCgroups, StepDeps
 from refkubelet.volumes.manager import VolumesNotReady
 
 log = logging.getLogger(__name__)

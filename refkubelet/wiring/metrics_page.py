@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from refkubelet.container_manager.devices.metrics import DeviceMetrics
 from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.metrics import EvictionMetrics
-from refkubelet.handlers import PodHandlers
-from refkubelet.housekeeping import Housekeeping
+from refkubelet.eviction.preemption import Preemptor
 from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one
 from refkubelet.model.pod import is_mirror, is_static, uid
@@ -21,7 +20,8 @@ from refkubelet.pleg.generic import GenericPLEG
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
-from refkubelet.preemption.preemptor import Preemptor
+from refkubelet.sync_loop.housekeeping import Housekeeping
+from refkubelet.sync_loop.pod_handlers import PodHandlers
 
 
 @dataclass(frozen=True, slots=True)

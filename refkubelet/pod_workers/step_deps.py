@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from refkubelet.allocation.reports import ResizeReports
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.probe_results import ProbeResult
+from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts

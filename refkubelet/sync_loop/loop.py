@@ -18,14 +18,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from refkubelet.additions import Additions
 from refkubelet.failures import Complaints
-from refkubelet.handlers import PodHandlers
-from refkubelet.inputs import Inputs, Ticker
 from refkubelet.model.pod_updates import PodOperation, PodSource, PodUpdate
 from refkubelet.model.probe_results import ProbeResult, ProbeUpdate
 from refkubelet.pleg.compute import PodLifecycleEvent
 from refkubelet.status.manager import StatusManager
+from refkubelet.sync_loop.additions import Additions
+from refkubelet.sync_loop.inputs import Inputs, Ticker
+from refkubelet.sync_loop.pod_handlers import PodHandlers
 from simtime import Clock, Rng
 
 log = logging.getLogger(__name__)

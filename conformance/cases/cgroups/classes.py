@@ -10,6 +10,8 @@ from conformance.registry import Feature, conformance
 CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 BURSTABLE = ("kubepods", "burstable")
 BESTEFFORT = ("kubepods", "besteffort")
+LONG_STOP_S = 20.0
+"""Longer than it may take to notice anything."""
 HALF = pod("half", container("main", **asking("500m")))
 
 
@@ -119,6 +121,28 @@ async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
         lambda: node.count("StopPodSandbox", pod="unknown"), within_s=2 + limits.STOP_S
     )
     await set_right(node)
+
+
+@conformance(
+    id="class-update-lost-cgroup", rules=["CG-036", "CG-041"], needs=[CGROUPS, Feature.FAULTS],
+    node_config={"syncFrequency": "5s"},
+)  # fmt: skip
+async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: Node) -> None:
+    """A pod that lost its cgroup and never restarts is killed for it, and once more because it has
+    ended then. The classes are right after the first kill, while the second one is under way."""
+    await node.apply_static(pod("lost", restartPolicy="Never"))
+    node.on("StopPodSandbox", pod="lost").delays(LONG_STOP_S)
+    await node.wait_running("lost")
+    node.cgroups.remove(*node.pod_cgroup("lost"))
+    await node.run_until(
+        lambda: node.count("StopPodSandbox", pod="lost"),
+        within_s=5 * 1.5 + limits.NOTICE_S + limits.STOP_S,
+        what="the kill of the pod without its cgroup",
+    )
+    spoil(node)
+    await node.run_for(LONG_STOP_S)
+    await set_right(node)
+    expect_equal(node, node.count("StartContainer", pod="lost"), 1, "starts")
 
 
 @conformance(

@@ -88,8 +88,20 @@ async def kubelet(config: Path, endpoint: str, *more: str) -> AsyncIterator[Proc
     try:
         yield running
     finally:
-        running.stop()
+        await end(process)
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    """Ask it to; one that hangs is killed."""
+    if process.returncode is None:
+        process.terminate()
+    try:
+        async with asyncio.timeout(60):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
         await process.wait()
+        raise
 
 
 def running(cri: FakeCRI) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from criapi.v1 import api_pb2 as cri_api
-from test_cli_run import PROGRAM, running, until_runs, write_config
+from test_cli_run import PROGRAM, end, running, until_runs, write_config
 
 from fakecri import FakeCRI
 from fakecri.machine.node import FakeNode
@@ -30,8 +30,12 @@ spec:
 class Running:
     """`refkubelet run`, its log in a file."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
         self._log = log
+
+    def has_ended(self) -> bool:
+        return self._process.returncode is not None
 
     def log(self) -> str:
         return self._log.read_text()
@@ -49,11 +53,9 @@ async def kubelet(config: Path, endpoint: str) -> AsyncIterator[Running]:
             stderr=file,
         )
     try:
-        yield Running(log)
+        yield Running(process, log)
     finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+        await end(process)
 
 
 async def until(condition: Callable[[], object], limit_s: float = 30) -> None:
@@ -136,21 +138,3 @@ async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: 
         kubelet(config, server.endpoint),
     ):
         await until(lambda: "new-n1" in running(cri), 30)
-
-
-async def test_a_sandbox_that_fails_halfway_is_not_tried_without_end_PLEG_302(
-    tmp_path: Path,
-) -> None:
-    config = with_events(write_config(tmp_path, healthz_port=0))
-    (tmp_path / "manifests" / "web.yaml").write_text(POD.format(name="web"))
-    cri = FakeCRI(node=FakeNode(image_root="/"))
-    cri.on("RunPodSandbox").fails_halfway()
-    async with (
-        serve(cri, f"unix://{tmp_path}/cri.sock") as server,
-        kubelet(config, server.endpoint),
-    ):
-        await until(lambda: cri.calls("RunPodSandbox"))
-        await asyncio.sleep(5)
-        assert len(cri.calls("RunPodSandbox")) <= 7  # once a second, as without events
-        (tmp_path / "manifests" / "other.yaml").write_text(POD.format(name="other"))
-        await until(lambda: any(c.subject.pod == "other-n1" for c in cri.calls("RunPodSandbox")))

@@ -3,7 +3,7 @@
 A Node that is lost is not made again (NODE-006): the kubelet registers once; what somebody else
 makes under its name is written to at the next look.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
-period), NODE-013 (ready as soon as it can be), NODE-020..024.
+period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-020..024.
 Upstream: pkg/kubelet/kubelet_node_status.go.
 """
 
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 FIRST_TRY_S: Final = 0.1
 RETRY_MAX_S: Final = 7.0
 JITTER: Final = 0.04  # of the period between two looks, at most
+TRIES: Final = 5  # of one update, one right after the other
 SOON_S: Final = 0.1
 SOON_FOR_S: Final = 120.0
 _ADOPTED_LABELS: Final = (
@@ -182,7 +183,7 @@ class NodeRegistrar:
         status = self._status()
         if self._settings.devices is not None and self._settings.devices.node_is_new:
             status = without_devices(status, existing.get("status") or {})
-        patch: dict[str, Any] = {"status": status}
+        patch: dict[str, Any] = {"status": sent(status)}
         if metadata:
             patch["metadata"] = metadata
         adopted = await self._api.patch_node_status(self._settings.facts.name, patch)
@@ -190,29 +191,40 @@ class NodeRegistrar:
         self._accept(status, adopted)
 
     async def _update(self) -> None:
+        """Up to five tries at once, with the Node as it was seen last, then as it is (NODE-011)."""
+        name = self._settings.facts.name
+        for number in range(TRIES):
+            try:
+                node = await self._api.get_node(name) if number else self._settings.seen()
+                await self._try_update(node)
+            except ApiError as e:
+                self._complaints.failed(self._what, e, ApiError)
+            else:
+                return
+
+    async def _try_update(self, node: Node | None) -> None:
         """Write the status if it changed, if the last writing is a report period old, or if that
-        was to another Node (NODE-006)."""
+        was to another Node than `node`, which is there now (NODE-006)."""
         facts, patch = self._settings.facts, dict[str, Any]()
-        another = self._another()
-        if another is not None:
-            existing = to_dict(another)
+        is_another = node is not None and _uid(node) != self._written_to
+        if node is not None and is_another:
+            existing = to_dict(node)
             self._conditions = (existing.get("status") or {}).get("conditions") or []
             labels = {key: facts.labels[key] for key in _OF_THE_MACHINE if key in facts.labels}
             patch["metadata"] = {"labels": labels}
         status = self._status()
         differs = without_heartbeat(status) != without_heartbeat(self._written)
-        changed = differs or another is not None or self._written_at_s is None
+        changed = differs or is_another or self._written_at_s is None
         if not changed and not self._is_due():
             return
-        what = f"cannot update the status of node {facts.name}"
-        try:
-            written = await self._api.patch_node_status(facts.name, {**patch, "status": status})
-        except ApiError as e:
-            self._complaints.failed(what, e, ApiError)
-            return
-        self._complaints.over(what)
-        self._accept(status, written)
         self._delay_s = self._settings.report_s * (self._settings.random() - 0.5) if changed else 0
+        written = await self._api.patch_node_status(facts.name, {**patch, "status": sent(status)})
+        self._complaints.over(self._what)
+        self._accept(status, written)
+
+    @property
+    def _what(self) -> str:
+        return f"cannot update the status of node {self._settings.facts.name}"
 
     def _is_due(self) -> bool:
         """The last report is old: by the report period, after a change more or less up to half of
@@ -220,11 +232,6 @@ class NodeRegistrar:
         written_at_s = self._written_at_s or 0.0
         age_s = self._clock.monotonic_s() - written_at_s
         return age_s >= self._settings.report_s + self._delay_s
-
-    def _another(self) -> Node | None:
-        """The Node that is there now, if it is not the one that was written to."""
-        seen = self._settings.seen()
-        return seen if seen is not None and _uid(seen) != self._written_to else None
 
     def _status(self) -> dict[str, Any]:
         s = self._settings
@@ -242,6 +249,12 @@ class NodeRegistrar:
         self._written = status
         self._written_at_s = self._clock.monotonic_s()
         self._written_to = _uid(node)
+
+
+def sent(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The status as a patch: addresses that the Node had and has no more go, where a list is merged
+    otherwise (NODE-011)."""
+    return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
 
 
 def _uid(node: Node) -> str:

@@ -213,6 +213,65 @@ def test_looks_are_a_little_more_than_a_period_apart_NODE_010() -> None:
     registered(body)
 
 
+def test_an_update_is_tried_five_times_at_once_then_a_period_later_NODE_011() -> None:
+    """The first with the Node as it was seen, the others with the Node as it is."""
+
+    async def body(world: World) -> None:
+        await asyncio.sleep(5)
+        began = len(world.api.requests())
+        world.pressures.append(Pressure("MemoryPressure"))
+        with world.api.fails("PATCH", "/status"):
+            await asyncio.sleep(10)
+            asked = [r.method for r in world.api.requests()[began:]]
+        assert asked == ["PATCH", *4 * ["GET", "PATCH"]]
+        await asyncio.sleep(10)
+        assert (await world.node())["status"]["conditions"][0]["status"] == "True"
+
+    registered(body)
+
+
+def test_a_try_that_succeeds_is_the_last_one_NODE_011() -> None:
+    async def body(world: World) -> None:
+        await asyncio.sleep(5)
+        world.pressures.append(Pressure("MemoryPressure"))
+        world.api.fails("PATCH", "/status", times=2)
+        await asyncio.sleep(10)
+        assert len(world.patches()) == 1 + 3
+        assert (await world.node())["status"]["conditions"][0]["status"] == "True"
+        assert world.reasons()[-1] == "NodeHasInsufficientMemory"
+
+    registered(body)
+
+
+def test_a_report_that_came_early_waits_for_the_whole_period_when_it_fails_NODE_011() -> None:
+    """The delay of a report counts once."""
+
+    async def body(world: World) -> None:
+        world.drawn = 0.0
+        await asyncio.sleep(100)
+        refused = world.api.fails("PATCH", "/status", times=1)
+        await asyncio.sleep(180)
+        assert (refused.hits, len(world.patches())) == (1, 2)
+        await asyncio.sleep(40)
+        assert len(world.patches()) == 3
+
+    registered(body)
+
+
+def test_addresses_that_a_node_had_before_are_replaced_NODE_011() -> None:
+    async def before(world: World) -> None:
+        old = [{"type": "ExternalIP", "address": "192.0.2.1"}]
+        body = {"metadata": {"name": "n1"}, "status": {"addresses": old}}
+        await world.api.request("POST", "/api/v1/nodes", body=body)
+
+    async def body(world: World) -> None:
+        await asyncio.sleep(5)
+        addresses = (await world.node())["status"]["addresses"]
+        assert [a["type"] for a in addresses] == ["InternalIP", "Hostname"]
+
+    registered(body, before)
+
+
 def test_a_node_that_gets_ready_is_told_to_be_ready_at_once_NODE_013() -> None:
     async def before(world: World) -> None:
         world.not_ready.append("container runtime is down")

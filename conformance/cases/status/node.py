@@ -10,6 +10,7 @@ from conformance.registry import Feature, conformance
 
 API, STATUS, FAULTS, RESTART = Feature.API, Feature.STATUS, Feature.FAULTS, Feature.RESTART
 IMAGES_S = 30.0  # between two lists of images
+THE_NODE = r"/api/v1/nodes/[^/]+$"
 OF_THE_NODE = r"/api/v1/nodes/[^/]+/status$"
 SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
 
@@ -71,6 +72,32 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
     # A look is due after 1 to 1.04 s; images and conditions may have changed at the start.
     steady = gaps[-2:]
     expect(node, all(8 <= gap <= 8 + 1.04 + node.slack_s for gap in steady), "8 s apart", shown)
+
+
+@conformance(
+    id="node-status-tried-again", rules=["NODE-011"], needs=[API],
+    node_config={"nodeStatusUpdateFrequency": "4s", "nodeStatusReportFrequency": "8s"},
+)  # fmt: skip
+async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> None:
+    """An API server that refuses the Node's status is asked five times, one right after the other;
+    from the second time on for the Node first. Then it has peace until the next look."""
+
+    def writes() -> list[float]:
+        return [request.started_s for request in node.api_requests("PATCH", OF_THE_NODE)]
+
+    await node.run_for(40)  # as long as reports have delays, one that fails may wait for its time
+    before = len(writes())
+    with node.api_fails("PATCH", OF_THE_NODE):
+        await node.run_until(lambda: len(writes()) > before, within_s=14, what="a write")
+        await node.run_for(2)
+        refused = writes()[before:]
+        expect_equal(node, len(refused), 5, "writes")
+    # The lease, where there is one, reads the Node at times of its own.
+    reads = [request.started_s for request in node.api_requests("GET", THE_NODE)]
+    reads = [time for time in reads if refused[0] <= time <= refused[-1]]
+    expect_equal(node, len(reads), 4, "reads of the Node between them")
+    expect(node, refused[-1] - refused[0] <= 1 + node.slack_s, "one right after the other", refused)
+    await node.run_until(lambda: len(writes()) > before + 5, within_s=6, what="the next write")
 
 
 @conformance(id="dns-missing", rules=["LIFE-135"], needs=[API], node_config={"clusterDNS": []})

@@ -22,7 +22,7 @@ from test_process_survives import Running, kubelet, until, with_events
 from fakecri import FakeCRI, exits
 from fakecri.calls.events import EventStreams
 from fakecri.core.runtime import News
-from fakecri.node import FakeNode
+from fakecri.machine.node import FakeNode
 from fakecri.server import serve
 from refkubelet.volumes.mounting import RealMounts
 

@@ -131,9 +131,9 @@ async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: No
     """A pod that lost its cgroup and never restarts is killed for it, and once more because it has
     ended then. The classes are right after the first kill, while the second one is under way."""
     await node.apply_static(pod("lost", restartPolicy="Never"))
-    node.on("StopPodSandbox", pod="lost").delays(LONG_STOP_S)
+    node.runtime.on("StopPodSandbox", pod="lost").delays(LONG_STOP_S)
     await node.wait_running("lost")
-    node.cgroups.remove(*node.pod_cgroup("lost"))
+    node.cgroups.remove(*node.cgroups.of_pod("lost"))
     await node.run_until(
         lambda: node.count("StopPodSandbox", pod="lost"),
         within_s=5 * 1.5 + limits.NOTICE_S + limits.STOP_S,

@@ -83,17 +83,17 @@ async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> 
     from the second time on for the Node first. Then it has peace until the next look."""
 
     def writes() -> list[float]:
-        return [request.started_s for request in node.api_requests("PATCH", OF_THE_NODE)]
+        return [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
 
     await node.run_for(40)  # as long as reports have delays, one that fails may wait for its time
     before = len(writes())
-    with node.api_fails("PATCH", OF_THE_NODE):
+    with node.api.fails("PATCH", OF_THE_NODE):
         await node.run_until(lambda: len(writes()) > before, within_s=14, what="a write")
         await node.run_for(2)
         refused = writes()[before:]
         expect_equal(node, len(refused), 5, "writes")
     # The lease, where there is one, reads the Node at times of its own.
-    reads = [request.started_s for request in node.api_requests("GET", THE_NODE)]
+    reads = [request.started_s for request in node.api.requests("GET", THE_NODE)]
     reads = [time for time in reads if refused[0] <= time <= refused[-1]]
     expect_equal(node, len(reads), 4, "reads of the Node between them")
     expect(node, refused[-1] - refused[0] <= 1 + node.slack_s, "one right after the other", refused)

@@ -42,7 +42,7 @@ async def best_life_s(target: Target, rounds: int) -> float:
 
 async def compared(rounds: int, report: Callable[[str], None]) -> Row:
     """Seconds on either, and how many times faster the fake is."""
-    from conformance.harness.containerd import start_containerd
+    from conformance.harness.containerd.start import start_containerd
 
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         async with start_containerd(Path(directory), report=report) as node:
@@ -58,7 +58,7 @@ async def compared(rounds: int, report: Callable[[str], None]) -> Row:
 
 def rows(rounds: int = 10) -> list[Row]:
     """One row; without a value where Docker is missing."""
-    from conformance.harness.containerd import NodeError, docker_problem
+    from conformance.harness.containerd.docker_host import NodeError, docker_problem
 
     problem = docker_problem()
     if problem is None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+
+from conformance.registry import Level, Selection, SelectionError, load_cases, select
 
 HERE = Path(__file__).parent
 
@@ -89,8 +92,6 @@ def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:
 
 def list_cases(options: argparse.Namespace) -> int:
     """Print ID, level, rules, needed features and title of the chosen cases."""
-    from conformance.registry import Level, Selection, SelectionError, load_cases, select
-
     selection = Selection(
         ids=tuple(options.id),
         areas=tuple(options.area),
@@ -119,9 +120,7 @@ def run(words: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    import signal
-
-    import pytest
+    import pytest  # not at the top: `list` goes without it
 
     # A time-out of CI sends SIGTERM: end as Ctrl-C does, and stop what was started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

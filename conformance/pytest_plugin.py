@@ -13,20 +13,16 @@ import signal
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from conformance import results_file
-from conformance.harness.runs.case_run import (
-    REAL_CLOCK,
-    not_to_run,
-    run_real_cases,
-    run_virtual_case,
-)
+from conformance.harness.runs.case_run import REAL_CLOCK, not_to_run
 from conformance.harness.runs.choice import Choice, EnvironmentProblem
 from conformance.harness.runs.processes import processors, run_virtual_cases
 from conformance.harness.runs.results import Outcome, Result
+from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import (
     REGISTRY,
     Case,
@@ -36,9 +32,7 @@ from conformance.registry import (
     load_cases,
     select,
 )
-
-if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter
+from conformance.summary import print_summary
 
 CASES_DIR: Final = Path(__file__).parent / "cases"
 EXIT_ENVIRONMENT: Final = 2
@@ -256,7 +250,9 @@ async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
-    from conformance.harness.runs.real import real_environment, require_kubelet
+    # Not at the top: virtual runs need no sockets, start half a second earlier without them, and
+    # fork before gRPC has threads.
+    from conformance.harness.runs.real import real_environment, require_kubelet, run_real_cases
 
     waiting = {item.case.id: item for item in items}
     for item in list(waiting.values()):
@@ -280,9 +276,7 @@ def _report(item: CaseItem, session: pytest.Session) -> None:
     item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
 
 
-def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
-    from conformance.summary import print_summary
-
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     run = config.stash[RUN]
     if run.results:
         terminalreporter.ensure_newline()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from conformance.features import Feature, Level
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a case is declared without the harness that runs it
     from conformance.harness.node import Node
 
 __all__ = [
@@ -47,16 +47,27 @@ class Case:
     """One behaviour a kubelet must (should) show, and the code that checks it."""
 
     id: str
+    """Unique, words with dashes."""
     area: str
-    title: str  # the first sentence of the docstring; reports use it
+    """The folder of cases it belongs to."""
+    title: str
+    """The first paragraph of its docstring; reports use it."""
     rules: tuple[str, ...]
+    """The rule IDs it checks, the most important first."""
     level: Level
+    """How binding they are."""
     needs: frozenset[Feature]
+    """What kubelet and runtime must offer."""
     body: CaseBody
+    """The function that checks it."""
     node_config: Mapping[str, Any] = field(default_factory=dict)
+    """KubeletConfiguration fields beside the harness's own."""
     machine: Mapping[str, Any] = field(default_factory=dict)
+    """CPUs and NUMA nodes of the machine, see `conformance`."""
     module: str = ""
+    """The module that declares it."""
     line: int = 0
+    """Its line there."""
 
     def missing(self, offered: Iterable[Feature]) -> list[Feature]:
         """The needed features that are not offered, in the order of the Feature enum."""
@@ -160,7 +171,7 @@ def first_sentence(text: str) -> str:
 
 def load_cases() -> list[Case]:
     """Import every module below conformance.cases and return all cases."""
-    import conformance.cases
+    import conformance.cases  # not at the top: cases import this module
 
     for found in pkgutil.walk_packages(conformance.cases.__path__, "conformance.cases."):
         importlib.import_module(found.name)

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import IO, Any
 
+from rich.console import Console
+from rich.table import Table
+
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.results import Outcome, Result
 
@@ -15,9 +18,6 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
 
     `real_s`: wall time of the whole run.
     """
-    from rich.console import Console
-    from rich.table import Table
-
     width = None if out.isatty() else 100
     console = Console(file=out, highlight=False, width=width)
     table = Table(title=f"{choice.kubelet} on {choice.runtime}", title_justify="left")

@@ -19,60 +19,73 @@ FOREVER_S: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A file that exists from `from_s` to `until_s` seconds after the start (None: for ever)."""
+    """A file in the container that comes and goes. Times: seconds after the container's start."""
 
     path: str
     from_s: float = 0.0
     until_s: float | None = None
+    """None: it stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A TCP port that is listened on from `from_s` to `until_s` seconds after the start.
-
-    `protocol`: `http`, `https`, `tcp` or `grpc`. A shell can only do `http` and `tcp`: cases with
-    the others need a fake (Feature.POD_SERVERS).
-    HTTP: `status` for every path, from `then_s` on `then_status`, each after `delay_s`; a path in
-    `redirects` leads to its location instead (`{ip}` in it is the pod's address); of the body so
-    many `lost_bytes` are announced and never sent. gRPC: the health service says `health`.
-    """
+    """A TCP port of the container. Times: seconds after the container's start."""
 
     port: int
     protocol: str = "http"
+    """`http`, `https`, `tcp` or `grpc`. A shell can only do `http` and `tcp`: cases with the others
+    need a fake (Feature.POD_SERVERS)."""
     status: int = 200
+    """The HTTP status for every path."""
     then_s: float = 0.0
     then_status: int = 0
+    """The HTTP status from `then_s` on; 0: `status` stays."""
     redirects: tuple[tuple[str, str], ...] = ()
+    """HTTP paths that answer 302, and their locations; `{ip}` in one is the pod's address."""
     lost_bytes: int = 0
+    """Bytes of the HTTP body that are announced and never sent."""
     health: str = "SERVING"
+    """The answer of the gRPC health service."""
     delay_s: float = 0.0
+    """Seconds before each answer."""
     from_s: float = 0.0
+    """When the port begins to listen."""
     until_s: float | None = None
+    """When it stops to listen; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a container. The default runs for ever and exits 0 on SIGTERM at once.
-
-    Units: seconds, bytes; `inodes` are files it makes in its root filesystem, `processes` all that
-    it consists of, as far as it is allowed so many (a shell: two at least). `exit_after_s` None: it
-    does not end by itself. `prints` is a line that it prints at each of `prints_at_s`.
-    """
+    """One run of a container. By default it runs until SIGTERM and then exits 0 at once."""
 
     exit_code: int = 0
+    """The exit code of a run that ends by itself."""
     exit_after_s: float | None = None
+    """Seconds until it ends by itself; None: it does not."""
     ignores_term: bool = False
+    """Whether only SIGKILL ends it."""
     stop_takes_s: float = 0.0
+    """Seconds from SIGTERM to its end."""
     stop_exit_code: int = 0
+    """The exit code after SIGTERM."""
     prints: str = ""
+    """A line that it prints at each of `prints_at_s`."""
     prints_at_s: tuple[float, ...] = (0.0,)
+    """Seconds after its start."""
     termination_message: str = ""
+    """Written to /dev/termination-log at its start."""
     memory_bytes: int = 0
+    """Memory that it holds."""
     disk_bytes: int = 0
+    """Bytes that it writes into its root filesystem."""
     inodes: int = 0
+    """Files that it makes in its root filesystem."""
     processes: int = 1
+    """The processes it consists of, as far as it may have so many; a shell has at least two."""
     flags: tuple[Flag, ...] = ()
+    """Files that come and go."""
     ports: tuple[Port, ...] = ()
+    """Ports that it listens on."""
 
 
 @dataclass(frozen=True, slots=True)

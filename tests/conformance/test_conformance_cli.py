@@ -153,7 +153,7 @@ def test_a_directory_is_no_kubelet(tmp_path: Path) -> None:
 
 EVERYTHING_FAILS = """\
 from conformance import pytest_plugin
-from conformance.harness.runs import case_run, processes, real
+from conformance.harness.runs import processes, real
 from conformance.harness.runs.results import Outcome, Result
 
 def fails(case, *_):
@@ -166,7 +166,7 @@ async def is_there(_):
     return
 
 processes.run_virtual_case = pytest_plugin.run_virtual_case = fails
-case_run.run_case = fails_for_real
+real.run_case = fails_for_real
 real.require_kubelet = is_there
 """
 

@@ -8,8 +8,8 @@ import pytest
 from conformance.harness.manifests import pod
 from conformance.harness.node import Node
 from conformance.harness.observing.looked import looked_at, seen_by, shortly
-from conformance.harness.runs.case_run import run_virtual_case
 from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import Case, Feature, Level
 
 

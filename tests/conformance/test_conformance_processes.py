@@ -8,10 +8,10 @@ import os
 import pytest
 
 from conformance.harness.runs import processes
-from conformance.harness.runs.case_run import run_virtual_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.processes import run_virtual_cases
 from conformance.harness.runs.results import Outcome, Result
+from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import REGISTRY, Case, load_cases
 
 

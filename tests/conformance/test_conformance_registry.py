@@ -66,7 +66,8 @@ def test_bodies_are_short() -> None:
 
 
 def test_enough_cases_can_run_on_a_real_runtime() -> None:
-    from conformance.harness.runs.choice import CONTAINERD, PROCESS, Choice
+    from conformance.harness.runs.choice import Choice
+    from conformance.harness.runs.offered import CONTAINERD, PROCESS
 
     offered = Choice(kubelet=PROCESS, runtime=CONTAINERD).features
     assert sum(not c.missing(offered) and c.level is Level.MUST for c in CASES) >= 40

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.runs.case_run import end_all
+from conformance.harness.runs.real import end_all
 from simtime import RealClock, run_virtual
 
 CLOCK = RealClock()

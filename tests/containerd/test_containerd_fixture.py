@@ -15,7 +15,6 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
-from conformance.harness.containerd import docker_problem, release_of, start_containerd
 from conformance.harness.containerd.archives import busybox_recipe, image_archive, pause_recipe
 from conformance.harness.containerd.cleanup import top_cgroups
 from conformance.harness.containerd.docker_host import (
@@ -23,12 +22,15 @@ from conformance.harness.containerd.docker_host import (
     bind_mode,
     bounding_set,
     docker_client,
+    docker_problem,
     leftovers,
     owner_mark,
     privileges,
 )
 from conformance.harness.containerd.image import registry_answers
 from conformance.harness.containerd.settings import NodeSettings, containerd_config
+from conformance.harness.containerd.start import start_containerd
+from conformance.harness.containerd.versions import release_of
 from fakecri.server import GrpcUpstream
 
 needs_docker = pytest.mark.skipif(

@@ -13,7 +13,6 @@ import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
 
-from conformance.harness.containerd import start_containerd
 from conformance.harness.containerd.archives import busybox_recipe, layer_and_config
 from conformance.harness.containerd.image_registries import (
     NodeRegistries,
@@ -26,6 +25,7 @@ from conformance.harness.containerd.settings import (
     NodeSettings,
     containerd_config,
 )
+from conformance.harness.containerd.start import start_containerd
 from conformance.harness.image_registry import pull_secret
 from conformance.harness.runtimes.fake_registry import FakeRegistry
 from fakecri.server import GrpcUpstream

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from conformance.harness.containerd import VERSIONS, NodeError, image, release_of
+from conformance.harness.containerd import image
+from conformance.harness.containerd.docker_host import NodeError
 from conformance.harness.containerd.image import (
     build_from_packages,
     dockerfile,
@@ -17,7 +18,7 @@ from conformance.harness.containerd.image import (
     package_version,
 )
 from conformance.harness.containerd.settings import PAUSE_IMAGE, NodeSettings, containerd_config
-from conformance.harness.containerd.versions import RELEASES, Release
+from conformance.harness.containerd.versions import RELEASES, VERSIONS, Release, release_of
 
 STATUS = """\
 Package: containerd-doc

@@ -175,7 +175,7 @@ async def runtime(
         return
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
-    from conformance.harness.containerd import start_containerd
+    from conformance.harness.containerd.start import start_containerd
     from fakecri.server import GrpcUpstream
 
     async with start_containerd(workdir) as node, GrpcUpstream(node.endpoint) as upstream:

@@ -621,7 +621,7 @@ def test_the_fake_answers_like_containerd(
     stack = AsyncExitStack()
 
     async def make() -> Pair:
-        from conformance.harness.containerd import start_containerd
+        from conformance.harness.containerd.start import start_containerd
         from fakecri.server import GrpcUpstream
 
         log_root, where = str(tmp_path), endpoint

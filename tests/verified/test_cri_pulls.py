@@ -71,8 +71,8 @@ async def side(
         return
     if os.environ.get("REFKUBELET_CONTAINERD") != "1":
         pytest.skip("real containerd: set REFKUBELET_CONTAINERD=1 (needs Docker)")
-    from conformance.harness.containerd import start_containerd
     from conformance.harness.containerd.image_registries import NodeRegistries
+    from conformance.harness.containerd.start import start_containerd
     from fakecri.server import GrpcUpstream
 
     workdir = tmp_path_factory.mktemp("p")

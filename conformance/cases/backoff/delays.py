@@ -77,7 +77,7 @@ async def exit_zero_is_delayed_just_the_same(node: Node) -> None:
 async def ten_minutes_of_life_reset_the_delay(node: Node) -> None:
     """After a run of more than 10 minutes the series begins again; the delay is 10 s at most."""
     crash = exits(1)
-    work = in_turn(crash, crash, crash, exits(1, after_s=640), crash, crash)
+    work = in_turn(*[crash] * 3, exits(1, after_s=640), *[crash] * 2)
     await node.apply_static(pod("web", container("main", work)))
     times = await starts(node, 6, within_s=2000)
     after_long = limits.Span(640, 640 + restart_after(10).high_s)
@@ -94,7 +94,7 @@ async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
 async def goes_on_after(node: Node, *, run_s: float, delay_s: float) -> None:
     """Expect that delay after three crashes and a run that is longer."""
     crash = exits(1)
-    work = in_turn(crash, crash, crash, exits(1, after_s=run_s), crash)
+    work = in_turn(*[crash] * 3, exits(1, after_s=run_s), crash)
     await node.apply_static(pod("web", container("main", work)))
     times = await starts(node, 5, within_s=2 * (run_s + 100))
     spans = [*map(restart_after, (0, 10, 20)), restart_after(delay_s).after(run_s)]

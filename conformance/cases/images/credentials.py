@@ -102,7 +102,8 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
     await node.api.create_secret(pull_secret("host", host, user="host"))
     await node.api.create_secret(pull_secret("again", host))
     await node.api.create_secret(pull_secret("path", f"{host}/team", user="path"))
-    await node.api.create_pod(with_secrets("web", image, "wide", "host", "again", "path"))
+    secrets = ("wide", "host", "again", "path")
+    await node.api.create_pod(with_secrets("web", image, *secrets))
     await wait_running(node, "web")
     expect_equal(node, users(node, image), ["path", "host", USER], "users of the pulls")
 

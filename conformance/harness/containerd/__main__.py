@@ -15,16 +15,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from conformance.harness.containerd import (
-    VERSIONS,
-    NodeError,
-    docker_problem,
-    release_of,
-    start_containerd,
-)
-from conformance.harness.containerd.docker_host import docker_client
+from conformance.harness.containerd.docker_host import NodeError, docker_client, docker_problem
 from conformance.harness.containerd.image import ensure_image
-from conformance.harness.containerd.versions import DEFAULT_VERSION, VERSION_VARIABLE
+from conformance.harness.containerd.start import start_containerd
+from conformance.harness.containerd.versions import (
+    DEFAULT_VERSION,
+    VERSION_VARIABLE,
+    VERSIONS,
+    release_of,
+)
 from fakecri.cri.endpoint import EndpointError
 
 

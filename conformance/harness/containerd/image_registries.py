@@ -72,7 +72,7 @@ class NodeRegistry:
         repository, _, tag = name.partition(":")
         recipe = self._node.busybox_image(f"{self.open_host}/{name}")
         layer, config = layer_and_config(recipe, self._node.architecture)
-        write_image(self._directory / "store", repository, tag, layer, config)
+        write_image(self._directory / "store", repository, tag, layer=layer, config=config)
 
     async def stop(self) -> None:
         for port in self._ports.values():

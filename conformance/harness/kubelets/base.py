@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from conformance.features import Feature
-
 
 @dataclass(frozen=True, slots=True)
 class NodePaths:
@@ -45,8 +43,6 @@ class KubeletDied(Exception):
 class Kubelet(Protocol):
     """The kubelet under test. Starting twice, or stopping what does not run, is the harness's
     mistake and raises RuntimeError."""
-
-    features: frozenset[Feature]
 
     async def start(self, config: Mapping[str, Any]) -> None:
         """Start with that KubeletConfiguration; returns when it runs."""

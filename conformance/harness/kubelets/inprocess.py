@@ -1,8 +1,8 @@
 """refkubelet in this process, on the running loop: the kubelet of virtual runs.
 
-It reads the same configuration file as a process would and gets the fake node as its machine. A
-restart is a new `Kubelet` over the same runtime, directories and API server; stopping and killing
-differ as they do for a process: a kill gives no task the chance to finish anything.
+It reads the same configuration file as a process would, and the fake node is its machine. A restart
+is a new `Kubelet` over the same runtime, directories and API server. Stopping and killing differ as
+they do for a process: after a kill no task can finish anything.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.kubelets.fake_network import FakeNetwork
+from fakeapi.httpx_transport import InProcessTransport
+from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import ConfigError, load_config
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
@@ -24,32 +26,35 @@ from refkubelet.node.facts import node_facts
 from refkubelet.volumes.mounting import SimulatedMounts
 from simtime import Clock, Ids, Rng
 
-FEATURES: Final = frozenset(
-    {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.VIRTUAL_TIME}
-)
 HOST_IP: Final = "192.0.2.1"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What surrounds the kubelet. `transport` None: no API server; `network`: what probes reach;
-    `device_plugins` None: no plugin can register."""
+    """What surrounds the kubelet."""
 
     target: Any
+    """The runtime: the recorded `CriTarget`."""
     machine: Any
+    """The machine it runs on, fakecri's FakeNode: a `Machine` whose records are the fake's own."""
     clock: Clock
+    """The clock of the virtual loop."""
     rng: Rng
+    """Its random choices."""
     ids: Ids
+    """Its UIDs."""
     node_name: str
-    transport: Any = None
-    network: Any = None
-    device_plugins: Any = None
+    """The name of the node at the API."""
+    network: FakeNetwork
+    """What probes reach."""
+    transport: InProcessTransport | None = None
+    """The way to the API server; None: there is none."""
+    device_plugins: InProcessPlugins | None = None
+    """The directory of device plugins; None: no plugin can register."""
 
 
 class InProcessKubelet:
     """`Kubelet` of the harness over refkubelet's own."""
-
-    features = FEATURES
 
     def __init__(self, paths: NodePaths, world: World) -> None:
         self._paths = paths
@@ -97,7 +102,7 @@ class InProcessKubelet:
         self._task = asyncio.create_task(self._kubelet.run(), name="kubelet under test")
 
     async def stop(self) -> None:
-        """As SIGTERM."""
+        """As SIGTERM; returns when it has ended."""
         task = self._running()
         if self._kubelet is not None:
             await self._kubelet.stop()
@@ -105,7 +110,7 @@ class InProcessKubelet:
         self._kubelet = None
 
     async def kill(self) -> None:
-        """As SIGKILL."""
+        """As SIGKILL; returns when it has ended."""
         task = self._running()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -118,7 +123,7 @@ class InProcessKubelet:
         return task
 
     async def close(self) -> None:
-        """End whatever still runs."""
+        """Kill it if it runs."""
         if self._task is not None:
             await self.kill()
 
@@ -137,7 +142,7 @@ class InProcessKubelet:
         return await self._kubelet.stats.summary.summary()
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
-        """What the socket of a daemon would answer."""
+        """As the socket of a daemon answers. Raises LookupError."""
         if self._kubelet is None:
             raise LookupError("the kubelet does not run")
         answers = self._kubelet.resources.pod_resources
@@ -149,8 +154,8 @@ class InProcessKubelet:
         return answers.get(fields["pod_name"], fields["pod_namespace"])
 
     def _as_json(self, pod: Any) -> dict[str, Any]:
-        # Converting is slow and pods seldom change: values are shared by custom, so the same
-        # spec and status objects mean the same content.
+        # Converting is slow and pods seldom change. Values are never changed in place, so the same
+        # metadata and status objects mean the same content.
         uid = pod.metadata.uid
         seen = self._shown.get(uid)
         if seen is None or seen[0] is not pod.metadata or seen[1] is not pod.status:

@@ -1,7 +1,7 @@
 """A kubelet in its own process, in real time: refkubelet, or any kubelet binary by path.
 
 It is started with a KubeletConfiguration file and a runtime endpoint, watched through its healthz
-port and read through its read-only port. What must never happen here: a process outlives its case.
+port and read through its read-only port. No process outlives its case.
 """
 
 from __future__ import annotations
@@ -11,104 +11,28 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import aiohttp
+import grpc.aio
+from criapi.podresources import api_pb2, api_pb2_grpc
 
-from conformance.features import Feature
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
 from conformance.harness.kubelets.mounts import unmount_below
 from conformance.harness.kubelets.ports import Ports
+from conformance.harness.kubelets.program import Program
 
 START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
 ASKS_WITHIN_S: Final = 15.0
-"""A kubelet asks the API server for its pods some seconds after it is healthy; one that cannot
-reach it never does."""
+"""A kubelet asks the API server for its pods within some seconds after it is healthy, or never, if
+it cannot reach the server."""
 LAST_WORDS_LINES: Final = 15
 ROOTLESS: Final = "KubeletInUserNamespace"  # lets a kubelet do without the kernel's log (EVIC-124)
-SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
 PORTS: Final = Ports()
-"""Of this run."""
-
-
-# Kubelets that run side by side must not share what upstream keeps in fixed places: the cgroup
-# /kubepods, where each kills what it does not know (CG-043), and the directories of plug-ins and
-# certificates. A case that looks at cgroups has a place of its own for them: `with_own_cgroups`.
-SIDE_BY_SIDE: Final = MappingProxyType(
-    {
-        "cgroupsPerQOS": False,
-        "enforceNodeAllocatable": [],
-        "cgroupDriver": "cgroupfs",
-        "contentType": "application/json",  # the fake API server speaks nothing else
-    }
-)
-OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """How to start a kubelet: the words before the common flags, and what it can do.
-
-    `own_flags`: further flags that take a directory below the case's own, by flag name.
-    `config`: configuration fields that the cases do not choose. `device_plugins`: where its device
-    plugins listen, below the case's directory. `fixed_plugins`: it has one place for them, whatever
-    its flags say. `environment`: variables beside those of this process.
-    """
-
-    command: tuple[str, ...]
-    features: frozenset[Feature]
-    own_flags: Mapping[str, str] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-    device_plugins: str = "kubelet/device-plugins"
-    fixed_plugins: Path | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-REFKUBELET: Final = Program(
-    (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
-    frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
-    config=SIDE_BY_SIDE,
-)
-
-
-def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
-    """The same, making its cgroups below that group, which is there."""
-    fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
-    return replace(program, config={**fixed, "cgroupRoot": cgroup_root})
-
-
-def external(path: Path) -> Program:
-    """A kubelet binary that takes the upstream flags."""
-    return Program(
-        (str(path),),
-        frozenset({Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART}),
-        own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
-        config=SIDE_BY_SIDE,
-        device_plugins="device-plugins",
-        fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
-    )
-
-
-_OWN_PLUGINS: Final = (
-    'mkdir -p "$1" "$2" && mount --bind "$2" "$1" && shift 2 && exec "$@"'  # then the kubelet
-)
-
-
-def with_own_plugins(program: Program, directory: Path) -> Program:
-    """The same program; where its place for plugins is fixed, it sees `directory` there, through a
-    mount that nobody else sees."""
-    if program.fixed_plugins is None:
-        return program
-    directory.mkdir(parents=True, exist_ok=True)
-    places = (str(program.fixed_plugins), str(directory))
-    command = ("unshare", "--mount", "sh", "-c", _OWN_PLUGINS, "sh", *places, *program.command)
-    return replace(program, command=command)
+"""The ports of the kubelets of this run."""
 
 
 def _can_read_kernel_log() -> bool:
@@ -119,13 +43,12 @@ def _can_read_kernel_log() -> bool:
     return True
 
 
-def with_bus(program: Program, address: str) -> Program:
-    """The same, on a system bus of its own."""
-    return replace(program, environment={**program.environment, SYSTEM_BUS: address})
-
-
 class ProcessKubelet:
-    """`Kubelet` over a process. `kubeconfig`: the API server's, or None for standalone."""
+    """`Kubelet` over a process.
+
+    `kubeconfig`: that of the API server, None for a kubelet without one. `pods_asked`: how many
+    requests for pods the API server has answered.
+    """
 
     def __init__(
         self,
@@ -137,7 +60,6 @@ class ProcessKubelet:
         kubeconfig: Path | None,
         pods_asked: Callable[[], int] | None = None,
     ) -> None:
-        self.features = program.features
         self._program = program
         self._paths = paths
         self._endpoint = endpoint
@@ -153,8 +75,8 @@ class ProcessKubelet:
         return self._paths.base / "kubelet.log"
 
     async def start(self, config: Mapping[str, Any]) -> None:
-        """Start it; returns when healthz and /pods answer, and, as far as it can, when it has asked
-        the API server for its pods. Raises KubeletDied."""
+        """Start it; returns when healthz and /pods answer and, if it can reach the API server, when
+        it has asked there for its pods. Raises KubeletDied."""
         if self._process is not None:
             raise RuntimeError("the kubelet runs already")
         self._read_only_port, healthz, main = PORTS.take(3)
@@ -241,11 +163,11 @@ class ProcessKubelet:
         return "\n".join(f"  {line}" for line in lines[-LAST_WORDS_LINES:])
 
     async def stop(self) -> None:
-        """SIGTERM; SIGKILL when it does not end in time."""
+        """Send SIGTERM, and SIGKILL after STOP_WITHIN_S seconds; returns when it has ended."""
         await self._end(signal.SIGTERM)
 
     async def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL; returns when it has ended."""
         await self._end(signal.SIGKILL)
 
     async def _end(self, with_signal: signal.Signals) -> None:
@@ -268,7 +190,7 @@ class ProcessKubelet:
             self._http = None
 
     async def close(self) -> None:
-        """End whatever still runs, and undo its mounts."""
+        """End the process if it runs, and undo its mounts."""
         if self._process is not None:
             await self.kill()
         await self._close_session()
@@ -297,10 +219,7 @@ class ProcessKubelet:
             raise KubeletDied(f"GET {url}: {error!r}\n{self._last_words()}") from None
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
-        """The answer of the socket below the kubelet's root directory."""
-        import grpc.aio
-        from criapi.podresources import api_pb2, api_pb2_grpc
-
+        """The answer on the socket below the kubelet's root directory. Raises LookupError."""
         service = api_pb2.DESCRIPTOR.services_by_name["PodResourcesLister"]
         request = getattr(api_pb2, service.methods_by_name[method].input_type.name)(**fields)
         socket_path = self._paths.root / "pod-resources" / "kubelet.sock"

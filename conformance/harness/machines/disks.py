@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from conformance.harness.machines.fake_machine import NODE, leave_disk, leave_inodes
-
-if TYPE_CHECKING:
-    from fakecri.machine.node import FakeNode
+from fakecri import FakeNode
 
 SIZE_BYTES: Final = 512 << 20
 INODES: Final = 4096
@@ -111,13 +109,13 @@ async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
     with image.open("wb") as file:
         file.truncate(SIZE_BYTES)
     try:
-        await _run("mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image))
+        await _run(["mkfs.ext4", "-q", "-m", "0", "-N", str(INODES), str(image)])
         try:
-            await _run("mount", "-o", "loop", str(image), str(root))
+            await _run(["mount", "-o", "loop", str(image), str(root)])
             yield OwnDisk(root)
         finally:
             if os.path.ismount(root):  # the end of a kubelet unmounts what is below its case
-                await _run("umount", "--lazy", str(root))
+                await _run(["umount", "--lazy", str(root)])
     finally:
         image.unlink()
 
@@ -126,15 +124,15 @@ async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
 async def shared_mounts(directory: Path) -> AsyncIterator[None]:
     """Mounts made below the directory are seen by a runtime in a container that has it."""
     directory.mkdir(parents=True, exist_ok=True)
-    await _run("mount", "--bind", str(directory), str(directory))
+    await _run(["mount", "--bind", str(directory), str(directory)])
     try:
-        await _run("mount", "--make-shared", str(directory))
+        await _run(["mount", "--make-shared", str(directory)])
         yield
     finally:
-        await _run("umount", "--lazy", str(directory))
+        await _run(["umount", "--lazy", str(directory)])
 
 
-async def _run(*command: str) -> None:
+async def _run(command: Sequence[str]) -> None:
     """Raises RuntimeError with what the command said."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE

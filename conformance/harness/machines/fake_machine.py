@@ -6,10 +6,9 @@ disks are the fake's own; nothing on this computer is touched.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from fakecri.machine.node import FakeNode, Filesystem
+from fakecri import FakeNode, Filesystem
 
 NODE: Final = "node"
 IMAGES: Final = "images"
@@ -22,8 +21,6 @@ def separate_disks(machine: FakeNode, *, split: bool) -> None:
     """Images on a disk of their own (EVIC-045), with the writable layers; `split`: without them
     (EVIC-046), as CRI-O alone can tell. A kubelet that started before does not see it (EVIC-040).
     """
-    from fakecri.machine.node import Filesystem
-
     root = machine.filesystems["/"]
     root.holds_images, root.holds_containers = False, split
     machine.filesystems[PLACES[IMAGES]] = Filesystem("images", holds_containers=not split)

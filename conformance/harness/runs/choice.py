@@ -1,118 +1,71 @@
-"""Which kubelet runs on which runtime: the options of a run, checked once, and the parts they give.
+"""The options of a run: which kubelet on which runtime; checked once, before the first case.
 
-Two kinds of run. Virtual: refkubelet and a fake runtime in this process, each case on its own
-virtual loop. Real: a kubelet process on a runtime socket, cases side by side on one real loop.
+There are two kinds of run. Virtual: refkubelet and a fake runtime in this process, each case on its
+own virtual loop. Real: a kubelet process on a runtime socket, cases side by side on one real loop.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Final
 
 from conformance.features import Feature
-from conformance.harness.machines.cgroup_trees import machine_version
-from conformance.harness.machines.disks import why_no_disk
-
-IN_PROCESS: Final = "refkubelet"
-PROCESS: Final = "refkubelet-process"
-FAKE: Final = "fake"
-FAKE_SOCKET: Final = "fake-socket"
-CONTAINERD: Final = "containerd"
-
-EXTERNAL_FEATURES: Final = frozenset(
-    {Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC}
+from conformance.harness.containerd.docker_host import NodeError, docker_problem
+from conformance.harness.containerd.versions import release_of
+from conformance.harness.runs.offered import (
+    CONTAINERD,
+    FAKE,
+    FAKE_SOCKET,
+    IN_PROCESS,
+    PROCESS,
+    kubelet_features,
+    machine_features,
+    runtime_features,
 )
-KUBELET_FEATURES: Final = {
-    IN_PROCESS: EXTERNAL_FEATURES | {Feature.SHUTDOWN_AGAIN, Feature.VIRTUAL_TIME},
-    PROCESS: EXTERNAL_FEATURES | {Feature.SHUTDOWN_AGAIN},
-}
-RUNTIME_FEATURES: Final = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
-VIRTUAL_CGROUPS: Final = frozenset(
-    {Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS}
-)
-
-
-def _cgroups_here() -> frozenset[Feature]:
-    """What of cgroups the suite can use on this machine."""
-    version = machine_version()
-    if version is None:
-        return frozenset()
-    return frozenset({Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2})
+from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
 
 
 class EnvironmentProblem(Exception):
     """The chosen kubelet or runtime cannot be used; the text says what to do. Exit code 2."""
 
 
-def _own_bus() -> set[Feature]:
-    """Whether kubelet processes can have a system bus with a fake logind."""
-    from fakecri.machine.logind_bus import can_serve
-
-    return {Feature.SHUTDOWN} if can_serve() else set()
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The options of a run. `seed` fixes every random choice of a virtual run; `long` lets a real
-    run take the minutes that some cases last; `containerd_version` "" is the default one."""
+    """The options of a run."""
 
     kubelet: str = IN_PROCESS
+    """`refkubelet`, `refkubelet-process`, or the path of a kubelet binary."""
     runtime: str = FAKE
+    """`fake`, `fake-socket`, `containerd`, or the endpoint of a runtime (`unix:///...`)."""
     seed: int = 1
+    """Fixes every random choice of a virtual run."""
     jobs: int = 8
+    """The number of cases at a time in a real run, the most processes of a virtual one."""
     long: bool = False
+    """Whether a real run takes the minutes that some cases last."""
     containerd_version: str = ""
+    """`1.6`, `1.7` or `2.1`; "" is the default one."""
 
     @property
     def virtual(self) -> bool:
+        """Whether the run is in virtual time: that depends on the kubelet alone."""
         return self.kubelet == IN_PROCESS
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What this pair offers to cases."""
-        kubelet = KUBELET_FEATURES.get(self.kubelet, EXTERNAL_FEATURES)
-        own_machine = {Feature.NODE_RESOURCES, Feature.SHUTDOWN} if self.virtual else _own_bus()
-        if self.virtual or not why_no_disk():
-            own_machine.add(Feature.OWN_DISK)
-        if self.runtime != FAKE_SOCKET:
-            own_machine.add(Feature.MEMORY_USE)
+        """What this pair offers to cases on this machine."""
         patience = {Feature.VIRTUAL_TIME} if self.long else set()
-        pods = {Feature.POD_NETWORK} if self.runtime != CONTAINERD else set()
-        if self.runtime in (FAKE, FAKE_SOCKET):
-            pods |= {Feature.POD_SERVERS, Feature.POD_STATS, Feature.USER_NAMESPACES}
-        own_mounts = self.kubelet in KUBELET_FEATURES or os.geteuid() == 0
-        plugins = {Feature.DEVICE_PLUGINS} if own_mounts else set()
-        cgroups = VIRTUAL_CGROUPS if self.virtual else _cgroups_here()
-        kinds = (
-            RUNTIME_FEATURES,
-            own_machine,
+        return frozenset().union(
+            kubelet_features(self.kubelet),
+            machine_features(virtual=self.virtual),
+            runtime_features(self.runtime, self.containerd_version),
             patience,
-            pods,
-            plugins,
-            cgroups,
-            self._runtime_features,
         )
-        return kubelet.union(*kinds)
-
-    @property
-    def _runtime_features(self) -> set[Feature]:
-        """A runtime given by its socket cannot be told of a registry, and nobody knows what else it
-        has; containerd has image volumes, and events for all who ask, from version 2 on."""
-        if self.runtime.startswith("unix://"):
-            return set()
-        features = {Feature.REGISTRY, Feature.IMAGE_VOLUMES, Feature.EVENTS}
-        if self.runtime == CONTAINERD:
-            from conformance.harness.containerd.versions import release_of
-
-            if release_of(self.containerd_version or None).config_version < 3:
-                features -= {Feature.IMAGE_VOLUMES, Feature.EVENTS}
-        return features
 
     def check(self) -> None:
         """Raise EnvironmentProblem when the pair does not fit or something is not there."""
         program = os.path.isfile(self.kubelet) and os.access(self.kubelet, os.X_OK)
-        if self.kubelet not in KUBELET_FEATURES and not program:
+        if self.kubelet not in (IN_PROCESS, PROCESS) and not program:
             raise EnvironmentProblem(
                 f"--kubelet {self.kubelet}: no such program; wanted {IN_PROCESS}, {PROCESS} or the "
                 "path of a kubelet binary"
@@ -148,8 +101,6 @@ class Choice:
                 f"versions to choose, --runtime {self.runtime} is what it is"
             )
         if self.runtime == CONTAINERD:
-            from conformance.harness.containerd import NodeError, docker_problem, release_of
-
             try:
                 release_of(self.containerd_version or None)
             except NodeError as problem:
@@ -158,8 +109,6 @@ class Choice:
                 raise EnvironmentProblem(without)
 
     def _check_endpoint(self) -> None:
-        from fakecri.cri.endpoint import EndpointError, require_listener, socket_path
-
         try:
             require_listener(
                 socket_path(self.runtime),

@@ -1,51 +1,42 @@
-"""The parts of a real run: a kubelet process, a runtime socket, and an API server over HTTP.
+"""Real runs: cases side by side on one loop, against kubelet processes.
 
 What all cases share is made once: the containerd container, or the connection to a given runtime.
-Each case has its own proxy socket, kubelet, API server and directories.
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
 import shutil
-import ssl
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.harness import limits
-from conformance.harness.api_server import ApiServer
-from conformance.harness.certificate import server_context
-from conformance.harness.image_registry import ImageRegistries
+import grpc
+from criapi.v1 import api_pb2 as cri
+
+from conformance.harness.containerd.docker_host import NodeError
+from conformance.harness.containerd.image_registries import NodeRegistries
+from conformance.harness.containerd.node import NodeDirs
+from conformance.harness.containerd.start import start_containerd
 from conformance.harness.kubelets.base import KubeletDied, NodePaths
-from conformance.harness.kubelets.process import (
-    PORTS,
-    REFKUBELET,
-    ProcessKubelet,
-    Program,
-    external,
-    with_bus,
-    with_own_cgroups,
-    with_own_plugins,
-)
-from conformance.harness.machines.cgroup_trees import CgroupTrees, own_groups
-from conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
+from conformance.harness.kubelets.process import PORTS
+from conformance.harness.machines.disks import shared_mounts, why_no_disk
 from conformance.harness.node import Node
-from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
-from conformance.harness.runs.choice import (
-    CONTAINERD,
-    FAKE_SOCKET,
-    PROCESS,
-    Choice,
-    EnvironmentProblem,
-)
-from conformance.harness.runtimes.fake import FakeRuntime
-from conformance.registry import Case, Feature, Level
-from fakecri.machine.logind import FakeLogind
-from simtime import Ids, RealClock, Rng
+from conformance.harness.runs.case_run import run_case
+from conformance.harness.runs.choice import Choice, EnvironmentProblem
+from conformance.harness.runs.offered import CONTAINERD, FAKE_SOCKET
+from conformance.harness.runs.real_parts import RealEnvironment
+from conformance.harness.runs.results import Result
+from conformance.harness.runtimes.fake import server_context
+from conformance.registry import Case, Level
+from fakecri.server import GrpcUpstream
+
+END_WITHIN_S: Final = 30.0
+AGAIN_S: Final = 1.0
+CLEAN_UP_STEPS: Final = 10
+"""How many steps of a clean-up may hang one after the other."""
 
 
 async def _no_body(_: Node) -> None:
@@ -61,148 +52,6 @@ SIGN_OF_LIFE: Final = Case(
     needs=frozenset(),
     body=_no_body,
 )
-NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
-
-
-@dataclass(frozen=True, slots=True)
-class RealEnvironment:
-    """What the cases of one real run share. `shared`: the directory below which everything must
-    lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
-    `tls`: what fake pods serve HTTPS with."""
-
-    choice: Choice
-    shared: Path
-    upstream: Any = None
-    registries: ImageRegistries | None = None
-    tls: ssl.SSLContext | None = None
-
-    @asynccontextmanager
-    async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
-        """Parts for `case` on the running loop; everything is ended and removed afterwards."""
-        from fakecri.deviceplugin.serving import ServedPlugins
-        from fakecri.server import serve
-
-        clock = RealClock()
-        endpoint = f"unix://{paths.base}/cri.sock"
-        runtime = self._runtime(clock, endpoint, paths)
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(runtime.close)
-            await stack.enter_async_context(serve(runtime.target, endpoint))
-            api, kubeconfig = await _api_server(case, paths, stack)
-            program = self._program()
-            plugins = ServedPlugins(paths.base / program.device_plugins)
-            stack.push_async_callback(plugins.close)
-            if Feature.DEVICE_PLUGINS in case.needs:
-                program = with_own_plugins(program, plugins.directory)
-            own = await _of_its_own(case, program, paths, stack)
-            kubelet = ProcessKubelet(
-                own.program,
-                paths,
-                endpoint,
-                node_name=NODE_NAME,
-                kubeconfig=kubeconfig,
-                pods_asked=api.pod_lists if api is not None else None,
-            )
-            stack.push_async_callback(kubelet.close)
-            config = kubelet_config(paths, case.node_config)
-            pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
-            yield Parts(
-                kubelet=kubelet,
-                runtime=runtime,
-                api=api,
-                clock=clock,
-                pace=pace,
-                paths=paths,
-                config=config,
-                logind=own.logind,
-                plugins=plugins,
-                cgroups=own.cgroups,
-                disk=own.disk,
-            )
-
-    def _program(self) -> Program:
-        if self.choice.kubelet == PROCESS:
-            return REFKUBELET
-        return external(Path(self.choice.kubelet))
-
-    def _runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> Any:
-        if self.upstream is None:
-            return self._fake_runtime(clock, endpoint, paths)
-        from conformance.harness.runtimes.real import RealRuntime
-
-        return RealRuntime(self.upstream, clock, endpoint, self.registries)
-
-    def _fake_runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> FakeRuntime:
-        """A fake with loopback addresses of its own: cases run side by side, and so may suites."""
-        rng = Rng.from_system()
-        number = rng.stream("pod network").randint
-        runtime = FakeRuntime(
-            clock,
-            Ids(rng),
-            endpoint=endpoint,
-            image_root=str(paths.root),
-            pod_network=f"127.{number(1, 254)}.{number(0, 255)}",
-        )
-        if runtime.cri.listening is not None:
-            runtime.cri.listening.tls = self.tls
-        return runtime
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """What of the machine a case has to itself, and the kubelet that is told of it."""
-
-    program: Program
-    disk: OwnDisk | None
-    cgroups: CgroupTrees | None
-    logind: FakeLogind | None
-
-
-async def _of_its_own(
-    case: Case, program: Program, paths: NodePaths, stack: AsyncExitStack
-) -> _Own:
-    disk = cgroups = logind = None
-    if Feature.OWN_DISK in case.needs:
-        disk = await stack.enter_async_context(own_disk(paths.root))
-    if Feature.CGROUPS in case.needs:
-        cgroups = await stack.enter_async_context(own_groups(paths.base.name))
-        program = with_own_cgroups(program, cgroups.path())
-    if Feature.SHUTDOWN in case.needs:
-        logind = FakeLogind(delay_s=NO_END_S)
-        program = with_bus(program, await _system_bus(logind, paths, stack))
-    return _Own(program, disk, cgroups, logind)
-
-
-async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:
-    from fakecri.machine.logind_bus import serve_logind
-
-    return await stack.enter_async_context(serve_logind(logind, paths.base))
-
-
-async def _api_server(
-    case: Case, paths: NodePaths, stack: AsyncExitStack
-) -> tuple[ApiServer | None, Path | None]:
-    if Feature.API not in case.needs:
-        return None, None
-    from fakeapi import FakeApi
-    from fakeapi.http import serve
-
-    fake = FakeApi(RealClock(), Ids(Rng.from_system()))
-    server = await stack.enter_async_context(await serve(fake, "127.0.0.1", 0))
-    kubeconfig = paths.base / "kubeconfig"
-    kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
-    return ApiServer(fake), kubeconfig
-
-
-def _kubeconfig(url: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "fake", "cluster": {"server": url}}],
-        "users": [{"name": "node", "user": {}}],
-        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "node"}}],
-        "current-context": "fake",
-    }
 
 
 @asynccontextmanager
@@ -225,9 +74,6 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
-    from conformance.harness.containerd import NodeError, start_containerd
-    from conformance.harness.containerd.image_registries import NodeRegistries
-    from conformance.harness.containerd.node import NodeDirs
 
     if not why_no_disk():
         await stack.enter_async_context(shared_mounts(NodeDirs(base).kubelet))
@@ -243,11 +89,6 @@ async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) ->
 
 async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:
     """One connection for all cases; the runtime is asked for its version once."""
-    import grpc
-    from criapi.v1 import api_pb2 as cri
-
-    from fakecri.server import GrpcUpstream
-
     upstream = await stack.enter_async_context(GrpcUpstream(endpoint))
     try:
         await upstream.call("Version", cri.VersionRequest(), timeout_s=10)
@@ -276,3 +117,45 @@ async def require_kubelet(environment: RealEnvironment) -> None:
                 f"--kubelet {chosen}: wanted a kubelet that takes --config and answers on its "
                 f"healthz and its read-only port; {why}"
             ) from None
+
+
+async def run_real_cases(
+    cases: Sequence[Case], environment: RealEnvironment, jobs: int
+) -> AsyncGenerator[Result, None]:
+    """Run the cases side by side, at most `jobs` at a time; yields results as they come."""
+    gate = asyncio.Semaphore(jobs)
+
+    async def one(case: Case) -> Result:
+        async with gate, _directory(environment.shared) as directory:
+            return await run_case(case, environment.parts, directory)
+
+    tasks = [asyncio.create_task(one(case)) for case in cases]
+    try:
+        for done in asyncio.as_completed(tasks):
+            yield await done
+    finally:
+        await end_all(tasks)
+
+
+async def end_all(
+    tasks: Sequence[asyncio.Task[Any]], within_s: float = END_WITHIN_S, again_s: float = AGAIN_S
+) -> None:
+    """Cancel them and wait while they clean up. After `within_s` seconds a clean-up that hangs (a
+    runtime that does not answer) is cancelled, too, step by step, every `again_s`."""
+    left = {task for task in tasks if not task.done()}
+    for wait_s in (within_s, *[again_s] * CLEAN_UP_STEPS):
+        for task in left:
+            task.cancel()
+        if not left:
+            break
+        _, left = await asyncio.wait(left, timeout=wait_s)
+    await asyncio.gather(*(task for task in tasks if task not in left), return_exceptions=True)
+
+
+@asynccontextmanager
+async def _directory(base: Path) -> AsyncIterator[Path]:
+    # Removed with errors ignored: a real runtime may leave files of other users behind.
+    with tempfile.TemporaryDirectory(
+        prefix="case-", dir=base, ignore_cleanup_errors=True
+    ) as directory:
+        yield Path(directory)

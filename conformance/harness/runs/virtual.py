@@ -1,12 +1,17 @@
-"""The parts of a virtual run: refkubelet, the fake runtime and the fake API server, all in this
-process on one virtual loop, all random choices from one seed."""
+"""Virtual runs: refkubelet, the fake runtime and the fake API server in this process.
+
+Each case has a virtual loop of its own, and all random choices come from one seed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from conformance.harness import limits
 from conformance.harness.api_server import ApiServer
@@ -16,13 +21,32 @@ from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, Wo
 from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
 from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.runs.case_run import PartsFactory, run_case
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.results import Result
 from conformance.harness.runtimes.fake import FakeRuntime
 from conformance.registry import Case, Feature
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeNode, uniform_topology
 from fakecri.deviceplugin import InProcessPlugins
-from simtime import Ids, Rng, VirtualLoop
+from simtime import Ids, Rng, VirtualLoop, run_virtual
+
+IN_MEMORY: Final = "/dev/shm"
+
+
+def run_virtual_case(case: Case, choice: Choice) -> Result:
+    """Run one case on a new virtual loop in a new directory: below TMPDIR if that is set, else in
+    memory (/dev/shm) where possible, because disks are slower than everything else here."""
+    in_memory = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
+    parent = IN_MEMORY if in_memory else None
+    with tempfile.TemporaryDirectory(prefix="conformance-", dir=parent) as directory:
+
+        async def main() -> Result:
+            factory: PartsFactory = lambda c, paths: virtual_parts(c, paths, choice.seed)  # noqa: E731
+            return await run_case(case, factory, Path(directory))
+
+        return run_virtual(main, seed=choice.seed)
 
 
 @asynccontextmanager

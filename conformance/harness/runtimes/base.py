@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from conformance.features import Feature
 from conformance.harness.image_registry import ImageRegistry
 from conformance.harness.manifests import PodPlan
 
@@ -13,7 +12,6 @@ from conformance.harness.manifests import PodPlan
 class Runtime(Protocol):
     """One case's view of a runtime. `pod` is always the runtime's name of a pod (`web-node`)."""
 
-    features: frozenset[Feature]
     target: Any
     """The recorded `CriTarget`, for a kubelet in this process."""
     direct: Any

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import ssl
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from conformance.harness.manifests import IMAGE, OTHER_IMAGE, PodPlan
@@ -66,3 +70,18 @@ class FakeRuntime(RecordedRuntime):
     async def close(self) -> None:
         """Nothing but sockets of its pods outlives the object."""
         await self.cri.stop_streaming()
+
+
+def server_context(directory: Path) -> ssl.SSLContext | None:
+    """TLS for the HTTPS ports of fake pods: a self-signed certificate that `openssl` makes in
+    `directory`, valid for a day; None where there is no `openssl`. Kubelets do not verify it
+    (PROBE-066)."""
+    if shutil.which("openssl") is None:
+        return None
+    key, certificate = directory / "pods.key", directory / "pods.crt"
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
+    command = [*make.split(), "-subj", "/CN=pod", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context

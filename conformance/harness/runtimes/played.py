@@ -23,14 +23,12 @@ def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
     rules = []
     for container in plan.containers:
         *first, last = container.workload.runs
-        rules.append(_rule(cri, pod, container, last, None))
-        rules += [_rule(cri, pod, container, run, number) for number, run in enumerate(first)]
+        runs: list[tuple[int | None, Run]] = [(None, last), *enumerate(first)]
+        for attempt, run in runs:
+            words = [*behaviors(run), *_execs(container)]
+            rule = cri.behaves(*words, pod=pod, container=container.name, attempt=attempt)
+            rules.append(rule)
     return rules
-
-
-def _rule(cri: Any, pod: str, container: Container, run: Run, attempt: int | None) -> Any:
-    words = [*behaviors(run), *_execs(container)]
-    return cri.behaves(*words, pod=pod, container=container.name, attempt=attempt)
 
 
 def behaviors(run: Run) -> Iterator[Behavior]:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from conformance.features import Feature
 from conformance.harness.runtimes.call_index import CallIndex
 from conformance.harness.runtimes.rules import EveryMethod
 from fakecri.proxy import RecordingProxy
@@ -25,8 +24,6 @@ HANDS_TIMEOUT_S: Final = 60.0
 class RecordedRuntime:
     """The common part of every `Runtime`; `behind` is the target that the proxy stands in front
     of."""
-
-    features = frozenset({Feature.FAULTS, Feature.OUTSIDE_KILL})
 
     def __init__(self, behind: Any, clock: Clock, endpoint: str) -> None:
         self.direct = behind

@@ -1,0 +1,90 @@
+"""The programs that can be a kubelet under test, and how they are started.
+
+What a case needs to itself (cgroups, device plugins, a system bus) is added to its program.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+SYSTEM_BUS: Final = "DBUS_SYSTEM_BUS_ADDRESS"
+SIDE_BY_SIDE: Final = MappingProxyType(
+    {
+        "cgroupsPerQOS": False,
+        "enforceNodeAllocatable": [],
+        "cgroupDriver": "cgroupfs",
+        "contentType": "application/json",  # the fake API server speaks nothing else
+    }
+)
+"""Kubelets side by side must not share what upstream keeps in fixed places: the cgroup /kubepods,
+where each kills what it does not know (CG-043), and the directories of plug-ins and certificates.
+A case that looks at cgroups has a group of its own for them (`with_own_cgroups`)."""
+OF_CGROUPS: Final = ("cgroupsPerQOS", "enforceNodeAllocatable")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to start a kubelet, and where it keeps what."""
+
+    command: tuple[str, ...]
+    """The words before the flags that all kubelets get."""
+    own_flags: Mapping[str, str] = field(default_factory=dict)
+    """Further flags -> a directory below the case's own."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Configuration fields that the cases do not choose."""
+    device_plugins: str = "kubelet/device-plugins"
+    """The directory of its device plugins, below the case's own."""
+    fixed_plugins: Path | None = None
+    """The only directory where it looks for device plugins, whatever its flags say; None: it
+    follows its root directory."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables beside those of this process."""
+
+
+REFKUBELET: Final = Program(
+    (sys.executable, "-c", "import sys, refkubelet.cli; sys.exit(refkubelet.cli.main())", "run"),
+    config=SIDE_BY_SIDE,
+)
+
+
+def with_own_cgroups(program: Program, cgroup_root: str) -> Program:
+    """The same program, which makes its cgroups below that group; the group exists."""
+    fixed = {k: v for k, v in program.config.items() if k not in OF_CGROUPS}
+    return replace(program, config={**fixed, "cgroupRoot": cgroup_root})
+
+
+def external(path: Path) -> Program:
+    """A kubelet binary that takes the upstream flags."""
+    return Program(
+        (str(path),),
+        own_flags={"--cert-dir": "pki", "--volume-plugin-dir": "volume-plugins"},
+        config=SIDE_BY_SIDE,
+        device_plugins="device-plugins",
+        fixed_plugins=Path("/var/lib/kubelet/device-plugins"),
+    )
+
+
+_OWN_PLUGINS: Final = (
+    'mkdir -p "$1" "$2" && mount --bind "$2" "$1" && shift 2 && exec "$@"'  # then the kubelet
+)
+
+
+def with_own_plugins(program: Program, directory: Path) -> Program:
+    """The same program; if its directory for plugins is fixed, it sees `directory` there, through a
+    mount of its own that no other process sees."""
+    if program.fixed_plugins is None:
+        return program
+    directory.mkdir(parents=True, exist_ok=True)
+    places = (str(program.fixed_plugins), str(directory))
+    command = ("unshare", "--mount", "sh", "-c", _OWN_PLUGINS, "sh", *places, *program.command)
+    return replace(program, command=command)
+
+
+def with_bus(program: Program, address: str) -> Program:
+    """The same program, on the system bus at that address."""
+    return replace(program, environment={**program.environment, SYSTEM_BUS: address})

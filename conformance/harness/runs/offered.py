@@ -1,0 +1,72 @@
+"""Which features a pair of kubelet and runtime offers to cases on this machine, kind by kind."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from conformance.features import Feature
+from conformance.harness.containerd.versions import release_of
+from conformance.harness.machines.cgroup_trees import machine_version
+from conformance.harness.machines.disks import why_no_disk
+from fakecri.machine.logind_bus import can_serve
+
+IN_PROCESS: Final = "refkubelet"
+PROCESS: Final = "refkubelet-process"
+FAKE: Final = "fake"
+FAKE_SOCKET: Final = "fake-socket"
+CONTAINERD: Final = "containerd"
+
+Features = set[Feature]
+
+
+def kubelet_features(kubelet: str) -> Features:
+    """Features of the kubelet itself, and of what the suite can give it."""
+    features = {
+        *(Feature.API, Feature.STATUS, Feature.PRESSURE, Feature.RESTART, Feature.IMAGE_GC),
+        *(Feature.FAULTS, Feature.OUTSIDE_KILL),  # by the proxy in front of every runtime
+    }
+    ours = kubelet in (IN_PROCESS, PROCESS)
+    if ours:
+        features.add(Feature.SHUTDOWN_AGAIN)
+    if ours or os.geteuid() == 0:  # others need a mount for a plugin directory of their own
+        features.add(Feature.DEVICE_PLUGINS)
+    return features
+
+
+def machine_features(*, virtual: bool) -> Features:
+    """Features of the machine: of a fake one in a virtual run, else of this one."""
+    if virtual:
+        return {
+            *(Feature.VIRTUAL_TIME, Feature.NODE_RESOURCES, Feature.SHUTDOWN, Feature.OWN_DISK),
+            *(Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2, Feature.SYSTEMD_CGROUPS),
+        }
+    features = set()
+    if can_serve():
+        features.add(Feature.SHUTDOWN)
+    if not why_no_disk():
+        features.add(Feature.OWN_DISK)
+    version = machine_version()
+    if version is not None:
+        features |= {Feature.CGROUPS, Feature.CGROUP_V1 if version == 1 else Feature.CGROUP_V2}
+    return features
+
+
+def runtime_features(runtime: str, containerd_version: str) -> Features:
+    """Features of the runtime and its pods; `containerd_version` "": the default one.
+
+    A runtime given by its socket cannot be told of a registry, and what else it has is not known.
+    Containerd has image volumes, and events for every client, from version 2 on.
+    """
+    by_socket = runtime.startswith("unix://")
+    features = set() if by_socket else {Feature.REGISTRY}
+    if runtime != FAKE_SOCKET:
+        features.add(Feature.MEMORY_USE)
+    if runtime != CONTAINERD:
+        features.add(Feature.POD_NETWORK)
+    if runtime in (FAKE, FAKE_SOCKET):
+        features |= {Feature.POD_SERVERS, Feature.POD_STATS, Feature.USER_NAMESPACES}
+    new = runtime != CONTAINERD or release_of(containerd_version or None).config_version >= 3
+    if new and not by_socket:
+        features |= {Feature.IMAGE_VOLUMES, Feature.EVENTS}
+    return features

@@ -1,0 +1,177 @@
+"""The parts of a case in real time: a kubelet process, a runtime socket, an API server over HTTP.
+
+Each case has its own proxy socket, kubelet, API server and directories; what all cases share is a
+`RealEnvironment`.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.harness import limits
+from conformance.harness.api_server import ApiServer
+from conformance.harness.image_registry import ImageRegistries
+from conformance.harness.kubelets.base import NodePaths
+from conformance.harness.kubelets.process import ProcessKubelet
+from conformance.harness.kubelets.program import (
+    REFKUBELET,
+    Program,
+    external,
+    with_bus,
+    with_own_cgroups,
+    with_own_plugins,
+)
+from conformance.harness.machines.cgroup_trees import CgroupTrees, own_groups
+from conformance.harness.machines.disks import OwnDisk, own_disk
+from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.offered import PROCESS
+from conformance.harness.runtimes.fake import FakeRuntime
+from conformance.harness.runtimes.real import RealRuntime
+from conformance.registry import Case, Feature
+from fakeapi import FakeApi
+from fakeapi.http import serve as serve_api
+from fakecri.deviceplugin.serving import ServedPlugins
+from fakecri.machine.logind import FakeLogind
+from fakecri.machine.logind_bus import serve_logind
+from fakecri.server import serve as serve_cri
+from simtime import Ids, RealClock, Rng
+
+NO_END_S: Final = 3600.0  # kubelets that want more write into this machine's /etc
+
+
+@dataclass(frozen=True, slots=True)
+class RealEnvironment:
+    """What the cases of one real run share. `shared`: the directory below which everything must
+    lie that kubelet and runtime both see. `upstream` None: each case has a fake of its own.
+    `tls`: what fake pods serve HTTPS with."""
+
+    choice: Choice
+    shared: Path
+    upstream: Any = None
+    registries: ImageRegistries | None = None
+    tls: ssl.SSLContext | None = None
+
+    @asynccontextmanager
+    async def parts(self, case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
+        """Parts for `case` on the running loop; everything is ended and removed afterwards."""
+        clock = RealClock()
+        endpoint = f"unix://{paths.base}/cri.sock"
+        runtime = self._runtime(clock, endpoint, paths)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(runtime.close)
+            await stack.enter_async_context(serve_cri(runtime.target, endpoint))
+            api, kubeconfig = await _api_server(case, paths, stack)
+            program = self._program()
+            plugins = ServedPlugins(paths.base / program.device_plugins)
+            stack.push_async_callback(plugins.close)
+            if Feature.DEVICE_PLUGINS in case.needs:
+                program = with_own_plugins(program, plugins.directory)
+            own = await _of_its_own(case, program, paths, stack)
+            kubelet = ProcessKubelet(
+                own.program,
+                paths,
+                endpoint,
+                node_name=NODE_NAME,
+                kubeconfig=kubeconfig,
+                pods_asked=api.pod_lists if api is not None else None,
+            )
+            stack.push_async_callback(kubelet.close)
+            config = kubelet_config(paths, case.node_config)
+            pace = limits.REAL_LONG if Feature.VIRTUAL_TIME in case.needs else limits.REAL
+            yield Parts(
+                kubelet=kubelet,
+                runtime=runtime,
+                api=api,
+                clock=clock,
+                pace=pace,
+                paths=paths,
+                config=config,
+                logind=own.logind,
+                plugins=plugins,
+                cgroups=own.cgroups,
+                disk=own.disk,
+            )
+
+    def _program(self) -> Program:
+        if self.choice.kubelet == PROCESS:
+            return REFKUBELET
+        return external(Path(self.choice.kubelet))
+
+    def _runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> Any:
+        if self.upstream is None:
+            return self._fake_runtime(clock, endpoint, paths)
+        return RealRuntime(self.upstream, clock, endpoint, self.registries)
+
+    def _fake_runtime(self, clock: RealClock, endpoint: str, paths: NodePaths) -> FakeRuntime:
+        """A fake with loopback addresses of its own: cases run side by side, and so may suites."""
+        rng = Rng.from_system()
+        number = rng.stream("pod network").randint
+        runtime = FakeRuntime(
+            clock,
+            Ids(rng),
+            endpoint=endpoint,
+            image_root=str(paths.root),
+            pod_network=f"127.{number(1, 254)}.{number(0, 255)}",
+        )
+        if runtime.cri.listening is not None:
+            runtime.cri.listening.tls = self.tls
+        return runtime
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What of the machine a case has to itself, and the kubelet that is told of it."""
+
+    program: Program
+    disk: OwnDisk | None
+    cgroups: CgroupTrees | None
+    logind: FakeLogind | None
+
+
+async def _of_its_own(
+    case: Case, program: Program, paths: NodePaths, stack: AsyncExitStack
+) -> _Own:
+    disk = cgroups = logind = None
+    if Feature.OWN_DISK in case.needs:
+        disk = await stack.enter_async_context(own_disk(paths.root))
+    if Feature.CGROUPS in case.needs:
+        cgroups = await stack.enter_async_context(own_groups(paths.base.name))
+        program = with_own_cgroups(program, cgroups.path())
+    if Feature.SHUTDOWN in case.needs:
+        logind = FakeLogind(delay_s=NO_END_S)
+        program = with_bus(program, await _system_bus(logind, paths, stack))
+    return _Own(program, disk, cgroups, logind)
+
+
+async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStack) -> str:
+    return await stack.enter_async_context(serve_logind(logind, paths.base))
+
+
+async def _api_server(
+    case: Case, paths: NodePaths, stack: AsyncExitStack
+) -> tuple[ApiServer | None, Path | None]:
+    if Feature.API not in case.needs:
+        return None, None
+    fake = FakeApi(RealClock(), Ids(Rng.from_system()))
+    server = await stack.enter_async_context(await serve_api(fake, "127.0.0.1", 0))
+    kubeconfig = paths.base / "kubeconfig"
+    kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
+    return ApiServer(fake), kubeconfig
+
+
+def _kubeconfig(url: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "fake", "cluster": {"server": url}}],
+        "users": [{"name": "node", "user": {}}],
+        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "node"}}],
+        "current-context": "fake",
+    }

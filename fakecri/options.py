@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final, TypedDict
 
 from criapi.v1 import api_pb2 as pb
@@ -82,3 +83,11 @@ class OptionFields(TypedDict, total=False):
     cgroup_driver: str
     pod_network: str
     call_limit: int
+
+
+def own_version() -> str:
+    """The version of this distribution; 0.0.0 where it is not installed."""
+    try:
+        return version("refkubelet")
+    except PackageNotFoundError:
+        return "0.0.0"

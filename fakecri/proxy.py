@@ -7,11 +7,13 @@ happen here: a message that no rule changes arrives changed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
 
 from google.protobuf.message import Message
 
 from fakecri.cri.target import CriTarget
+from fakecri.rules.faults import FaultRules
 from fakecri.rules.instrument import Instrumented
 from simtime import Clock, RealClock
 
@@ -26,14 +28,33 @@ class RecordingProxy(Instrumented):
     def __init__(
         self, upstream: CriTarget, *, clock: Clock | None = None, call_limit: int = 100_000
     ) -> None:
-        super().__init__(clock or RealClock(), call_limit=call_limit)
         self.upstream = upstream
-        self.faults.of_proxy = True
+        super().__init__(
+            clock or RealClock(),
+            _Upstream(upstream),
+            faults=FaultRules(of_proxy=True),
+            call_limit=call_limit,
+        )
 
-    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
-        return await self.upstream.call(method, request, timeout_s=timeout_s)
 
-    def _answers(
+class _Upstream:
+    """Answers calls by those of another target; what that takes is never known before."""
+
+    in_bytes: Mapping[str, type[Message]] = MappingProxyType({})
+
+    def __init__(self, target: CriTarget) -> None:
+        self._target = target
+
+    def call_now(self, method: str, request: Message) -> Message | None:
+        return None
+
+    def call_bytes(self, method: str, request: Message) -> bytes:
+        raise NotImplementedError
+
+    async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        return await self._target.call(method, request, timeout_s=timeout_s)
+
+    def stream(
         self, method: str, request: Message, timeout_s: float | None
     ) -> AsyncIterator[Message]:
-        return self.upstream.stream(method, request, timeout_s=timeout_s)
+        return self._target.stream(method, request, timeout_s=timeout_s)

@@ -1,6 +1,6 @@
 """GetContainerEvents: every change of state, told to all subscribers (CRI-140..144).
 
-What must never happen here: events are made that nobody will read (each costs the status of a
+What must never happen here: events are made that are never read (each costs the status of a
 whole pod), or two subscribers share a message.
 """
 
@@ -33,11 +33,6 @@ class EventStreams:
         self._keep_ns = round(keep_s * 1e9)
         self._kept: deque[pb.ContainerEventResponse] = deque(maxlen=_MOST_KEPT)
         self._subscribers: list[asyncio.Queue[_Item]] = []
-        self._watch_if_needed()
-
-    def _watch_if_needed(self) -> None:
-        needed = bool(self._subscribers or self._keep_ns)
-        self._core.watch = self._publish if needed else None
 
     def _drop_old(self) -> None:
         oldest_ns = self._core.now_ns() - self._keep_ns
@@ -51,7 +46,6 @@ class EventStreams:
         while self._kept:
             queue.put_nowait(self._kept.popleft())
         self._subscribers.append(queue)
-        self._watch_if_needed()
         try:
             while True:
                 item = await queue.get()
@@ -60,7 +54,6 @@ class EventStreams:
                 yield item
         finally:
             self._subscribers.remove(queue)
-            self._watch_if_needed()
 
     def end(self, error: CriError) -> None:
         """All streams end with `error`; what was kept is lost."""
@@ -68,8 +61,10 @@ class EventStreams:
         for queue in self._subscribers:
             queue.put_nowait(error)
 
-    def _publish(self, news: News) -> None:
+    def publish(self, news: News) -> None:
         """Tell all subscribers, with the state of the pod at this moment."""
+        if not self._subscribers and not self._keep_ns:
+            return
         containers = self._core.containers_of(news.sandbox)
         event = pb.ContainerEventResponse(
             container_id=news.object_id,

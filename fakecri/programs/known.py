@@ -7,10 +7,11 @@ behaviour answers. Everything else is not there, as in an image that lacks it (C
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.objects import Container
 from fakecri.invocations.invocation import Program, nothing
@@ -37,6 +38,22 @@ class Known:
 
     programs: Mapping[str, Program]
     every: bool
+
+
+class ProgramTable:
+    """The programs of all containers. `of_images`: the names of those that images have beside the
+    fake's own. `commands_of`: what tests have added for the containers that fit."""
+
+    def __init__(
+        self, of_images: Iterable[str], commands_of: Callable[[Subject], Mapping[str, Program]]
+    ) -> None:
+        self.of_images = tuple(of_images)
+        self._commands_of = commands_of
+
+    def programs_of(self, container: Container, plan: Plan | None = None) -> Known:
+        """The programs of a container in a run with `plan` (None: this one)."""
+        made = self._commands_of(container.subject)
+        return known_programs(container, plan or container.plan, made, self.of_images)
 
 
 def known_programs(

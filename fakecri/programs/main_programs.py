@@ -49,7 +49,6 @@ class MainPrograms:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stdins: dict[str, asyncio.StreamReader] = {}
         self._taps: dict[str, list[Tap]] = {}
-        clockwork.heard.append(self._hear)
 
     def check(self, container: Container, plan: Plan) -> Plan:
         """The plan, or one whose start fails because its program is not there (CRI-056). A
@@ -92,7 +91,8 @@ class MainPrograms:
         finally:
             taps.remove(tap)
 
-    def _hear(self, news: News) -> None:
+    def hear(self, news: News) -> None:
+        """Start the program of a container that has started, end that of one that has ended."""
         if news.kind == pb.CONTAINER_STARTED_EVENT:
             container = self._core.containers.get(news.object_id)
             if container is not None and container.plan.runs is not None:

@@ -13,10 +13,10 @@ class BehaviorRule(Rule):
 
     def __init__(
         self,
-        rules: list[Rule],
         match: Match,
         behaviors: tuple[Behavior, ...],
-        times: int | None,
+        *,
+        times: int | None = None,
         first_attempts: int | None = None,
     ) -> None:
         kinds = tuple(KINDS.values())
@@ -26,7 +26,7 @@ class BehaviorRule(Rule):
         if first_attempts is not None:
             require_count("first_attempts", first_attempts)
         when = "" if first_attempts is None else f" in their first {first_attempts} attempts"
-        super().__init__(rules, f"containers ({match}) behave{when}", times)
+        super().__init__(f"containers ({match}) behave{when}", times)
         self.match = match
         self.behaviors = behaviors
         self._before_attempt = first_attempts

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
@@ -20,6 +20,7 @@ from fakecri.behaviors.matching import Match, require_count
 from fakecri.recording.recorder import DISTURBED, Call
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
+R = TypeVar("R", bound="Rule")
 Effect: TypeAlias = Callable[["Rule", Call, Proceed], Awaitable[Message]]
 
 
@@ -55,6 +56,12 @@ class RuleBook(list["Rule"]):
         super().__init__()
         self.ended_unused: list[Rule] = []
 
+    def add(self, rule: R) -> R:
+        """The rule applies from now on; returns it."""
+        rule.book = self
+        self.append(rule)
+        return rule
+
     def unused(self) -> list[Rule]:
         """Rules that never decided anything, those that ended first."""
         return [*self.ended_unused, *(rule for rule in self if not rule.hits)]
@@ -63,16 +70,16 @@ class RuleBook(list["Rule"]):
 class Rule:
     """One programmed rule. `hits`: how often it decided something; `times` left, None: no end."""
 
-    def __init__(self, rules: list[Rule], what: str, times: int | None = None) -> None:
+    def __init__(self, what: str, times: int | None = None) -> None:
         if times is not None:
             require_count("times", times)
-        self._rules = rules
+        self.book: RuleBook | None = None
+        """Where it applies."""
         self.what = what
         self.left = times
         self.hits = 0
         self._released = asyncio.Event()
         self._at_release: list[Callable[[], None]] = []
-        rules.append(self)
 
     def take(self) -> None:
         """Note one use; the last one removes the rule."""
@@ -84,20 +91,20 @@ class Rule:
 
     def remove(self) -> None:
         """The rule ends; calls that hang on it wait for `release`. Repeatable."""
-        if self.active:
-            self._rules.remove(self)
-            if not self.hits and isinstance(self._rules, RuleBook):
-                self._rules.ended_unused.append(self)
+        if self.book is not None and self in self.book:
+            self.book.remove(self)
+            if not self.hits:
+                self.book.ended_unused.append(self)
 
     def withdraw(self) -> None:
         """As if it had never been made: what it is part of was refused as a whole."""
-        if self.active:
-            self._rules.remove(self)
+        if self.book is not None and self in self.book:
+            self.book.remove(self)
 
     @property
     def active(self) -> bool:
         """Whether it still decides."""
-        return self in self._rules
+        return self.book is not None and self in self.book
 
     def release(self) -> None:
         """Let the calls that hang on this rule go on, and hold no more."""
@@ -133,9 +140,9 @@ class CallRule(Rule):
     """A rule on calls: a condition and what then happens."""
 
     def __init__(
-        self, rules: list[Rule], condition: Condition, effect: Effect, what: str, times: int | None
+        self, condition: Condition, effect: Effect, what: str, times: int | None = None
     ) -> None:
-        super().__init__(rules, what, times)
+        super().__init__(what, times)
         self.condition = condition
         self.effect = effect
 
@@ -143,10 +150,10 @@ class CallRule(Rule):
 class FaultRules:
     """The call rules of one target, oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, of_proxy: bool = False) -> None:
         self.rules = RuleBook()
-        self.of_proxy = False
-        """They stand between a caller and somebody else's runtime."""
+        self._of_proxy = of_proxy
+        """They stand between a caller and a real runtime."""
 
     def concern(self, method: str) -> bool:
         """Whether any rule is about this method."""
@@ -171,7 +178,7 @@ class FaultRules:
 
     def _note(self, call: Call) -> None:
         """Records tell of calls that are no longer the runtime's own."""
-        if self.of_proxy:
+        if self._of_proxy:
             call.disturbed = True
             if (told := DISTURBED.get()) is not None:
                 told.append(call.method)

@@ -7,10 +7,8 @@ same words.
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from google.protobuf.message import Message
@@ -23,43 +21,60 @@ from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
 from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable
 from fakecri.rules.stream_faults import OpenStream, StreamEnded, StreamFaults
+from fakecri.rules.under_way import CallsUnderWay
 from simtime import Clock
 
 
-class Instrumented(ABC):
-    """Records calls and applies fault rules. Subclasses say what an undisturbed call does."""
+class Answerer(Protocol):
+    """Answers calls that no rule disturbs: a fake runtime, or the way to a real one."""
 
-    def __init__(self, clock: Clock, *, call_limit: int = 100_000) -> None:
-        self.clock = clock
-        self.recorder = Recorder(call_limit, t0_s=clock.monotonic_s())
-        self.faults = FaultRules()
-        self._stream_faults = StreamFaults(self.faults.rules)
-        self._waiting: dict[asyncio.Timeout, grpc.RpcError | None] = {}
-        self._held_streams: dict[OpenStream, None] = {}
+    @property
+    def in_bytes(self) -> Mapping[str, type[Message]]:
+        """The methods that `call_bytes` answers, and the kinds of their answers."""
 
-    def _at_once(self, method: str, request: Message) -> Message | None:
-        """A fresh message with the undisturbed answer, or None if that may take time.
+    def call_now(self, method: str, request: Message) -> Message | None:
+        """A fresh message with the answer, or None if that may take time. What is answered now
+        cannot be late, so such a call needs no timer for its deadline."""
 
-        What is answered at once cannot be late, so such a call needs no timer for its deadline.
-        """
-        return None
+    def call_bytes(self, method: str, request: Message) -> bytes:
+        """The answer of one of `in_bytes`."""
 
-    _in_bytes: Mapping[str, type[Message]] = MappingProxyType({})
-    """The methods that `_bytes_at_once` answers, and the kinds of their answers."""
+    async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        """The answer of a unary call."""
 
-    def _bytes_at_once(self, method: str, request: Message) -> bytes:
-        """The undisturbed answer of one of these."""
-        raise NotImplementedError
-
-    @abstractmethod
-    async def _answer(self, method: str, request: Message, timeout_s: float | None) -> Message:
-        """The undisturbed answer of a unary call."""
-
-    @abstractmethod
-    def _answers(
+    def stream(
         self, method: str, request: Message, timeout_s: float | None
     ) -> AsyncIterator[Message]:
-        """The undisturbed answers of a streaming call."""
+        """The answers of a streaming call."""
+
+
+class Instrumented:
+    """Records calls and applies fault rules; `answerer` answers them.
+
+    `books`: all rules there are, in the order of `rules()`; None: those of `faults` alone. `fake`:
+    what only a fake can be told; None where containers are real. `call_limit`: so many calls are
+    kept on record.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        answerer: Answerer,
+        *,
+        faults: FaultRules,
+        books: Sequence[RuleBook] | None = None,
+        under_way: CallsUnderWay | None = None,
+        fake: Programmable | None = None,
+        call_limit: int = 100_000,
+    ) -> None:
+        self.clock = clock
+        self.recorder = Recorder(call_limit, t0_s=clock.monotonic_s())
+        self.faults = faults
+        self._answerer = answerer
+        self._books = books or (faults.rules,)
+        self._fake = fake
+        self._stream_faults = StreamFaults(faults.rules)
+        self._under_way = under_way or CallsUnderWay()
 
     # -- CriTarget -----------------------------------------------------------------------------
 
@@ -73,7 +88,7 @@ class Instrumented(ABC):
         response = None
         try:
             if not self.faults.rules or not self.faults.concern(method):
-                response = self._at_once(method, request)
+                response = self._answerer.call_now(method, request)
             if response is None:
                 response = await self._in_time(call, request, timeout_s)
         except TimeoutError:
@@ -95,14 +110,14 @@ class Instrumented(ABC):
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> bytes:
         """As `call`, with the answer as bytes: where it can be told, the very same bytes as long
-        as the answer stays the same, so that nobody needs to look into them again."""
-        kind = self._in_bytes.get(method)
+        as the answer stays the same, so that they need no second look."""
+        kind = self._answerer.in_bytes.get(method)
         fits = type(request) is REQUEST_TYPES.get(method)
         if kind is None or not fits or (self.faults.rules and self.faults.concern(method)):
             return (await self.call(method, request, timeout_s=timeout_s)).SerializeToString()
         call = self.recorder.begin(method, request, self.clock.monotonic_s(), timeout_s)
         try:
-            data = self._bytes_at_once(method, request)
+            data = self._answerer.call_bytes(method, request)
         except grpc.RpcError as error:
             self._note_error(call, error)
             raise
@@ -114,39 +129,18 @@ class Instrumented(ABC):
 
     async def _in_time(self, call: Call, request: Message, timeout_s: float | None) -> Message:
         """The answer after all rules, a copy of its own. Raises TimeoutError at the deadline, or
-        what `_break_off` was told."""
+        what broke it off."""
 
         async def proceed() -> Message:
-            return await self._answer(call.method, request, timeout_s)
+            return await self._answerer.call(call.method, request, timeout_s)
 
-        broken: grpc.RpcError | None = None
-        try:
-            async with asyncio.timeout(timeout_s) as limit:
-                self._waiting[limit] = None
-                try:
-                    response = await self.faults.apply(call, proceed)
-                finally:
-                    broken = self._waiting.pop(limit)
-        except TimeoutError:
-            if broken is not None:
-                raise broken from None
-            raise
+        async def disturbed() -> Message:
+            return await self.faults.apply(call, proceed)
+
+        response = await self._under_way.answer(disturbed, timeout_s)
         copy = type(response)()
         copy.CopyFrom(response)
         return copy
-
-    def _break_off(self, error: grpc.RpcError) -> None:
-        """The calls that wait for something, also for a rule, end with `error` now."""
-        try:
-            now_s = asyncio.get_running_loop().time()
-        except RuntimeError:
-            return  # no loop runs, so none of its calls does
-        for limit in [limit for limit, broken in self._waiting.items() if broken is None]:
-            if not limit.expired():
-                self._waiting[limit] = error
-                limit.reschedule(now_s)
-        for stream in self._held_streams:
-            stream.cut(error)
 
     def _note_cancelled(self, call: Call) -> None:
         ended_s = self.clock.monotonic_s()
@@ -198,13 +192,13 @@ class Instrumented(ABC):
         async def start() -> Message:
             return request
 
-        self._held_streams[stream] = None
+        self._under_way.held_streams[stream] = None
         try:
             await stream.next(self.faults.apply(call, start))
         finally:
-            del self._held_streams[stream]
+            del self._under_way.held_streams[stream]
         self._stream_faults.opened(stream)
-        answers = aiter(self._answers(call.method, request, timeout_s))
+        answers = aiter(self._answerer.stream(call.method, request, timeout_s))
         try:
             while True:
                 stream.raise_cut()
@@ -241,22 +235,21 @@ class Instrumented(ABC):
         match = Match(pod, container, image, attempt)
         condition = Condition(method, match, nth, where)
         book, streams = self.faults.rules, self._stream_faults
-        return On(book, streams, condition, self.recorder.subject_of_id, self._programmable())
+        return On(
+            book,
+            streams,
+            condition,
+            subject_of=self.recorder.subject_of_id,
+            fake=self._fake,
+        )
 
     def rules(self) -> list[Rule]:
         """The rules in force: on behaviours, then on calls, each oldest first."""
-        return [rule for book in self._rule_books() for rule in book]
+        return [rule for book in self._books for rule in book]
 
     def unused_rules(self) -> list[Rule]:
         """The rules that never decided anything, also those that have ended."""
-        return [rule for book in self._rule_books() for rule in book.unused()]
-
-    def _rule_books(self) -> tuple[RuleBook, ...]:
-        return (self.faults.rules,)
-
-    def _programmable(self) -> Programmable | None:
-        """What only a fake can be told; None where containers are real."""
-        return None
+        return [rule for book in self._books for rule in book.unused()]
 
     # -- questions and assertions (see Recorder) -----------------------------------------------
 

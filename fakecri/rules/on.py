@@ -128,7 +128,7 @@ class On(AnswerVerbs):
         require_count("after", after, 0, "a number of messages from 0")
         require_text("message", message)
         error = None if code is None else CriError(status_code(code), message)
-        rule = CutRule(self._rules, self._condition, times, after=after, error=error)
+        rule = self._rules.add(CutRule(self._condition, times, after=after, error=error))
         self._streams.look_again()
         return rule
 
@@ -136,7 +136,7 @@ class On(AnswerVerbs):
         """The stream stays open and tells nothing; what happens meanwhile is never told. `times`:
         so many messages are lost. Raises: ValueError for a unary method."""
         self._need_stream()
-        return SilentRule(self._rules, self._condition, times)
+        return self._rules.add(SilentRule(self._condition, times))
 
     def does(self, *behaviors: Behavior, times: int | None = None) -> Rule:
         """Containers that fit behave like this from their next start on (fakes only).

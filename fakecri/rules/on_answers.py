@@ -112,7 +112,7 @@ class AnswerVerbs(OnBase):
         if not callable(change):
             raise TypeError(f"change: wanted a function of the answer, got {change!r}")
         if METHODS[self._method].streams:
-            return ChangeRule(self._rules, self._condition, verb, times, change)
+            return self._rules.add(ChangeRule(self._condition, verb, times, change))
 
         async def effect(rule: Rule, call: Call, proceed: Proceed) -> Message:
             answer = await proceed()

@@ -62,7 +62,7 @@ class OnBase:
 
     def _rule(self, verb: str, effect: Effect, times: int | None) -> Rule:
         what = f"{self._method} ({self._condition.match}) {verb}"
-        return CallRule(self._rules, self._condition, effect, what, times)
+        return self._rules.add(CallRule(self._condition, effect, what, times))
 
     def _need_stream(self) -> None:
         if not METHODS[self._method].streams:

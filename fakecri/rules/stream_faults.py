@@ -60,8 +60,8 @@ class OpenStream:
 class StreamRule(Rule):
     """A rule on streams: its condition is asked once for each of them."""
 
-    def __init__(self, rules: RuleBook, condition: Condition, verb: str, times: int | None) -> None:
-        super().__init__(rules, f"{condition.method} ({condition.match}) {verb}", times)
+    def __init__(self, condition: Condition, verb: str, times: int | None) -> None:
+        super().__init__(f"{condition.method} ({condition.match}) {verb}", times)
         self.condition = condition
         self._chosen: dict[int, bool] = {}
 
@@ -85,14 +85,13 @@ class CutRule(StreamRule):
 
     def __init__(
         self,
-        rules: RuleBook,
         condition: Condition,
         times: int | None,
         *,
         after: int,
         error: CriError | None,
     ) -> None:
-        super().__init__(rules, condition, f"is cut after {after} messages", times)
+        super().__init__(condition, f"is cut after {after} messages", times)
         self.after = after
         self.error = error
 
@@ -106,8 +105,8 @@ class CutRule(StreamRule):
 class SilentRule(StreamRule):
     """Messages are lost; the stream stays open. Every lost message is a hit."""
 
-    def __init__(self, rules: RuleBook, condition: Condition, times: int | None) -> None:
-        super().__init__(rules, condition, "is silent", times)
+    def __init__(self, condition: Condition, times: int | None) -> None:
+        super().__init__(condition, "is silent", times)
 
     def passes(self, message: Message) -> bool:
         self.take()
@@ -119,13 +118,12 @@ class ChangeRule(StreamRule):
 
     def __init__(
         self,
-        rules: RuleBook,
         condition: Condition,
         verb: str,
         times: int | None,
         change: Callable[[Any], None],
     ) -> None:
-        super().__init__(rules, condition, verb, times)
+        super().__init__(condition, verb, times)
         self.change = change
 
     def passes(self, message: Message) -> bool:

@@ -47,7 +47,7 @@ def apply_script(script: Script, target: Any) -> list[Rule]:
     """
     rules: list[Rule] = []
     if script.programs:
-        target.image_programs = (*target.image_programs, *script.programs)
+        target.add_programs(script.programs)
     for entry in script.behaviors:
         rules.append(target.behaves(*entry.behaviors, **entry.selectors))
     for forward in script.forwards:

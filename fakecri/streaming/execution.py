@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
 
 from fakecri.behaviors.plan import next_reply
+from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, unknown
@@ -38,7 +39,7 @@ from fakecri.invocations.pipes import (
 )
 from fakecri.programs.invoking import invocation_in
 from fakecri.programs.known import Known
-from fakecri.programs.main_programs import Tap
+from fakecri.programs.main_programs import MainPrograms
 from fakecri.streaming.status import Outcome
 from fakecri.streaming.stream_rules import Programs
 
@@ -48,22 +49,14 @@ FIRST_SIZE_WAIT_S: Final = 0.2
 PIECE_BYTES: Final = 64 * 1024
 
 
-class Runtime(Protocol):
+@dataclass(frozen=True, slots=True)
+class Runtime:
     """What the streams need of a fake runtime."""
 
     core: Core
-
-    def changes(self) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set whenever something in the core may have changed."""
-
-    def programs_of(self, container: Container) -> Known:
-        """The programs that a container has."""
-
-    def stdin_of(self, container: Container) -> asyncio.StreamReader | None:
-        """What the main process of a container reads, None if nothing does."""
-
-    def tap(self, container: Container) -> AbstractContextManager[Tap | None]:
-        """What the main process of a container writes from now on, if the fake runs it."""
+    clockwork: Clockwork
+    main_programs: MainPrograms
+    programs_of: Callable[[Container], Known]
 
 
 @dataclass(slots=True)
@@ -241,9 +234,10 @@ def _answer_of(runtime: Runtime, container: Container, command: tuple[str, ...])
 
 async def _follow(runtime: Runtime, container: Container, run: Invocation) -> None:
     """Print what the container writes from now on; what the caller types goes to its program."""
-    typing = asyncio.create_task(_pour(run.stdin, runtime.stdin_of(container), container))
+    stdin = runtime.main_programs.stdin_of(container)
+    typing = asyncio.create_task(_pour(run.stdin, stdin, container))
     try:
-        with runtime.tap(container) as tap:
+        with runtime.main_programs.tap(container) as tap:
             if tap is None:
                 await _follow_log(runtime, container, run)
                 return
@@ -256,7 +250,7 @@ async def _follow(runtime: Runtime, container: Container, run: Invocation) -> No
 
 async def _follow_log(runtime: Runtime, container: Container, run: Invocation) -> None:
     seen = len(container.log)
-    with runtime.changes() as changed:
+    with runtime.clockwork.changes() as changed:
         while True:
             for line in container.log[seen:]:
                 output = run.stderr if line.stream == "stderr" else run.stdout
@@ -290,7 +284,7 @@ async def _while_running(
     """The result of `work`; None if the container ended first."""
     task = asyncio.create_task(work)
     try:
-        with runtime.changes() as changed:
+        with runtime.clockwork.changes() as changed:
             while not task.done() and _lives(runtime, container):
                 change = asyncio.create_task(changed.wait())
                 try:

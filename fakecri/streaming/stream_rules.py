@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from fakecri.behaviors.matching import Match, Subject
@@ -20,16 +20,16 @@ Target: TypeAlias = int | str | TcpHandler
 
 
 class _StreamRule(Rule):
-    def __init__(self, rules: list[Rule], what: str, match: Match) -> None:
-        super().__init__(rules, what)
+    def __init__(self, what: str, match: Match) -> None:
+        super().__init__(what)
         self.match = match
 
 
 class CommandRule(_StreamRule):
     """A program under a name."""
 
-    def __init__(self, rules: list[Rule], name: str, program: Program, match: Match) -> None:
-        super().__init__(rules, f"the command {name!r} in containers ({match})", match)
+    def __init__(self, name: str, program: Program, match: Match) -> None:
+        super().__init__(f"the command {name!r} in containers ({match})", match)
         self.name = name
         self.program = program
 
@@ -37,16 +37,16 @@ class CommandRule(_StreamRule):
 class AttachRule(_StreamRule):
     """What an attached client talks to."""
 
-    def __init__(self, rules: list[Rule], program: Program, match: Match) -> None:
-        super().__init__(rules, f"attach to containers ({match})", match)
+    def __init__(self, program: Program, match: Match) -> None:
+        super().__init__(f"attach to containers ({match})", match)
         self.program = program
 
 
 class PortRule(_StreamRule):
     """What listens on a port of a pod."""
 
-    def __init__(self, rules: list[Rule], port: int, target: Target, match: Match) -> None:
-        super().__init__(rules, f"port {port} of pods ({match})", match)
+    def __init__(self, port: int, target: Target, match: Match) -> None:
+        super().__init__(f"port {port} of pods ({match})", match)
         self.port = port
         self.target = target
 
@@ -71,7 +71,7 @@ class Programs:
         Names may be patterns (`web*`). Exec runs it for every command whose first word is `name`
         or ends with `/name`, unless a `replies(...)` behaviour of the container answers.
         """
-        return CommandRule(self.rules, name, program, Match(pod, container, image))
+        return self.rules.add(CommandRule(name, program, Match(pod, container, image)))
 
     def attach(
         self,
@@ -82,7 +82,7 @@ class Programs:
         image: str | None = None,
     ) -> Rule:
         """Clients that attach to containers that fit talk to `program(Invocation)`, not the log."""
-        return AttachRule(self.rules, program, Match(pod, container, image))
+        return self.rules.add(AttachRule(program, Match(pod, container, image)))
 
     def forward(self, port: int, *, to: Target, pod: str | None = None) -> Rule:
         """Port `port` (0: every port) of pods that fit leads `to` something.
@@ -95,10 +95,12 @@ class Programs:
             raise ValueError(f"port: wanted 0 to 65535, got {port}")
         if not callable(to):
             address(to)
-        return PortRule(self.rules, port, to, Match(pod))
+        return self.rules.add(PortRule(port, to, Match(pod)))
 
-    def commands_of(self, subject: Subject) -> dict[str, Program]:
+    def commands_of(self, subject: Subject) -> Mapping[str, Program]:
         """The programs of one container by name, the built-in ones among them."""
+        if not self.rules:
+            return PROGRAMS  # as nearly always
         found = dict(PROGRAMS)
         for rule in self.rules:
             if isinstance(rule, CommandRule) and rule.match.fits(subject):

@@ -1,19 +1,20 @@
 """The fake world from outside: what there is in it, and what can happen to it without a call.
 
-`FakeCRI` is this plus programming and answering. What must never happen here: something happens to
-a container and the calls that wait for it are not told.
+`FakeCRI` is this with rules and a record of calls. What must never happen here: something happens
+to a container and the calls that wait for it are not told.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import grpc
 
 from fakecri.behaviors.behavior import MAX_EXIT_CODE
 from fakecri.behaviors.matching import Match
+from fakecri.calls.answers import Outage
 from fakecri.calls.events import EventStreams
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import copies, running
@@ -23,22 +24,29 @@ from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.core.sandboxes import lose_sandbox, stop_sandbox
 from fakecri.errors import CriError
 from fakecri.machine.node import FakeNode, Victim
-from fakecri.rules.instrument import Instrumented
-from simtime import Clock
+from fakecri.rules.under_way import CallsUnderWay
+from fakecri.streaming.host import Streaming
 
 
-class FakeWorld(Instrumented):
-    """Sandboxes and containers, seen and touched from outside. Made by `FakeCRI`."""
+class World:
+    """Sandboxes, containers, runtime and node, seen and touched from outside."""
 
     def __init__(
-        self, clock: Clock, core: Core, clockwork: Clockwork, events: EventStreams, call_limit: int
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        outage: Outage,
+        *,
+        events: EventStreams,
+        streaming: Streaming,
+        under_way: CallsUnderWay,
     ) -> None:
-        super().__init__(clock, call_limit=call_limit)
         self.core = core
         self._clockwork = clockwork
+        self._outage = outage
         self._events = events
-        self._down: CriError | None = None
-        self._down_since_ns = 0
+        self._streams = streaming
+        self._under_way = under_way
 
     def lives_on(self, loop: asyncio.AbstractEventLoop) -> None:
         """What happens to the node in another thread is worked off on that loop."""
@@ -71,6 +79,10 @@ class FakeWorld(Instrumented):
         match = Match(pod=pod)
         return [s for s in self.core.sandboxes.values() if match.fits(s.subject)]
 
+    def changes(self) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever something in the core may have changed."""
+        return self._clockwork.changes()
+
     # -- what happens to containers and sandboxes ----------------------------------------------
 
     def exit(self, name: str | None = None, *, pod: str | None = None, code: int = 0) -> Container:
@@ -85,7 +97,7 @@ class FakeWorld(Instrumented):
         exit_code: int = SIGKILLED,
         reason: str = "",
     ) -> Container:
-        """Somebody kills the newest running container that fits. Raises LookupError."""
+        """The newest running container that fits is killed from outside. Raises LookupError."""
         if exit_code not in range(MAX_EXIT_CODE + 1):
             raise ValueError(f"exit code: wanted 0 to {MAX_EXIT_CODE}, got {exit_code!r}")
         found = [c for c in self.containers(name, pod=pod) if c.state is State.RUNNING]
@@ -151,26 +163,23 @@ class FakeWorld(Instrumented):
         images stay.
         """
         self._clockwork.pump()
-        self._down_since_ns = self.clock.wall_ns()
         text = "connection error: the fake runtime is down"
-        self._down = CriError(grpc.StatusCode.UNAVAILABLE, text)
-        self._clockwork.fail_waiting(self._down)
-        self._break_off(self._down)
+        down = CriError(grpc.StatusCode.UNAVAILABLE, text)
+        self._outage.error, self._outage.since_ns = down, self.core.now_ns()
+        self._clockwork.fail_waiting(down)
+        self._under_way.break_off(down)
         if loses_state:
             lost = list(self.core.containers.values())
             copies.forget(self.core)
             for container in lost:
                 self._clockwork.vanished(container)
-        self._events.end(self._down)
-        self._cut_streams()
-
-    def _cut_streams(self) -> None:
-        """Connections of Exec, Attach and PortForward break."""
+        self._events.end(down)
+        self._streams.cut()
 
     @property
     def is_down(self) -> bool:
         """Between `crash` and `restart`."""
-        return self._down is not None
+        return self._outage.error is not None
 
     def restart(self, *, lost_exits: bool = False) -> None:
         """The runtime is up again, with everything it knew (CRI-160).
@@ -179,9 +188,9 @@ class FakeWorld(Instrumented):
         later have it (CRI-161); else their own codes, as 1.6.
         """
         self._clockwork.pump()
-        if self._down is not None and lost_exits:
-            copies.lose_exits(self.core, self._down_since_ns)
-        self._down = None
+        if self.is_down and lost_exits:
+            copies.lose_exits(self.core, self._outage.since_ns)
+        self._outage.error = None
 
     @contextmanager
     def down(self, *, loses_state: bool = False, lost_exits: bool = False) -> Iterator[None]:
@@ -214,5 +223,5 @@ class FakeWorld(Instrumented):
             sandbox.ips = ()
         self.node.boot = self.core.ids.uuid()
         self.node.forget_cgroups()
-        self._down = None
+        self._outage.error = None
         self._clockwork.pump()

@@ -123,6 +123,6 @@ def test_a_crash_in_the_middle_of_a_call_of_its_own() -> None:
         fake.restart()
         fake.faults.rules.clear()
         await fake.call("Version", cri.VersionRequest(), timeout_s=5)
-        assert fake._waiting == {}
+        assert fake._under_way.unary == {}
 
     run_virtual(main)

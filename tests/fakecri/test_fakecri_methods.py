@@ -221,7 +221,7 @@ def test_streaming_lists_send_each_item_once_in_batches_CRI_150(
 ) -> None:
     async def main(fake: FakeCRI) -> None:
         assert await streamed(fake, method, request_message) == []
-        fake.list_batch_items = 2
+        fake.limit_list_batches(2)
         for number in range(5):
             await new_container(fake, in_pod=f"p{number}")
         sizes = [len(getattr(m, field)) for m in await streamed(fake, method, request_message)]
@@ -233,7 +233,7 @@ def test_streaming_lists_send_each_item_once_in_batches_CRI_150(
 def test_images_are_streamed_in_batches_too_CRI_150() -> None:
     async def main(fake: FakeCRI) -> None:
         assert await streamed(fake, "StreamImages", cri.StreamImagesRequest()) == []
-        fake.list_batch_items = 2
+        fake.limit_list_batches(2)
         for number in range(3):
             fake.images.add(f"localhost/image:{number}")
         messages = await streamed(fake, "StreamImages", cri.StreamImagesRequest())

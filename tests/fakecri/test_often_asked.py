@@ -238,7 +238,7 @@ def test_an_answer_of_as_of_now_stays_while_the_world_goes_on() -> None:
     async def main() -> None:
         world = World()
         await world.do("run", 1)
-        then: Any = world.cri.as_of_now("ListPodSandbox")
+        then: Any = world.cri._programming.as_of_now("ListPodSandbox")
         await world.do("remove box", 0)
         assert (len(then(EVERY_BOX).items), len((await world.boxes(EVERY_BOX)).items)) == (1, 0)
 

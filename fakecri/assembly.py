@@ -1,0 +1,140 @@
+"""How a fake runtime is put together: every part, and which part calls which.
+
+`assemble` is the only place where parts are connected. The core tells what drives it by two
+functions (`stir`, `watch`), asks for the plan of a run by a third, and the machine asks the runtime
+through its `Tenancy`; these go against the order in which the parts are made, so they are given as
+functions that look the part up when they are called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fakecri.calls.answers import Answers, Outage
+from fakecri.calls.events import EventStreams
+from fakecri.calls.exec_sync import ExecSync
+from fakecri.calls.slow_calls import SlowCalls
+from fakecri.clockwork.clockwork import Clockwork
+from fakecri.clockwork.files import HostFiles
+from fakecri.core import running
+from fakecri.core.addresses import Addresses, reachable_here
+from fakecri.core.images import ImageStore
+from fakecri.core.runtime import Core, Identity
+from fakecri.machine.node import FakeNode, Tenant, Usage, Victim
+from fakecri.options import CGROUP_DRIVERS, Options, own_version
+from fakecri.programs.known import ProgramTable
+from fakecri.programs.listening import Listening
+from fakecri.programs.main_programs import MainPrograms
+from fakecri.programs.ports import Ports
+from fakecri.rules.faults import FaultRules
+from fakecri.rules.under_way import CallsUnderWay
+from fakecri.streaming.execution import Runtime
+from fakecri.streaming.host import Streaming
+from fakecri.world.programming import Programming
+from simtime import Clock, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a fake runtime that others than `assemble` use."""
+
+    core: Core
+    clockwork: Clockwork
+    files: HostFiles
+    events: EventStreams
+    outage: Outage
+    under_way: CallsUnderWay
+    faults: FaultRules
+    programming: Programming
+    programs: ProgramTable
+    answers: Answers
+    streaming: Streaming
+    ports: Ports
+    listening: Listening | None
+
+
+class Tenancy(Tenant):
+    """The runtime, as its machine sees it."""
+
+    def __init__(self, core: Core, clockwork: Clockwork) -> None:
+        self._core = core
+        self._clockwork = clockwork
+
+    def usage(self) -> Usage:
+        return self._core.usage()
+
+    def tasks(self) -> int:
+        return self._core.tasks()
+
+    def candidates(self) -> list[Victim]:
+        return running.candidates(self._core)
+
+    def settle(self) -> None:
+        self._clockwork.settle()
+
+    def now_ns(self) -> int:
+        return self._core.now_ns()
+
+
+def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
+    """A runtime on `node`, which from then on reads its time and knows what it uses."""
+    core = Core(
+        ids,
+        node,
+        _images(options),
+        plan_of=lambda container: programming.plan_of(container),
+        now_ns=clock.wall_ns,
+        stir=lambda: clockwork.stir(),
+        watch=lambda news: events.publish(news),
+        identity=Identity(options.runtime_name, options.runtime_version or own_version()),
+        handlers=tuple(options.runtime_handlers),
+        addresses=Addresses(options.pod_network),
+        cgroup_driver=CGROUP_DRIVERS[options.cgroup_driver],
+    )
+    files = HostFiles(write_logs=options.write_logs)
+    clockwork = Clockwork(core, clock, files)
+    node.clock = node.clock or clock
+    node.tenant = Tenancy(core, clockwork)
+    events = EventStreams(core, keep_s=options.keep_events_s)
+    outage, faults = Outage(), FaultRules()
+
+    programs = ProgramTable(options.programs, lambda subject: streaming.commands_of(subject))
+    main_programs = MainPrograms(core, clockwork, programs.programs_of)
+    programming = Programming(core, clockwork, main_programs)
+    streaming = Streaming(Runtime(core, clockwork, main_programs, programs.programs_of), clock)
+    ports = Ports(core, clockwork)
+    listening = Listening(ports) if reachable_here(options.pod_network) else None
+
+    clockwork.heard += [] if listening is None else [listening.refresh]
+    clockwork.heard += [main_programs.hear]
+    answers = Answers(
+        core,
+        clockwork,
+        outage,
+        events=events,
+        slow_calls=SlowCalls(core, clock, clockwork),
+        exec_sync=ExecSync(core, clockwork, programs.programs_of),
+        stream_url=streaming.answer,
+    )
+    return Parts(
+        core=core,
+        clockwork=clockwork,
+        files=files,
+        events=events,
+        outage=outage,
+        under_way=CallsUnderWay(),
+        faults=faults,
+        programming=programming,
+        programs=programs,
+        answers=answers,
+        streaming=streaming,
+        ports=ports,
+        listening=listening,
+    )
+
+
+def _images(options: Options) -> ImageStore:
+    store = ImageStore(options.registry)
+    for reference in options.images:
+        store.add(reference, pinned=reference == options.sandbox_image)
+    return store

@@ -1,0 +1,161 @@
+"""What a fake runtime answers, undisturbed: every CRI method, from request to answer.
+
+Most calls take no time and are a function of the core each (`HANDLERS`). What must never happen
+here: a call looks at a core that is not up to date, or its news wait for the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from criapi.v1 import api_pb2 as pb
+from google.protobuf.message import Message
+
+from fakecri.calls import (
+    image_calls,
+    list_streams,
+    metrics,
+    often_asked,
+    runtime_calls,
+    stats_calls,
+)
+from fakecri.calls.checkpoint import checkpoint
+from fakecri.calls.events import EventStreams
+from fakecri.calls.exec_sync import ExecSync
+from fakecri.calls.slow_calls import SlowCalls
+from fakecri.clockwork.clockwork import Clockwork
+from fakecri.core.runtime import Core
+from fakecri.cri.list_streams import STREAMS
+from fakecri.cri.services import METHODS, require_method
+from fakecri.errors import CriError
+
+HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    **runtime_calls.HANDLERS,
+    **stats_calls.HANDLERS,
+    **metrics.HANDLERS,
+    **image_calls.HANDLERS,
+    "CheckpointContainer": checkpoint,
+}
+"""The calls that take no time."""
+
+
+@dataclass(slots=True)
+class Outage:
+    """Whether the runtime is down, and since when."""
+
+    error: CriError | None = None
+    """What calls fail with; None: it is up."""
+    since_ns: int = 0
+
+
+class Answers:
+    """The calls of a fake runtime. `stream_url` answers Exec, Attach and PortForward."""
+
+    in_bytes: Mapping[str, type[Message]] = often_asked.KINDS
+
+    def __init__(
+        self,
+        core: Core,
+        clockwork: Clockwork,
+        outage: Outage,
+        *,
+        events: EventStreams,
+        slow_calls: SlowCalls,
+        exec_sync: ExecSync,
+        stream_url: Callable[[Message], Awaitable[Message]],
+    ) -> None:
+        self._core = core
+        self._clockwork = clockwork
+        self._outage = outage
+        self._events = events
+        self._slow_calls = slow_calls
+        self._stream_url = stream_url
+        self.list_batch_items = list_streams.BATCH_ITEMS
+        """Items a message of a streaming list carries at most."""
+        self._slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
+            "StopContainer": slow_calls.stop_container,
+            "StartContainer": slow_calls.start_container,
+            "ExecSync": exec_sync.answer,
+            "PullImage": slow_calls.pull_image,
+            "Exec": self._checked_url,
+            "Attach": self._checked_url,
+            "PortForward": self._checked_url,
+        }
+
+    def call_now(self, method: str, request: Message) -> Message | None:
+        """The answer of a call that takes no time; None: this one may take some."""
+        handler = HANDLERS.get(method)
+        if handler is None and method != "StartContainer":
+            return None
+        if self._outage.error is not None:
+            raise self._outage.error
+        self._clockwork.pump()
+        if handler is not None and method in runtime_calls.READINGS:
+            return handler(self._core, request)
+        try:
+            if handler is not None:
+                return handler(self._core, request)
+            return self._slow_calls.start_at_once(request)  # type: ignore[arg-type]
+        finally:
+            self._clockwork.pump()
+
+    def call_bytes(self, method: str, request: Message) -> bytes:
+        """The answer of one of `in_bytes`, the very same bytes while nothing in it changes."""
+        if self._outage.error is not None:
+            raise self._outage.error
+        self._clockwork.pump()
+        return often_asked.IN_BYTES[method](self._core, request)
+
+    async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
+        """The answer of any unary call."""
+        answer = self.call_now(method, request)
+        if answer is not None:
+            return answer
+        if self._outage.error is not None:
+            raise self._outage.error
+        if method not in self._slow:
+            raise _not_here(method)
+        self._clockwork.pump()
+        try:
+            return await self._slow[method](request)
+        finally:
+            self._clockwork.pump()
+
+    async def stream(
+        self, method: str, request: Message, timeout_s: float | None
+    ) -> AsyncIterator[Message]:
+        """The answers of a streaming call."""
+        if self._outage.error is not None:
+            raise self._outage.error
+        if method == "GetContainerEvents":
+            async for event in self._events.subscribe():
+                yield event
+            return
+        if method not in STREAMS:
+            raise _not_here(method)
+        self._clockwork.pump()
+        for batch in list_streams.batches(
+            STREAMS[method], request, self._listed, self.list_batch_items
+        ):
+            yield batch
+
+    def _listed(self, method: str, request: Message) -> Message:
+        return HANDLERS[method](self._core, request)
+
+    async def _checked_url(
+        self, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
+    ) -> Message:
+        """CRI-115, CRI-116: where the caller gets its streams."""
+        runtime_calls.check_streams(self._core, request)
+        return await self._stream_url(request)
+
+
+@cache
+def _not_here(method: str) -> ValueError:
+    """For a method that CRI does not have, or that answers in the other way."""
+    require_method(method)
+    way = "a stream: use `stream`" if METHODS[method].streams else "one message: use `call`"
+    return ValueError(f"{method} answers with {way}")

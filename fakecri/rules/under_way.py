@@ -1,0 +1,51 @@
+"""The calls that go on just now, so that all of them can be broken off at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import grpc
+from google.protobuf.message import Message
+
+from fakecri.rules.stream_faults import OpenStream
+
+
+class CallsUnderWay:
+    """What waits for an answer, also because a rule holds it up."""
+
+    def __init__(self) -> None:
+        self.unary: dict[asyncio.Timeout, grpc.RpcError | None] = {}
+        """Their time limits, and what they were broken off with."""
+        self.held_streams: dict[OpenStream, None] = {}
+        """Streams whose beginning a rule holds up."""
+
+    async def answer(
+        self, work: Callable[[], Awaitable[Message]], timeout_s: float | None
+    ) -> Message:
+        """What `work` gives. Raises TimeoutError at the deadline, or what `break_off` was told."""
+        broken: grpc.RpcError | None = None
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                self.unary[limit] = None
+                try:
+                    return await work()
+                finally:
+                    broken = self.unary.pop(limit)
+        except TimeoutError:
+            if broken is not None:
+                raise broken from None
+            raise
+
+    def break_off(self, error: grpc.RpcError) -> None:
+        """They end with `error` now."""
+        try:
+            now_s = asyncio.get_running_loop().time()
+        except RuntimeError:
+            return  # no loop runs, so none of its calls does
+        for limit in [limit for limit, broken in self.unary.items() if broken is None]:
+            if not limit.expired():
+                self.unary[limit] = error
+                limit.reschedule(now_s)
+        for stream in self.held_streams:
+            stream.cut(error)

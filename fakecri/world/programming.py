@@ -1,0 +1,83 @@
+"""What tests tell a fake runtime beyond answers: behaviours of containers, names that stay taken,
+answers from the past, calls that break off.
+
+What must never happen here: a rule decides a start that it is not about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from google.protobuf.message import Message
+
+from fakecri.behaviors.behavior import Behavior, StartFails
+from fakecri.behaviors.matching import Match
+from fakecri.behaviors.plan import Plan, plan_for
+from fakecri.calls.answers import HANDLERS
+from fakecri.calls.halfway import HALVES
+from fakecri.clockwork.clockwork import Clockwork
+from fakecri.core import copies
+from fakecri.core.names import name_of_create
+from fakecri.core.objects import Container
+from fakecri.core.runtime import Core
+from fakecri.programs.main_programs import MainPrograms
+from fakecri.rules.behavior_rule import BehaviorRule
+from fakecri.rules.faults import Rule, RuleBook
+from fakecri.scripts.annotations import annotated
+
+
+class Programming:
+    """Holds the rules on what containers do, and plans the runs of containers by them."""
+
+    def __init__(self, core: Core, clockwork: Clockwork, main_programs: MainPrograms) -> None:
+        self.behaviors = RuleBook()
+        self._core = core
+        self._clockwork = clockwork
+        self._main_programs = main_programs
+
+    def behaves(
+        self,
+        *behaviors: Behavior,
+        pod: str | None = None,
+        container: str | None = None,
+        image: str | None = None,
+        attempt: int | None = None,
+        first_attempts: int | None = None,
+        times: int | None = None,
+    ) -> Rule:
+        """See `FakeCRI.behaves`."""
+        match = Match(pod, container, image, attempt)
+        rule = BehaviorRule(match, behaviors, times=times, first_attempts=first_attempts)
+        return self.behaviors.add(rule)
+
+    def plan_of(self, container: Container) -> Plan:
+        """What the next run of a container does; the rules that decide it are used up by it."""
+        rules = [r for r in self.behaviors if isinstance(r, BehaviorRule) and r.fits(container)]
+        for rule in rules:
+            rule.take()
+        layers = [rule.behaviors for rule in rules]
+        try:
+            layers.append(annotated(container.sandbox.config.annotations, container.name))
+        except ValueError as error:  # its writer sees it where failed starts are seen
+            layers.append((StartFails(str(error)),))
+        return self._main_programs.check(container, plan_for(layers))
+
+    def hold_name(self, request: Message) -> Callable[[], None]:
+        """Reserve the name that a create request takes; the function returned frees it.
+        Raises CriError if it is taken (CRI-025)."""
+        name = name_of_create(request)
+        self._core.names.take(name, self._core.ids.hex())
+        return partial(self._core.names.free, name)
+
+    def as_of_now(self, method: str) -> Callable[[Message], Message]:
+        """Answers of `method` from what the runtime knows now, whatever happens later."""
+        self._clockwork.pump()
+        return partial(HANDLERS[method], copies.snapshot(self._core))
+
+    def do_half(self, method: str, request: Message) -> str:
+        """Do the first half of a call that breaks off in the middle; the text of its error."""
+        try:
+            return HALVES[method](self._core, request)
+        finally:
+            self._clockwork.pump()

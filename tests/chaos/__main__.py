@@ -10,9 +10,9 @@ import traceback
 from multiprocessing import Pool  # noqa: TID251 (each run has a loop of its own)
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "kubelet"), str(Path(__file__).parents[2])]
+sys.path[:0] = [str(Path(__file__).parents[1] / "worlds"), str(Path(__file__).parents[2])]
 
-from chaos_run import run_seed  # noqa: E402 (it lies beside tests/kubelet)
+from chaos_run import run_seed  # noqa: E402 (it works on tests/worlds)
 
 from simtime import RealClock  # noqa: E402
 

@@ -1,9 +1,9 @@
 """The register of cases and the selection; no kubelet is needed for any of it."""
 
 import re
-from pathlib import Path
 
 import pytest
+from places import SPEC
 
 from conformance.registry import (
     Case,
@@ -18,7 +18,6 @@ from conformance.registry import (
 )
 
 CASES = load_cases()
-SPEC = Path(__file__).parents[2] / "docs" / "spec"
 MINIMUM = {
     "lifecycle": 20,
     "backoff": 10,

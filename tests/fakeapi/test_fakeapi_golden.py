@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
+from places import GOLDEN
 
 from fakeapi import FakeApi
 from fakeapi.jsontools import without_null
 from simtime import run_virtual
 
-GOLDEN = Path(__file__).parent.parent / "data" / "golden"
 API_RUNS = sorted(
     path.parent
     for path in GOLDEN.glob("**/kubelet-api-calls.jsonl")

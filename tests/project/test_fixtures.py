@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from fakecri.scripts.script import load_script
 from refkubelet.model.pod import uid
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import read_manifest
 
-MANIFESTS = sorted((Path(__file__).parents[2] / "fixtures" / "manifests").glob("*.yaml"))
+MANIFESTS = sorted((ROOT / "fixtures" / "manifests").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)

@@ -8,9 +8,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from places import ROOT
+
 from conformance.registry import Level, load_cases
 
-README = Path(__file__).parents[2] / "README.md"
+README = ROOT / "README.md"
 TIMES = re.compile(r"\d+\.\d{3} s")
 
 

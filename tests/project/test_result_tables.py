@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from places import ROOT
 
 
 def render(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-DOCS = Path(__file__).parents[2] / "docs"
+from places import DOCS
 
 
 @pytest.fixture(scope="module")

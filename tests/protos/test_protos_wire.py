@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -13,8 +12,8 @@ from criapi.v1 import api_pb2, api_pb2_grpc
 from criapi.v1alpha2 import api_pb2 as alpha_pb2
 from criapi.v1alpha2 import api_pb2_grpc as alpha_pb2_grpc
 from google.protobuf.descriptor import FieldDescriptor
+from places import DATA, DOCS, ROOT
 
-DATA = Path(__file__).parent.parent / "data"
 Blocks = dict[tuple[str, str], list[tuple[str, ...]]]
 
 SCALARS = {
@@ -223,7 +222,7 @@ def test_stubs_call_the_right_methods(module: Any, package: str) -> None:
     assert f"/{package}.ImageService/PullImage" in asked
 
 
-PROTO = Path(__file__).parent.parent.parent / "protos" / "cri" / "v1" / "api.proto"
+PROTO = ROOT / "protos" / "cri" / "v1" / "api.proto"
 
 
 def test_every_service_call_message_and_enum_says_what_it_is() -> None:
@@ -238,7 +237,7 @@ def test_every_service_call_message_and_enum_says_what_it_is() -> None:
 
 
 def test_the_comments_cite_rules_that_exist() -> None:
-    rules = (Path(__file__).parent.parent.parent / "docs" / "spec" / "cri.md").read_text()
+    rules = (DOCS / "spec" / "cri.md").read_text()
     cited = sorted(set(re.findall(r"CRI-\d{3}", PROTO.read_text())))
     assert len(cited) > 50
     assert [rule for rule in cited if f"**{rule}**" not in rules] == []

@@ -1,6 +1,0 @@
-"""Chaos works on the nodes of tests/kubelet."""
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parents[1] / "kubelet"))

@@ -34,6 +34,14 @@ def test_every_look_of_the_condition_is_told_once_with_its_answer() -> None:
     ]
 
 
+class Facet(Box):
+    facet = "api."
+
+
+def test_a_look_through_a_facet_is_told_with_its_name() -> None:
+    assert seen_by(lambda: Facet().size(of="abc")) == "api.size(of='abc') = 3"
+
+
 def test_a_condition_that_looks_at_nothing_known_tells_its_answer() -> None:
     assert seen_by(lambda: []) == "the condition is []"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -52,42 +53,52 @@ async def test_sigterm_leaves_no_kubelet_behind() -> None:
             await run.wait()
 
 
-def test_a_clean_up_that_hangs_is_given_up_step_by_step() -> None:
-    async def case(cleaned: list[str]) -> None:
+def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """A test on a virtual loop."""
+
+    @wraps(test)
+    def run() -> None:
+        run_virtual(test)
+
+    return run
+
+
+async def hangs(cleaned: list[str]) -> None:
+    """A case whose clean-up never ends by itself, and then takes 5 s more."""
+    try:
+        await asyncio.sleep(3600)
+    finally:
         try:
-            await asyncio.sleep(3600)
+            await asyncio.get_running_loop().create_future()  # a runtime that does not answer
         finally:
-            try:
-                await asyncio.get_running_loop().create_future()  # a runtime that does not answer
-            finally:
-                await asyncio.sleep(5)
-                cleaned.append("the rest")
-
-    async def main() -> float:
-        cleaned: list[str] = []
-        tasks = [asyncio.create_task(case(cleaned)) for _ in range(2)]
-        await asyncio.sleep(1)
-        began_s = asyncio.get_running_loop().time()
-        await end_all(tasks, within_s=30, again_s=10)
-        assert cleaned == ["the rest", "the rest"]
-        return asyncio.get_running_loop().time() - began_s
-
-    assert run_virtual(main) == 35
+            await asyncio.sleep(5)
+            cleaned.append("the rest")
 
 
-def test_a_clean_up_that_ends_is_waited_for() -> None:
-    async def case() -> None:
-        try:
-            await asyncio.sleep(3600)
-        finally:
-            await asyncio.sleep(20)
+@virtual
+async def test_a_clean_up_that_hangs_is_given_up_step_by_step() -> None:
+    cleaned: list[str] = []
+    tasks = [asyncio.create_task(hangs(cleaned)) for _ in range(2)]
+    await asyncio.sleep(1)
+    began_s = asyncio.get_running_loop().time()
+    await end_all(tasks, within_s=30, again_s=10)
+    assert cleaned == ["the rest", "the rest"]
+    assert asyncio.get_running_loop().time() - began_s == 35
 
-    async def main() -> float:
-        task = asyncio.create_task(case())
-        await asyncio.sleep(1)
-        began_s = asyncio.get_running_loop().time()
-        await end_all([task], within_s=30)
-        assert task.cancelled()
-        return asyncio.get_running_loop().time() - began_s
 
-    assert run_virtual(main) == 20
+async def cleans_up_slowly() -> None:
+    """A case whose clean-up takes 20 s."""
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(20)
+
+
+@virtual
+async def test_a_clean_up_that_ends_is_waited_for() -> None:
+    task = asyncio.create_task(cleans_up_slowly())
+    await asyncio.sleep(1)
+    began_s = asyncio.get_running_loop().time()
+    await end_all([task], within_s=30)
+    assert task.cancelled()
+    assert asyncio.get_running_loop().time() - began_s == 20

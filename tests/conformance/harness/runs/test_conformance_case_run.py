@@ -1,0 +1,89 @@
+"""How the outcomes of cases are told apart."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.harness.expect import expect
+from conformance.harness.kubelets.base import KubeletDied, NodePaths
+from conformance.harness.node import Node
+from conformance.harness.parts import Parts
+from conformance.harness.runs.case_run import not_to_run, run_case
+from conformance.harness.runs.choice import Choice
+from conformance.harness.runs.offered import FAKE_SOCKET, PROCESS
+from conformance.harness.runs.results import Outcome
+from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
+from conformance.harness.runtimes.scope import LeftBehind
+from conformance.registry import Case, Feature, Level
+from simtime import run_virtual
+
+
+def case_of(body: Any, **changes: Any) -> Case:
+    fields: dict[str, Any] = {
+        "id": "x", "area": "a", "title": "t", "rules": ("LIFE-001",), "level": Level.MUST,
+        "needs": frozenset(), "body": body,
+    }  # fmt: skip
+    return Case(**{**fields, **changes})
+
+
+async def passes(node: Node) -> None:
+    await node.run_for(1)
+
+
+async def fails(node: Node) -> None:
+    expect(node, False, "a miracle", "nothing")
+
+
+async def dies(node: Node) -> None:
+    raise KubeletDied("the kubelet ended with exit code 1")
+
+
+async def is_broken(node: Node) -> None:
+    raise ZeroDivisionError
+
+
+async def never_reached(node: Node) -> None:
+    node.calls("RunPodSandbox")[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "text"),
+    [
+        (passes, Outcome.PASSED, ""),
+        (fails, Outcome.FAILED, "expected: a miracle\nseen:     nothing"),
+        (dies, Outcome.FAILED, "exit code 1"),
+        (never_reached, Outcome.FAILED, "at least 1 of RunPodSandbox"),
+        (is_broken, Outcome.ERROR, "ZeroDivisionError"),
+    ],
+)
+def test_outcomes_are_told_apart(body: Any, outcome: Outcome, text: str) -> None:
+    result = run_virtual_case(case_of(body), Choice())
+    assert (result.outcome, text in result.detail) == (outcome, True)
+
+
+def test_a_clean_up_problem_is_a_warning_beside_the_outcome(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def parts_of(case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
+        async with virtual_parts(case, paths, 1) as parts:
+            yield parts
+        raise LeftBehind("sandbox 1: UNKNOWN: busy")
+
+    result = run_virtual(lambda: run_case(case_of(passes), parts_of, tmp_path))
+    assert result.outcome is Outcome.PASSED
+    assert result.warning == "clean-up: sandbox 1: UNKNOWN: busy"
+
+
+def test_skip_and_disabled_are_told_apart() -> None:
+    needy = case_of(passes, needs=frozenset({Feature.NODE_RESOURCES}))
+    real = Choice(kubelet=PROCESS, runtime=FAKE_SOCKET)
+    skipped = not_to_run(needy, real, ())
+    assert skipped is not None
+    assert skipped.outcome is Outcome.SKIPPED
+    assert skipped.detail == "needs a node whose memory and disks can be set"
+    disabled = not_to_run(needy, real, ("x",))
+    assert disabled is not None
+    assert disabled.outcome is Outcome.DISABLED
+    assert not_to_run(case_of(passes), Choice(), ()) is None

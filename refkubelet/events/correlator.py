@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from refkubelet.events.recorder import EventType
+from refkubelet.model.token_bucket import TokenBucket
 from simtime import Ids, format_rfc3339
 
 COMPONENT: Final = "kubelet"
@@ -104,32 +105,6 @@ class RecordedEvent:
 
 
 @dataclass(slots=True)
-class TokenBucket:
-    """`burst` tokens, one more every `refill_s` seconds, never more than `burst`."""
-
-    burst: int
-    refill_s: float
-    tokens: float = field(init=False)
-    filled_at_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.tokens = float(self.burst)
-
-    def wait_s(self, now_s: float) -> float:
-        """Seconds until a token is there; 0 when one can be taken now."""
-        self.tokens = min(self.burst, self.tokens + (now_s - self.filled_at_s) / self.refill_s)
-        self.filled_at_s = now_s
-        return max(0.0, (1.0 - self.tokens) * self.refill_s)
-
-    def take(self, now_s: float) -> bool:
-        """Take a token if there is one."""
-        if self.wait_s(now_s) > 0:
-            return False
-        self.tokens -= 1
-        return True
-
-
-@dataclass(slots=True)
 class _Similar:
     """Messages seen of events that differ in nothing else, and when the last one came."""
 
@@ -204,6 +179,6 @@ class EventCorrelator:
         key = (whole, event_type)
         bucket: TokenBucket | None = self._buckets.get(key)
         if bucket is None:
-            bucket = TokenBucket(SPAM_BURST, SPAM_REFILL_S)
+            bucket = TokenBucket(SPAM_BURST, 1 / SPAM_REFILL_S)
         self._buckets.touch(key, bucket)
         return bucket

@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from refkubelet.api.client import ApiClient, ApiError
-from refkubelet.events.correlator import EventCorrelator, InvolvedObject, RecordedEvent, TokenBucket
+from refkubelet.events.correlator import EventCorrelator, InvolvedObject, RecordedEvent
 from refkubelet.events.recorder import EventType
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
+from refkubelet.model.token_bucket import TokenBucket
 from simtime import Clock, Ids
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class QueuedEventRecorder:
         self._node_name = node_name
         self._correlator = EventCorrelator(ids)
         self._queue: asyncio.Queue[RecordedEvent] = asyncio.Queue(maxsize=KEPT_EVENTS)
-        self._limit = TokenBucket(burst, 1 / qps) if qps else None
+        self._limit = TokenBucket(burst, qps) if qps else None
         self._random = random
         self._complaints = Complaints(log, clock)
         self.dropped = 0

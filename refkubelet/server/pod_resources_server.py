@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from refkubelet.kuberuntime.images.pulls import TokenBucket
+from refkubelet.model.token_bucket import TokenBucket
 from refkubelet.server.pod_resources import PodResources, UnknownPod
 from simtime import Clock
 
@@ -31,7 +31,7 @@ class PodResourcesServer:
         self._path = root_dir / DIRECTORY / SOCKET
         self._resources = resources
         self._clock = clock
-        self._bucket = TokenBucket(float(BURST), clock.monotonic_s())
+        self._bucket = TokenBucket(BURST, PER_S)
         self._server: Any = None
 
     async def start(self) -> None:
@@ -60,8 +60,7 @@ class PodResourcesServer:
 
     def allows(self) -> bool:
         """Whether one more call may be answered now."""
-        granted, self._bucket = self._bucket.after_take(self._clock.monotonic_s(), PER_S, BURST)
-        return granted
+        return self._bucket.take(self._clock.monotonic_s())
 
     def _service(self) -> Any:
         import grpc

@@ -87,6 +87,7 @@ PURE = (
     "refkubelet.model.validation_values",
     "refkubelet.model.validation_volumes",
     "refkubelet.model.pod",
+    "refkubelet.model.token_bucket",
     "refkubelet.model.pod_schema",
     "refkubelet.model.yaml_scalars",
     "refkubelet.node.shutdown",

@@ -19,6 +19,7 @@ from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.options import ImageOptions
+from refkubelet.model.token_bucket import TokenBucket
 from simtime import Clock
 
 QPS_EXCEEDED: Final = "pull QPS exceeded"
@@ -39,25 +40,6 @@ class Pulled:
     credential: Credential | None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenBucket:
-    """Tokens at an instant, in seconds of the monotonic clock. Pure."""
-
-    tokens: float
-    at_s: float
-
-    def after_take(self, now_s: float, per_s: float, burst: int) -> tuple[bool, TokenBucket]:
-        """Fill up, then take one token if there is one; whether there was, and the bucket after.
-
-        >>> TokenBucket(0.0, 0.0).after_take(0.5, 2.0, 10)
-        (True, TokenBucket(tokens=0.0, at_s=0.5))
-        """
-        tokens = min(self.tokens + max(now_s - self.at_s, 0.0) * per_s, float(burst))
-        if tokens < 1.0:
-            return False, TokenBucket(tokens, now_s)
-        return True, TokenBucket(tokens - 1.0, now_s)
-
-
 class ImagePuller:
     """Pulls in turn: one at a time, some, or all at once, in the order in which they asked."""
 
@@ -67,7 +49,7 @@ class ImagePuller:
         self._options = options
         slots = 1 if options.serialize_pulls else options.max_parallel_pulls
         self._slots = asyncio.Semaphore(slots) if slots else None
-        self._bucket = TokenBucket(float(options.pull_burst), clock.monotonic_s())
+        self._bucket = TokenBucket(options.pull_burst, options.pull_qps)
 
     async def pull(
         self,
@@ -94,12 +76,8 @@ class ImagePuller:
 
     def _take_token(self) -> None:
         """Without a token the pull fails at once: it does not wait for one."""
-        if self._options.pull_qps <= 0:
-            return
-        allowed, self._bucket = self._bucket.after_take(
-            self._clock.monotonic_s(), self._options.pull_qps, self._options.pull_burst
-        )
-        if not allowed:
+        limited = self._options.pull_qps > 0
+        if limited and not self._bucket.take(self._clock.monotonic_s()):
             raise PullError(QPS_EXCEEDED)
 
     async def _try_all(

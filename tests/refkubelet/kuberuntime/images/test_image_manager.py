@@ -29,9 +29,9 @@ from refkubelet.kuberuntime.images.manager import (
 )
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
-from refkubelet.kuberuntime.images.pulls import TokenBucket
 from refkubelet.kuberuntime.images.records import VerificationPolicy
 from refkubelet.kuberuntime.options import ImageOptions, RuntimeDeps, RuntimeOptions
+from refkubelet.model.token_bucket import TokenBucket
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
@@ -350,15 +350,15 @@ def test_no_span_has_more_pulls_than_the_rate_allows(
 ) -> None:
     """Between any two allowed pulls: at most the burst, and the rate times the span; and one is
     allowed whenever a token's time has passed since the last refusal or pull."""
-    bucket, now_s = TokenBucket(float(burst), 0.0), 0.0
+    bucket, now_s = TokenBucket(burst, per_s), 0.0
     allowed: list[float] = []
     for pause_s in pauses:
         now_s += pause_s
-        ok, bucket = bucket.after_take(now_s, per_s, burst)
+        ok = bucket.take(now_s)
         if ok:
             allowed.append(now_s)
         assert 0.0 <= bucket.tokens <= burst
-        assert ok or pause_s * per_s < 1.0
+        assert ok or pause_s * per_s < 1.0 + 1e-9
     for first in range(len(allowed)):
         for last in range(first, len(allowed)):
             span_s = allowed[last] - allowed[first]

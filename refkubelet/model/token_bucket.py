@@ -1,0 +1,38 @@
+"""A rate limit with bursts: client-go's flowcontrol.RateLimiter without its own clock. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """Full with `burst` tokens; `per_s` new ones a second, never more than `burst`.
+
+    >>> bucket = TokenBucket(1, per_s=2.0)
+    >>> bucket.take(0.0), bucket.take(0.25), bucket.wait_s(0.25), bucket.take(0.5)
+    (True, False, 0.25, True)
+    """
+
+    burst: int
+    per_s: float
+    tokens: float = field(init=False)
+    filled_at_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tokens = float(self.burst)
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until a token is there; 0 when one can be taken now. `now_s`: of the monotonic
+        clock."""
+        passed_s = max(0.0, now_s - self.filled_at_s)
+        self.tokens = min(self.burst, self.tokens + passed_s * self.per_s)
+        self.filled_at_s = now_s
+        return max(0.0, (1.0 - self.tokens) / self.per_s)
+
+    def take(self, now_s: float) -> bool:
+        """Take a token if there is one."""
+        if self.wait_s(now_s) > 0:
+            return False
+        self.tokens -= 1
+        return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 from refkubelet.model.objects import Pod
 
@@ -48,12 +48,13 @@ class Refusal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A `Refusal` by one of the handlers of this package."""
+    """Why a pod is not admitted; the status message is `Pod was rejected: <message>`."""
 
     reason: str
     message: str
 
 
+UNEXPECTED: Final = "UnexpectedAdmissionError"  # the reason for what no handler foresees (CG-080)
 Check = Callable[[PodAdmitAttributes], Rejection | None]  # answers at once and changes nothing
 AdmitHandler = Callable[[PodAdmitAttributes], Awaitable[Refusal | None] | Refusal | None]
 

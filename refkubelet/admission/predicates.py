@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Refusal, Rejection
+from refkubelet.admission.handlers import (
+    UNEXPECTED,
+    AdmitHandler,
+    PodAdmitAttributes,
+    Refusal,
+    Rejection,
+)
 from refkubelet.admission.node_fit import AFFINITY, NodeView, mismatches
 from refkubelet.admission.operating_system import operating_system
 from refkubelet.admission.resources import shortages
 from refkubelet.model.objects import Pod
 
 Failures = tuple[Refusal, ...]
-UNEXPECTED: Final = "UnexpectedAdmissionError"
 
 
 class RecoveryError(Exception):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
@@ -18,9 +17,7 @@ from msgspec.structs import replace
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import canonical, parse_nano
-from refkubelet.model.resources import pod_requests
-
-COMPUTE: Final = ("cpu", "memory")
+from refkubelet.model.resources import COMPUTE, pod_requests
 
 
 @dataclass(frozen=True, slots=True)

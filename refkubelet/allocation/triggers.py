@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationManager
-from refkubelet.allocation.resources import COMPUTE, asks_for_resize
+from refkubelet.allocation.resources import asks_for_resize
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.model.resources import requests_in_use
+from refkubelet.model.resources import COMPUTE, requests_in_use
 
 
 class ResizeTriggers:

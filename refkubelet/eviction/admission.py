@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from refkubelet.admission.handlers import Rejection
 from refkubelet.eviction.messages import REASON, node_condition_message
 from refkubelet.model.objects import Pod, Toleration
 from refkubelet.model.pod import is_critical
@@ -13,14 +13,6 @@ from refkubelet.model.qos import qos_class
 
 MEMORY_PRESSURE: Final = "MemoryPressure"
 MEMORY_TAINT: Final = "node.kubernetes.io/memory-pressure"
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why a pod is not admitted; the status message is `Pod was rejected: <message>`."""
-
-    reason: str
-    message: str
 
 
 def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:

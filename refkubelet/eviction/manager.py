@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from refkubelet.admission.handlers import Rejection
 from refkubelet.config.eviction_thresholds import MEMORY, PIDS, SIGNALS, Threshold
 from refkubelet.cri.client import CriCallError
-from refkubelet.eviction.admission import Rejection, admit_under_pressure
+from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
 from refkubelet.eviction.deps import NOBODY, Candidates, EvictionDeps, PressureCondition

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 from refkubelet.allocation.resources import PodResources, canonical_resources
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.records import ContainerRecord, RuntimePodStatus
-from refkubelet.kuberuntime.decisions.resize_actions import COMPUTE, GivenResources, amounts_of
+from refkubelet.kuberuntime.decisions.resize_actions import GivenResources, amounts_of
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import bare_container_id, containers, uid
 from refkubelet.model.quantity import parse_nano
+from refkubelet.model.resources import COMPUTE
 
 
 class ActuatedResources:

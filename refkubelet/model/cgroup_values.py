@@ -23,9 +23,13 @@ from refkubelet.model.cpu_shares import (
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
 from refkubelet.model.qos import QosClass, qos_class
-from refkubelet.model.resources import container_limits, pod_level, pod_limits, pod_requests
-
-LIMITED: Final = ("cpu", "memory")
+from refkubelet.model.resources import (
+    COMPUTE,
+    container_limits,
+    pod_level,
+    pod_limits,
+    pod_requests,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def resource_config_for_pod(
     """
     requests, limits = pod_requests(pod), pod_limits(pod)
     qos = qos_class(pod)
-    cpu, memory = (name in _limited(pod, qos) for name in LIMITED)
+    cpu, memory = (name in _limited(pod, qos) for name in COMPUTE)
     shares = cpu_shares(millicores(requests.get("cpu", 0)))
     capped = settings.cpu_cfs_quota and not exclusive_cpus
     return ResourceConfig(
@@ -78,8 +82,8 @@ def _limited(pod: Pod, qos: QosClass) -> Sequence[str]:
     if qos == "BestEffort":
         return ()
     if qos == "Guaranteed":
-        return LIMITED
-    return [name for name in LIMITED if declares_limit(pod, name)]
+        return COMPUTE
+    return [name for name in COMPUTE if declares_limit(pod, name)]
 
 
 def declares_limit(pod: Pod, name: str) -> bool:

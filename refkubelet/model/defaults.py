@@ -26,7 +26,7 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import CONFIG_HASH, CONFIG_SOURCE
 from refkubelet.model.pod_updates import PodSource
 from refkubelet.model.quantity import QuantityError, parse
-from refkubelet.model.resources import container_quantities
+from refkubelet.model.resources import COMPUTE, container_quantities
 
 replace: Final = msgspec.structs.replace
 
@@ -112,7 +112,7 @@ def _pod_level(pod: Pod) -> Any:
             limits.setdefault(name, str(amount))
     if limits:
         asked = container_quantities(pod, "requests")
-        of_containers = {n: str(asked[n]) for n in ("cpu", "memory") if n in asked}
+        of_containers = {n: str(asked[n]) for n in COMPUTE if n in asked}
         requests = {**limits, **of_containers, **requests}
     return replace(resources, limits=limits or None, requests=requests or None)
 

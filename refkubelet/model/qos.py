@@ -10,10 +10,10 @@ from typing import Final, Literal, get_args
 
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.quantity import parse_nano
+from refkubelet.model.resources import COMPUTE
 
 QosClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 CLASSES: Final[Mapping[str, QosClass]] = {name: name for name in get_args(QosClass)}
-COMPUTE: Final = ("cpu", "memory")
 NOTHING: Final[Mapping[str, int]] = {}
 
 

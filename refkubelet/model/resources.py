@@ -14,7 +14,7 @@ from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.pod import is_sidecar
 from refkubelet.model.quantity import Quantity, parse
 
-PODS_OWN: Final = ("cpu", "memory")
+COMPUTE: Final = ("cpu", "memory")
 HUGEPAGES: Final = "hugepages-"
 Quantities = Mapping[str, Quantity]
 
@@ -147,7 +147,7 @@ def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
     return {
         name: amount
         for name, amount in _parsed(values).items()
-        if name in PODS_OWN or name.startswith(HUGEPAGES)
+        if name in COMPUTE or name.startswith(HUGEPAGES)
     }
 
 

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import invalid, one_of, port_name, required
+from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, LifecycleHandler, PodSpec
+from refkubelet.model.resources import COMPUTE
 from refkubelet.model.validation_pod import ids, profiles
 
 _HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
@@ -29,7 +31,7 @@ def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]
     yield from _security(f"{place}.securityContext", c.securityContext, spec)
     for policy in c.resizePolicy or ():
         field = f"{place}.resizePolicy"
-        yield from one_of(field, policy.resourceName, ("cpu", "memory"))
+        yield from one_of(field, policy.resourceName, COMPUTE)
         yield from one_of(field, policy.restartPolicy, ("NotRequired", "RestartContainer"))
 
 
@@ -131,7 +133,7 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
         yield f"{place}.restartPolicyRules: Too many: {len(rules)}: {why}"
     for i, rule in enumerate(rules):
         field = f"{place}.restartPolicyRules[{i}]"
-        yield from one_of(f"{field}.action", rule.action, ("Restart", "RestartAllContainers"))
+        yield from one_of(f"{field}.action", rule.action, ("Restart", RESTART_ALL))
         codes = rule.exitCodes
         if codes is None:
             yield required(f"{field}.exitCodes", "must be specified")

@@ -14,6 +14,7 @@ from typing import Any, Final
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.complaints import invalid, label, one_of, quantity, required
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
+from refkubelet.model.resources import COMPUTE
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
@@ -92,7 +93,7 @@ def _names_of_pod(
 ) -> Iterator[str]:
     """A request that is a limit by default is not told again."""
     for name in {**limits, **requests}:
-        if name not in ("cpu", "memory") and not name.startswith(_HUGE):
+        if name not in COMPUTE and not name.startswith(_HUGE):
             which = "limits" if name in limits else "requests"
             yield from one_of(f"{place}.{which}[{name}]", name, _OF_PODS)
 

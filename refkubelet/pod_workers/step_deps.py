@@ -12,21 +12,15 @@ from typing import Protocol
 
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.model.probe_results import ProbeResult
 from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pods.mirror import MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.status.readiness import ProbeFacts
 from simtime import Clock
-
-
-class ProbeView(Protocol):
-    def liveness(self, container_id: str) -> ProbeResult | None: ...
-
-    def startup(self, container_id: str) -> ProbeResult | None: ...
 
 
 class Runtime(Protocol):

@@ -33,6 +33,7 @@ from refkubelet.model.pod import (
     uses_host_network,
 )
 from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
+from refkubelet.pod_workers.requeue import NETWORK_NOT_READY
 from refkubelet.pod_workers.step_deps import PodCgroups, StepDeps
 from refkubelet.status.conditions import (
     is_true,
@@ -46,7 +47,6 @@ from refkubelet.volumes.manager import VolumesNotReady
 
 log = logging.getLogger(__name__)
 
-NETWORK_NOT_READY = "network is not ready"
 RUNTIME_POD_GRACE_S = 1
 
 

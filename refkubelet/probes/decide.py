@@ -14,11 +14,11 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from refkubelet.kuberuntime.decisions.reset_actions import RESTART_ALL
 from refkubelet.kuberuntime.decisions.restart_policy import (
     container_should_restart,
     matching_action,
 )
+from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe
 from refkubelet.model.pod import (
     bare_container_id,

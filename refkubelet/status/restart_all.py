@@ -11,8 +11,8 @@ from typing import Final
 
 from refkubelet.cri.records import ContainerState as RecordState
 from refkubelet.cri.records import RuntimePodStatus
-from refkubelet.kuberuntime.decisions.reset_actions import RESTART_ALL
 from refkubelet.kuberuntime.decisions.restart_policy import matching_action
+from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import (
     ContainerState,
     ContainerStateTerminated,

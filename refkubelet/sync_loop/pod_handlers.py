@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from refkubelet.admission.handlers import AdmitHandler, Refusal, Rejection
+from refkubelet.admission.handlers import UNEXPECTED, AdmitHandler, Refusal, Rejection
 from refkubelet.admission.labels import reason_label
 from refkubelet.admission.manager import Allocations, PodAdmission
-from refkubelet.admission.predicates import UNEXPECTED
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder

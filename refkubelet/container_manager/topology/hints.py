@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Protocol
 
+from refkubelet.admission.handlers import UNEXPECTED
 from refkubelet.model.objects import Container, Pod
 
-UNEXPECTED: Final = "UnexpectedAdmissionError"  # CG-080
 ANY: Final = None  # the affinity of a hint that has no opinion
 
 NumaMask = int

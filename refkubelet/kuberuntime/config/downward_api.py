@@ -17,11 +17,10 @@ from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
 from refkubelet.model.pod import labels, uid
 from refkubelet.model.quantity import NANO, parse_nano
-from refkubelet.model.resources import container_limits, container_requests, pod_level
+from refkubelet.model.resources import COMPUTE, container_limits, container_requests, pod_level
 
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")
 DEFAULTED: Final = ("cpu", "memory", "ephemeral-storage")
-PODS_OWN: Final = ("cpu", "memory")  # what spec.resources of a pod may limit, of those
 
 
 class VariableError(Exception):
@@ -103,5 +102,5 @@ def _container(
 
 def _default_limit(resource: str, pod: Pod, facts: NodeAndPodFacts) -> int:
     allocatable = facts.allocatable.get(resource, 0)
-    own = pod_level(pod, "limits").get(resource, 0) if resource in PODS_OWN else 0
+    own = pod_level(pod, "limits").get(resource, 0) if resource in COMPUTE else 0
     return own if own and resource in facts.allocatable else allocatable

@@ -7,13 +7,10 @@ getContainersToReset.
 
 from __future__ import annotations
 
-from typing import Final
-
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.restart_policy import matching_action
+from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, Pod
-
-RESTART_ALL: Final = "RestartAllContainers"
 
 
 def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRecord, ...]:

@@ -20,10 +20,10 @@ from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar, is_static
 from refkubelet.model.quantity import NANO, format_binary, parse_nano
+from refkubelet.model.resources import COMPUTE
 
 MEMORY: Final = "memory"
 CPU: Final = "cpu"
-COMPUTE: Final = (CPU, MEMORY)
 RESTART: Final = "RestartContainer"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from refkubelet.cri.records import ContainerRecord, ContainerState
+from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_being_deleted
 
@@ -16,7 +17,7 @@ ALWAYS: Final = "Always"
 ON_FAILURE: Final = "OnFailure"
 NEVER: Final = "Never"
 RESTART: Final = "Restart"
-RESTARTING_ACTIONS: Final = (RESTART, "RestartAllContainers")
+RESTARTING_ACTIONS: Final = (RESTART, RESTART_ALL)
 
 
 def pod_policy(pod: Pod) -> str:

@@ -13,7 +13,7 @@ from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.gates import (
     NODE_DECLARED_FEATURES,
     RESTART_ALL_CONTAINERS,
-    restarts_all_containers,
+    has_restart_all_rule,
 )
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uses_host_network
@@ -29,7 +29,7 @@ def _has_own_users_on_host_network(pod: Pod) -> bool:
 
 # What pods may need: the feature, which pods do. Sorted by name, as the message lists them.
 NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
-    (RESTART_ALL_CONTAINERS, restarts_all_containers),
+    (RESTART_ALL_CONTAINERS, has_restart_all_rule),
     (USERS_ON_HOST_NETWORK, _has_own_users_on_host_network),
 )
 

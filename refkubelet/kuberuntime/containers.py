@@ -31,7 +31,11 @@ from refkubelet.cri.records import (
 from refkubelet.events.container_events import ContainerEvents
 from refkubelet.golang.duration import format_duration
 from refkubelet.kuberuntime import reasons
-from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.container import (
+    ContainerConfigError,
+    StartSpec,
+    container_config,
+)
 from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.decisions.backoff import BackoffTable, restart_key
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
@@ -167,7 +171,7 @@ class ContainerStarter:
                 where.runtime,
             )
             config = container_config(spec, pod, self._deps, self._options)
-        except (CriCallError, ConfigError, VariableError, AllocationError) as error:
+        except (CriCallError, ContainerConfigError, VariableError, AllocationError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
             self._fail(pod, container, text)
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
@@ -240,12 +244,12 @@ class ContainerStarter:
 
 def target_of(container: Container, pod: Pod, status: RuntimePodStatus) -> str:
     """The id of the container whose processes an ephemeral container wants to see (LIFE-134);
-    "" for every other container. Raises `ConfigError` when there is no such container."""
+    "" for every other container. Raises `ContainerConfigError` when there is no such container."""
     for ephemeral in pod.spec.ephemeralContainers or ():
         name = ephemeral.targetContainerName
         if ephemeral.name == container.name and name:
             if (record := status.newest(name)) is None:
-                raise ConfigError(f"unable to find target container {name}")
+                raise ContainerConfigError(f"unable to find target container {name}")
             return record.id
     return ""
 

@@ -124,7 +124,7 @@ class ObjectSource(Protocol):
         ...
 
 
-class DeviceSource(Protocol):
+class ContainerDevices(Protocol):
     """What the devices of a container add to its configuration (CG-084)."""
 
     async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
@@ -148,7 +148,7 @@ class Placements(Protocol):
         ...
 
 
-class PodCgroups(Protocol):
+class ResizableCgroups(Protocol):
     """What a resize asks of the container manager; the pod is the allocated one (CG-065)."""
 
     def config_of(self, pod: Pod) -> ResourceConfig: ...
@@ -190,9 +190,9 @@ class RuntimeDeps:
     network: Network | None = None
     terminating: Callable[[str], bool] = lambda pod_uid: False
     secrets: SecretReader | None = None
-    devices: DeviceSource | None = None
+    devices: ContainerDevices | None = None
     runtimes: PodRuntimeSource | None = None
     placements: Placements | None = None
     actuated: ResourceState | None = None
-    pod_cgroups: Callable[[], PodCgroups | None] = lambda: None
+    pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
     mounts: Mounts = field(default_factory=NoMounts)

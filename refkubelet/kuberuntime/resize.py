@@ -36,7 +36,7 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
     next_step,
     with_resources,
 )
-from refkubelet.kuberuntime.options import PodCgroups, RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.options import ResizableCgroups, RuntimeDeps, RuntimeOptions
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE, Placement
@@ -90,7 +90,7 @@ class PodResize:
     def _updates(self, resource: str) -> list[ContainerUpdate]:
         return [u for u in self._actions.updates if u.resource == resource]
 
-    def _read_group(self, cgroups: PodCgroups) -> None:
+    def _read_group(self, cgroups: ResizableCgroups) -> None:
         wanted = cgroups.config_of(self._pod)
         now = wanted
         for resource in (MEMORY, CPU):

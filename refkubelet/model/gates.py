@@ -33,10 +33,10 @@ def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
     stripped = _without_restart_all if rules else _without_rules
     if restart_all or not gates.get(NODE_DECLARED_FEATURES, True):
         return stripped
-    return lambda pod: pod if restarts_all_containers(pod) else stripped(pod)
+    return lambda pod: pod if has_restart_all_rule(pod) else stripped(pod)
 
 
-def restarts_all_containers(pod: Pod) -> bool:
+def has_restart_all_rule(pod: Pod) -> bool:
     """A container has a rule that restarts all of them (LIFE-125)."""
     rules = (rule for c in containers(pod) for rule in c.restartPolicyRules or ())
     return any(rule.action == RESTART_ALL for rule in rules)

@@ -81,14 +81,14 @@ class NodeSettings:
     report_s: float = 300.0
     pressures: Callable[[], Sequence[Condition]] = _nothing
     not_ready: Callable[[], Sequence[str]] = _nothing
-    devices: DeviceSource | None = None
+    devices: NodeDevices | None = None
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
     seen: Callable[[], Node | None] = lambda: None
     random: Callable[[], float] = lambda: 0.5
     look: Callable[[], Awaitable[None]] = _no_look
 
 
-class DeviceSource(Protocol):
+class NodeDevices(Protocol):
     """The device manager. `node_is_new`: what an existing Node tells of devices is outdated."""
 
     node_is_new: bool

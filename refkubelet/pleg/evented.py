@@ -50,7 +50,7 @@ EVENTS: Final[dict[PodEventKind, tuple[PodLifecycleEventType, ...]]] = {
 }  # PLEG-302
 
 
-class Verdict(Enum):
+class EventVerdict(Enum):
     """What an event is worth: all there is to know of its pod; nothing new; less than is known, so
     that the pod must be read; the pod is gone."""
 
@@ -60,7 +60,7 @@ class Verdict(Enum):
     GONE = "gone"
 
 
-def judge(event: PodEvent, at_s: float, known: Known | None) -> Verdict:
+def judge(event: PodEvent, at_s: float, known: Known | None) -> EventVerdict:
     """`at_s`: when the event was made, on the clock of the cache. Pure.
 
     An event of a pod that nobody knows is believed if its sandbox is the pod's first one.
@@ -68,15 +68,15 @@ def judge(event: PodEvent, at_s: float, known: Known | None) -> Verdict:
     mine = event.status.sandboxes[0]
     if known is None:
         if mine.attempt > 0:
-            return Verdict.READ
+            return EventVerdict.READ
     elif known.error is not None or _sandboxes_of(known) != {mine.id}:
-        return Verdict.READ
+        return EventVerdict.READ
     elif at_s < max(known.read_s, known.modified_s) - SAME_S:
-        return Verdict.OLD
+        return EventVerdict.OLD
     elif at_s <= known.read_s + SAME_S:
-        return Verdict.READ
+        return EventVerdict.READ
     gone = event.kind is PodEventKind.DELETED and event.container_id == mine.id
-    return Verdict.GONE if gone else Verdict.TAKE
+    return EventVerdict.GONE if gone else EventVerdict.TAKE
 
 
 def _sandboxes_of(known: Known) -> set[str]:
@@ -155,12 +155,12 @@ class EventedPLEG:
         self._generic.metrics.event_latency.add(max(latency_s, 0.0))
         pod_uid, at_s = event.status.uid, self._made_s(event)
         verdict = judge(event, at_s, self._cache.known(pod_uid))
-        if verdict is Verdict.OLD:
+        if verdict is EventVerdict.OLD:
             return
-        if verdict is Verdict.READ:
+        if verdict is EventVerdict.READ:
             self._generic.owe(pod_uid)
             return
-        if verdict is Verdict.GONE:
+        if verdict is EventVerdict.GONE:
             self._cache.delete(pod_uid)
         elif event.kind is not PodEventKind.DELETED:
             # A step that ended just then may have done more than the event knows of.

@@ -23,7 +23,7 @@ from refkubelet.status.readiness import ProbeFacts
 from simtime import Clock
 
 
-class Runtime(Protocol):
+class StepRuntime(Protocol):
     """What the steps ask of the runtime manager."""
 
     reason_cache: ReasonCache
@@ -109,7 +109,7 @@ class StepDeps:
     none (cgroupsPerQOS false); `resizes` None: pods are never resized."""
 
     clock: Clock
-    runtime: Runtime
+    runtime: StepRuntime
     statuses: StatusManager
     probes: Probes
     mirrors: MirrorClient

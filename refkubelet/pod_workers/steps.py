@@ -19,7 +19,7 @@ from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
-from refkubelet.kuberuntime.decisions.restart_policy import may_restart
+from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
 from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
@@ -106,7 +106,7 @@ class PodSteps:
             killed = await deps.runtime.kill_pod(pod, running_pod(status))
             if not killed.ok:
                 log.warning("%s has no cgroup and runs on: %s", pod_ref(pod), killed.message)
-            elif not may_restart(pod):
+            elif not pod_can_restart(pod):
                 cgroups.update_qos()
                 return
         cgroups.update_qos()

@@ -15,8 +15,8 @@ from enum import Enum
 from typing import Final
 
 from refkubelet.kuberuntime.decisions.restart_policy import (
-    container_should_restart,
     matching_action,
+    restarts_after_exit,
 )
 from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus, Probe
@@ -104,7 +104,7 @@ class WorkerState:
     run_length: int = 0
 
 
-class Verdict(Enum):
+class ProbeVerdict(Enum):
     """What follows: nothing until the next tick, a handler call, or the worker's end."""
 
     WAIT = "wait"
@@ -117,7 +117,7 @@ class ProbeStep:
     """The decision of one tick. First `forget` (an old container ID), then `stores` in order,
     all for `state.container_id`."""
 
-    verdict: Verdict
+    verdict: ProbeVerdict
     state: WorkerState
     stores: tuple[ProbeResult, ...] = ()
     forget: str = ""
@@ -137,13 +137,13 @@ def decide_probe_run(
     assumed about it (PROBE-051).
     """
     if status is None:
-        return ProbeStep(Verdict.WAIT, state)
+        return ProbeStep(ProbeVerdict.WAIT, state)
     if is_terminal_phase(status.phase):
-        return ProbeStep(Verdict.END, state)
+        return ProbeStep(ProbeVerdict.END, state)
     container = find_status(status, target.container.name)
     container_id = bare_container_id(container.containerID) if container is not None else ""
     if container is None or not container_id:
-        return ProbeStep(Verdict.WAIT, state)
+        return ProbeStep(ProbeVerdict.WAIT, state)
     forget = ""
     stores: tuple[ProbeResult, ...] = ()
     if container_id != state.container_id:
@@ -171,22 +171,24 @@ def _verdict(
     status: PodStatus,
     state: WorkerState,
     now: datetime,
-) -> tuple[Verdict, tuple[ProbeResult, ...]]:
+) -> tuple[ProbeVerdict, tuple[ProbeResult, ...]]:
     if state.on_hold:
-        return Verdict.WAIT, ()  # PROBE-013
+        return ProbeVerdict.WAIT, ()  # PROBE-013
     running = container.state.running if container.state else None
     if running is None:
         goes_on = _will_run_again(target, container, status)
-        return (Verdict.WAIT if goes_on else Verdict.END), (ProbeResult.FAILURE,)  # PROBE-014
+        return (ProbeVerdict.WAIT if goes_on else ProbeVerdict.END), (
+            ProbeResult.FAILURE,
+        )  # PROBE-014
     if is_being_deleted(target.pod) and target.probe_type is not ProbeType.READINESS:
-        return Verdict.END, (ProbeResult.SUCCESS,)  # PROBE-015
+        return ProbeVerdict.END, (ProbeResult.SUCCESS,)  # PROBE-015
     delay_s = target.probe.initialDelaySeconds or 0
     started_at = running.startedAt
     if started_at is not None and int((now - started_at).total_seconds()) < delay_s:
-        return Verdict.WAIT, ()  # PROBE-016
+        return ProbeVerdict.WAIT, ()  # PROBE-016
     if bool(container.started) == (target.probe_type is ProbeType.STARTUP):
-        return Verdict.WAIT, ()  # PROBE-017
-    return Verdict.RUN, ()
+        return ProbeVerdict.WAIT, ()  # PROBE-017
+    return ProbeVerdict.RUN, ()
 
 
 def _will_run_again(target: ProbeTarget, container: ContainerStatus, status: PodStatus) -> bool:
@@ -194,7 +196,7 @@ def _will_run_again(target: ProbeTarget, container: ContainerStatus, status: Pod
     terminated = container.state.terminated if container.state else None
     if terminated is None or target.init:
         return True
-    if container_should_restart(target.container, target.pod, terminated.exitCode):
+    if restarts_after_exit(target.container, target.pod, terminated.exitCode):
         return True
     return all_containers_restart(target.pod, status)
 

@@ -24,7 +24,7 @@ from refkubelet.model.pod import uid
 from refkubelet.model.probe_results import ResultManager
 from refkubelet.probes.decide import (
     ProbeTarget,
-    Verdict,
+    ProbeVerdict,
     WorkerState,
     count_outcome,
     decide_probe_run,
@@ -141,9 +141,9 @@ class ProbeWorker:
             results.remove(step.forget)
         for result in step.stores:
             await results.set(step.state.container_id, result, pod_uid)
-        if step.verdict is Verdict.RUN and status is not None:
+        if step.verdict is ProbeVerdict.RUN and status is not None:
             await self._run_handler(status, pod_uid)
-        return step.verdict is not Verdict.END
+        return step.verdict is not ProbeVerdict.END
 
     async def _run_handler(self, status: PodStatus, pod_uid: str) -> None:
         container_id, began_s = self._state.container_id, self._deps.clock.monotonic_s()

@@ -34,7 +34,7 @@ class Cpus(Protocol):
     def allocatable(self) -> Iterable[int]: ...
 
 
-class Block(Protocol):
+class MemoryBlock(Protocol):
     """Memory of one kind on some NUMA nodes: `memory` or `hugepages-<size>`, in bytes."""
 
     @property
@@ -50,9 +50,9 @@ class Block(Protocol):
 class Memory(Protocol):
     """The memory manager."""
 
-    def blocks(self, pod_uid: str, container_name: str) -> Iterable[Block]: ...
+    def blocks(self, pod_uid: str, container_name: str) -> Iterable[MemoryBlock]: ...
 
-    def allocatable(self) -> Iterable[Block]: ...
+    def allocatable(self) -> Iterable[MemoryBlock]: ...
 
 
 class UnknownPod(LookupError):
@@ -60,7 +60,7 @@ class UnknownPod(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class PodResources:
+class PodResourcesLister:
     """`active_pods`: for List; `pods`: all of the node. A manager that is None gave nothing."""
 
     active_pods: Callable[[], Iterable[Pod]]
@@ -120,7 +120,7 @@ def _devices(given: Iterable[tuple[str, str, int | None]]) -> list[Any]:
     ]
 
 
-def _memory(blocks: Iterable[Block]) -> list[Any]:
+def _memory(blocks: Iterable[MemoryBlock]) -> list[Any]:
     return [
         api.ContainerMemory(
             memory_type=block.resource, size=block.size, topology=_topology(block.nodes)

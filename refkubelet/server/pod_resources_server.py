@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.model.token_bucket import TokenBucket
-from refkubelet.server.pod_resources import PodResources, UnknownPod
+from refkubelet.server.pod_resources import PodResourcesLister, UnknownPod
 from simtime import Clock
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ BURST: Final = 10
 class PodResourcesServer:
     """Serves `resources` on `<root_dir>/pod-resources/kubelet.sock`."""
 
-    def __init__(self, root_dir: Path, resources: PodResources, clock: Clock) -> None:
+    def __init__(self, root_dir: Path, resources: PodResourcesLister, clock: Clock) -> None:
         self._path = root_dir / DIRECTORY / SOCKET
         self._resources = resources
         self._clock = clock

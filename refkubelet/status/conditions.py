@@ -14,12 +14,12 @@ import msgspec
 
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.kuberuntime.decisions.actions import sandbox_decision
+from refkubelet.model.gates import has_restart_all_rule
 from refkubelet.model.objects import ContainerStatus, Pod, PodCondition, PodStatus
 from refkubelet.model.pod import generation_of, is_sidecar, sidecars
 from refkubelet.status.restart_all import (
     ALL_RESTARTING,
     all_restarting_condition,
-    may_restart_all,
 )
 
 READY_TO_START: Final = "PodReadyToStartContainers"
@@ -68,7 +68,7 @@ def generate_conditions(
         _of(pod, containers_ready_condition(pod, status)),
         _of(pod, _flag(SCHEDULED, True)),
     ]
-    if may_restart_all(pod):  # the one condition that does not tell the generation (LIFE-185)
+    if has_restart_all_rule(pod):  # the one condition that does not tell the generation (LIFE-185)
         conditions.append(all_restarting_condition(pod, status, runtime_status, previous))
     return conditions
 

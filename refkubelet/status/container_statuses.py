@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import ContainerUser, LinuxContainerUser
 from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cri.records import ContainerRecord, RuntimeUser
 from refkubelet.cri.records import ContainerState as RecordState
-from refkubelet.kuberuntime.decisions.restart_policy import container_should_be_restarted
+from refkubelet.kuberuntime.decisions.restart_policy import starts_at_next_sync
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -218,7 +218,7 @@ def _with_waiting_reason(
 ) -> ContainerStatus:
     """LIFE-171: a container that will start again says why it has not started yet."""
     newest = records[0] if records else None
-    if not container_should_be_restarted(container, sources.pod, newest):
+    if not starts_at_next_sync(container, sources.pod, newest):
         return status
     found = sources.reason_of(container.name)
     if found is None:

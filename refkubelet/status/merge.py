@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from refkubelet.kuberuntime.decisions.restart_policy import (
     ALWAYS,
     ON_FAILURE,
-    container_should_restart,
     pod_policy,
+    restarts_after_exit,
 )
+from refkubelet.model.gates import has_restart_all_rule
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -32,7 +33,6 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import is_sidecar, is_static, is_terminal
 from refkubelet.status.conditions import DISRUPTION_TARGET, OWNED, is_true, with_condition
 from refkubelet.status.remembered import LOST_TERMINATED, lost_container
-from refkubelet.status.restart_all import may_restart_all
 
 READINESS: Final = ("ContainersReady", "Ready")
 
@@ -97,7 +97,7 @@ def _never_ready_at_the_end(status: PodStatus, now: datetime, generation: int | 
 def illegal_transition(old: PodStatus | None, new: PodStatus, pod: Pod) -> str | None:
     """The name of a container that `new` brings back although it may not run again, or None
     (STAT-008)."""
-    if old is None or pod_policy(pod) == ALWAYS or may_restart_all(pod):
+    if old is None or pod_policy(pod) == ALWAYS or has_restart_all_rule(pod):
         return None
     plain = [c for c in pod.spec.initContainers or () if not is_sidecar(c)]
     return _revived(
@@ -119,7 +119,7 @@ def _revived(
         if ended is None or spec is None or status.name not in alive:
             continue
         failed_anyway = ended.exitCode != 0 and pod_policy(pod) == ON_FAILURE
-        if not failed_anyway and not container_should_restart(spec, pod, ended.exitCode):
+        if not failed_anyway and not restarts_after_exit(spec, pod, ended.exitCode):
             return status.name
     return None
 

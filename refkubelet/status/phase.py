@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
+from refkubelet.kuberuntime.decisions.restart_policy import restarts_after_exit
 from refkubelet.model.objects import Container, ContainerStateTerminated, ContainerStatus, Pod
 from refkubelet.model.pod import is_sidecar, is_static, is_terminal_phase
-from refkubelet.status.restart_all import ended_to_restart
+from refkubelet.status.restart_all import was_removed_to_restart
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
@@ -100,7 +100,7 @@ def _last_exit(status: ContainerStatus) -> ContainerStateTerminated | None:
 
 
 def _runs_again(container: Container, pod: Pod, exited: ContainerStateTerminated) -> bool:
-    return ended_to_restart(exited) or container_should_restart(container, pod, exited.exitCode)
+    return was_removed_to_restart(exited) or restarts_after_exit(container, pod, exited.exitCode)
 
 
 def _look_at_init(

@@ -32,12 +32,6 @@ REMOVED: Final = "The container is removed because RestartAllContainers in place
 REMOVED_EXIT_CODE: Final = 137
 
 
-def may_restart_all(pod: Pod) -> bool:
-    """Some container has such a rule."""
-    rules = (rule for c in containers(pod) for rule in c.restartPolicyRules or ())
-    return any(rule.action == RESTART_ALL for rule in rules)
-
-
 def is_restarting_all(pod: Pod, runtime_status: RuntimePodStatus, known: PodStatus | None) -> bool:
     """The condition was True, or the newest record or the last status of a container ended with
     such a rule."""
@@ -82,7 +76,7 @@ def removed_exit() -> ContainerState:
     return ContainerState(terminated=ended)
 
 
-def ended_to_restart(exit_state: ContainerStateTerminated) -> bool:
+def was_removed_to_restart(exit_state: ContainerStateTerminated) -> bool:
     """It ended because all containers restart, so it runs again whatever its policy."""
     return exit_state.reason == RESTARTING
 

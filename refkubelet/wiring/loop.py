@@ -11,7 +11,7 @@ from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SyncLoop
 from refkubelet.sync_loop.pod_handlers import HandlerDeps, PodHandlers
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.work import Work
 
@@ -29,7 +29,7 @@ def build_loop(
     base: Base,
     sources: Sources,
     resources: Resources,
-    runtime: Runtime,
+    runtime: RuntimeParts,
     work: Work,
     admission: tuple[AdmitHandler, ...],
 ) -> Loop:
@@ -66,7 +66,7 @@ def _housekeeping(
     base: Base,
     sources: Sources,
     resources: Resources,
-    runtime: Runtime,
+    runtime: RuntimeParts,
     work: Work,
     handlers: PodHandlers,
 ) -> Housekeeping:
@@ -88,7 +88,7 @@ def _housekeeping(
     )
 
 
-def _queues(sources: Sources, runtime: Runtime, work: Work) -> LoopQueues:
+def _queues(sources: Sources, runtime: RuntimeParts, work: Work) -> LoopQueues:
     probes = work.probes
     return LoopQueues(
         config=sources.config.updates,

@@ -16,7 +16,7 @@ from refkubelet.node.shutdown_state import FILE_NAME
 from refkubelet.node.status import runtime_fields
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.seen_node import SeenNode
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.upkeep import Upkeep
@@ -41,7 +41,7 @@ def build_node(
     base: Base,
     sources: Sources,
     resources: Resources,
-    runtime: Runtime,
+    runtime: RuntimeParts,
     work: Work,
     upkeep: Upkeep,
 ) -> Node:
@@ -94,6 +94,6 @@ def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
     )
 
 
-def _runtime_fields(base: Base, runtime: Runtime) -> Mapping[str, Any]:
+def _runtime_fields(base: Base, runtime: RuntimeParts) -> Mapping[str, Any]:
     state, declared = runtime.state, declared_features(base.config.feature_gates)
     return runtime_fields(state.handlers, strict_groups=state.strict_groups, declared=declared)

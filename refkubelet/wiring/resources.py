@@ -16,7 +16,7 @@ from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerState
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.server.pod_resources import PodResources
+from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.wiring.base import Base, Later
 from refkubelet.wiring.sources import Sources
 
@@ -39,7 +39,7 @@ class Resources:
 
     devices: DeviceManager | None
     managers: ResourceManagers
-    pod_resources: PodResources
+    pod_resources: PodResourcesLister
     allocation: Allocation
 
 
@@ -53,7 +53,7 @@ def build_resources(base: Base, sources: Sources) -> Resources:
         ResourceDeps(deps.clock, deps.machine, deps.root_dir, base.client, active, later.status),
         devices,
     )
-    pod_resources = PodResources(
+    pod_resources = PodResourcesLister(
         active_pods=later.active_pods,
         pods=sources.pods.pods,
         devices=devices,

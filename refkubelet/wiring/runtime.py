@@ -32,7 +32,7 @@ class Pleg:
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeParts:
     """`deps`, `options`: what all parts of the runtime manager take; `deletions`: containers that
     go at once; `objects` None: no API server."""
 
@@ -47,7 +47,7 @@ class Runtime:
     watch: RuntimeWatch
 
 
-def build_runtime(base: Base, resources: Resources) -> Runtime:
+def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
     deps, later = base.deps, base.later
     objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
     pod_runtimes = PodRuntimes(
@@ -76,7 +76,7 @@ def build_runtime(base: Base, resources: Resources) -> Runtime:
     healthy = pleg.evented.healthy if pleg.evented is not None else lambda: None
     state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
     watch = RuntimeWatch(manager, state, deps.clock, lambda: _before_the_first_pod(base))
-    return Runtime(
+    return RuntimeParts(
         runtime_deps,
         options,
         manager,

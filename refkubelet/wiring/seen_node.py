@@ -12,7 +12,7 @@ from refkubelet.api.client import ApiError
 from refkubelet.model.quantity import NANO
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class SeenNode:
     base: Base
     sources: Sources
     resources: Resources
-    runtime: Runtime
+    runtime: RuntimeParts
 
     def view(self) -> NodeView:
         node, deps = self.sources.node(), self.base.deps

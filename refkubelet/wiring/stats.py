@@ -11,7 +11,7 @@ from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.volumes import VolumeStats
 from refkubelet.wiring.base import Base
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 
 
@@ -24,7 +24,7 @@ class Stats:
     summary: SummaryProvider
 
 
-def build_stats(base: Base, sources: Sources, runtime: Runtime) -> Stats:
+def build_stats(base: Base, sources: Sources, runtime: RuntimeParts) -> Stats:
     config, deps, manager = base.config, base.deps, runtime.manager
     files = PodFilesReader(str(deps.root_dir), config.pod_logs_dir)
     volumes = VolumeStats(

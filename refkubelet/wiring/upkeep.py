@@ -18,7 +18,7 @@ from refkubelet.kuberuntime.settings import is_crio
 from refkubelet.model.pod import uid
 from refkubelet.node.images import NodeImages
 from refkubelet.wiring.base import Base
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.stats import Stats
 from refkubelet.wiring.work import Work
@@ -36,7 +36,7 @@ class Upkeep:
 
 
 def build_upkeep(
-    base: Base, sources: Sources, runtime: Runtime, work: Work, stats: Stats
+    base: Base, sources: Sources, runtime: RuntimeParts, work: Work, stats: Stats
 ) -> Upkeep:
     config, deps = base.config, base.deps
     garbage = _garbage(base, sources, runtime, work)
@@ -69,7 +69,7 @@ def build_upkeep(
     return Upkeep(garbage, images, node_images, logs, manager)
 
 
-def _garbage(base: Base, sources: Sources, runtime: Runtime, work: Work) -> GarbageCollection:
+def _garbage(base: Base, sources: Sources, runtime: RuntimeParts, work: Work) -> GarbageCollection:
     def keeps_content(pod_uid: str) -> bool:
         return not work.workers.should_pod_content_be_removed(pod_uid)
 

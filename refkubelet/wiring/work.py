@@ -33,7 +33,7 @@ from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources, with_device_health
-from refkubelet.wiring.runtime import Runtime
+from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Work:
     preemptor: Preemptor
 
 
-def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runtime) -> Work:
+def build_work(base: Base, sources: Sources, resources: Resources, runtime: RuntimeParts) -> Work:
     """Raises `ContainerManagerError`."""
     deps = base.deps
     statuses = StatusManager(
@@ -147,7 +147,7 @@ def _container_manager(base: Base, resources: Resources) -> ContainerManager | N
     )
 
 
-def _hooks(base: Base, resources: Resources, runtime: Runtime) -> StepHooks:
+def _hooks(base: Base, resources: Resources, runtime: RuntimeParts) -> StepHooks:
     return StepHooks(
         network_error=runtime.state.network_error,
         resync=base.later.sync_by_uid,
@@ -160,7 +160,7 @@ def _hooks(base: Base, resources: Resources, runtime: Runtime) -> StepHooks:
 
 
 def _resize_reports(
-    base: Base, resources: Resources, runtime: Runtime, cgroups: ContainerManager | None
+    base: Base, resources: Resources, runtime: RuntimeParts, cgroups: ContainerManager | None
 ) -> ResizeReports:
     return ResizeReports(
         resources.allocation.conditions,

@@ -1,7 +1,7 @@
 """The config of CreateContainer, field by field: LIFE-136..141.
 
-`ConfigError` is anything that makes the config impossible; the container then waits with reason
-CreateContainerConfigError and the error's text.
+`ContainerConfigError` is anything that makes the config impossible; the container then waits with
+reason CreateContainerConfigError and the error's text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CONFIG_FAILURES: Final = (
 )
 
 
-class ConfigError(Exception):
+class ContainerConfigError(Exception):
     """No config can be made for the container; the text says why."""
 
 
@@ -85,12 +85,12 @@ class StartSpec:
 def container_config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
     """ContainerConfig (upstream: generateContainerConfig). Makes the files its mounts name.
 
-    Raises `ConfigError`.
+    Raises `ContainerConfigError`.
     """
     try:
         return _config(start, pod, deps, options)
     except CONFIG_FAILURES as error:
-        raise ConfigError(str(error)) from error
+        raise ContainerConfigError(str(error)) from error
 
 
 def _config(start: StartSpec, pod: Pod, deps: RuntimeDeps, options: RuntimeOptions) -> Any:
@@ -145,7 +145,7 @@ def _make_log_directory(container: Container, pod: Pod, options: RuntimeOptions)
     try:
         make_directory(safe_join(directory, container.name), LOG_DIRECTORY_MODE)
     except OSError as error:
-        raise ConfigError(
+        raise ContainerConfigError(
             f"create container log directory for container {container.name} failed: {error}"
         ) from error
 

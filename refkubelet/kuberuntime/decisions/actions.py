@@ -49,10 +49,10 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
 from refkubelet.kuberuntime.decisions.restart_policy import (
     NEVER,
     ON_FAILURE,
-    container_should_be_restarted,
     effective_policy,
     pod_policy,
-    restart_allowed,
+    restarts_after_probe_failure,
+    starts_at_next_sync,
 )
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.probe_results import ProbeResult
@@ -204,7 +204,7 @@ class _Regular:
         record = self.status.newest(container.name)
         if record is not None and record.state is ContainerState.RUNNING:
             self._running(container, record)
-        elif container_should_be_restarted(container, self.pod, record):
+        elif starts_at_next_sync(container, self.pod, record):
             self.starts.append(container)
             self.kills += _kill_of_unknown(container, record)
 
@@ -213,7 +213,7 @@ class _Regular:
         reason = kill_reason(container, record, self.probes)
         if reason is not None:
             always = reason is KillReason.DEFINITION_CHANGED
-            restart = always or restart_allowed(container, self.pod)
+            restart = always or restarts_after_probe_failure(container, self.pod)
             then = ", will be restarted" if restart else ""
             self._kill(container, record, reason, then, restart=restart)
             return

@@ -25,8 +25,8 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
     resize_decision,
 )
 from refkubelet.kuberuntime.decisions.restart_policy import (
-    container_should_be_restarted,
-    restart_allowed,
+    restarts_after_probe_failure,
+    starts_at_next_sync,
 )
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.pod import is_sidecar
@@ -91,14 +91,15 @@ class InitPlan:
             case ContainerState.RUNNING:
                 self._resize(container, record)
             case ContainerState.UNKNOWN:
-                if restart_allowed(container, self.pod):
+                restarts = restarts_after_probe_failure(container, self.pod)
+                if restarts:
                     self._kill(container, record, KillReason.UNKNOWN_STATE)
-                self._restart_or_kill_pod(container, restart_allowed(container, self.pod))
+                self._restart_or_kill_pod(container, restarts)
             case ContainerState.EXITED:
                 if record.exit_code == 0 and record.reason != OOM_KILLED:
                     self._go_on(following)
                     return
-                again = container_should_be_restarted(container, self.pod, record)
+                again = starts_at_next_sync(container, self.pod, record)
                 self._restart_or_kill_pod(container, again)
 
     def _restart_or_kill_pod(self, container: Container, restart: bool) -> None:

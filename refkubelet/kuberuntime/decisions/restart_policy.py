@@ -22,8 +22,7 @@ RESTARTING_ACTIONS: Final = (RESTART, RESTART_ALL)
 
 def pod_policy(pod: Pod) -> str:
     """The pod's restartPolicy; Always when unset."""
-    policy = pod.spec.restartPolicy
-    return policy or ALWAYS
+    return pod.spec.restartPolicy or ALWAYS
 
 
 def effective_policy(container: Container, pod: Pod) -> str:
@@ -31,16 +30,15 @@ def effective_policy(container: Container, pod: Pod) -> str:
     return container.restartPolicy or pod_policy(pod)
 
 
-def restart_allowed(container: Container, pod: Pod) -> bool:
+def restarts_after_probe_failure(container: Container, pod: Pod) -> bool:
     """Whether a container killed by a probe starts again: there is no exit code to look at, so
     rules do not count (BACK-103)."""
     return effective_policy(container, pod) != NEVER
 
 
-def may_restart(pod: Pod) -> bool:
+def pod_can_restart(pod: Pod) -> bool:
     """Whether a container of the pod could start again, given a fitting exit code (CG-041)."""
-    containers = pod.spec.containers
-    return pod_policy(pod) != NEVER or any(map(_own_policy_restarts, containers))
+    return pod_policy(pod) != NEVER or any(map(_own_policy_restarts, pod.spec.containers))
 
 
 def _own_policy_restarts(container: Container) -> bool:
@@ -50,9 +48,7 @@ def _own_policy_restarts(container: Container) -> bool:
     return container.restartPolicy != NEVER or RESTART in actions
 
 
-def container_should_be_restarted(
-    container: Container, pod: Pod, newest: ContainerRecord | None
-) -> bool:
+def starts_at_next_sync(container: Container, pod: Pod, newest: ContainerRecord | None) -> bool:
     """Whether the next sync starts it, seen from its newest record (LIFE-114, BACK-101): never in
     a deleted pod; otherwise whatever has no record or has come to nothing, and exited containers
     as LIFE-124 says."""
@@ -61,11 +57,11 @@ def container_should_be_restarted(
     if newest is None:
         return True
     if newest.state is ContainerState.EXITED:
-        return container_should_restart(container, pod, newest.exit_code)
+        return restarts_after_exit(container, pod, newest.exit_code)
     return newest.state is not ContainerState.RUNNING
 
 
-def container_should_restart(container: Container, pod: Pod, exit_code: int) -> bool:
+def restarts_after_exit(container: Container, pod: Pod, exit_code: int) -> bool:
     """Whether a container that exited with `exit_code` starts again (LIFE-124, BACK-102).
 
     With an own restartPolicy the first matching rule decides, else that policy; without one the

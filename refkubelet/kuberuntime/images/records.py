@@ -86,7 +86,7 @@ class VerificationPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PullVerdict:
     """Whether a pull must be tried although the image is there. `learned`: a secret of the pod
     that is as good as a recorded one and should be recorded, too."""
 
@@ -100,23 +100,23 @@ def needs_secrets(record: PulledRecord | None, image: str) -> bool:
     return bool(access and not access.every_pod and access.secrets)
 
 
-def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]) -> Verdict:
+def verify(record: PulledRecord | None, image: str, secrets: Iterable[SecretUse]) -> PullVerdict:
     """Whether the pod must pull an image whose use has to be verified: not if the record says that
     every pod may use it, or one of the pod's secrets is a recorded one by content or by name."""
     access = record.access.get(without_tag(image)) if record else None
     if access is None:
-        return Verdict(must_pull=True)
+        return PullVerdict(must_pull=True)
     if access.every_pod:
-        return Verdict(must_pull=False)
+        return PullVerdict(must_pull=False)
     room = len(access.secrets) < SECRETS_KEPT
     for mine in secrets:
         for known in access.secrets:
             same, equal = mine.same_secret(known), mine.same_credential(known)
             if equal:
-                return Verdict(False, mine if room and not same else None)
+                return PullVerdict(False, mine if room and not same else None)
             if same and room:
-                return Verdict(False, mine)
-    return Verdict(must_pull=True)
+                return PullVerdict(False, mine)
+    return PullVerdict(must_pull=True)
 
 
 def merged(

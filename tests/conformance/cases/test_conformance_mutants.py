@@ -11,7 +11,7 @@ from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import load_cases
 from refkubelet import kubelet  # noqa: F401 - so that no import happens while something is wrong
 from refkubelet.kuberuntime.decisions.grace import container_grace_s
-from refkubelet.kuberuntime.images.records import Verdict
+from refkubelet.kuberuntime.images.records import PullVerdict
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.manager import ProbeManager
 
@@ -44,11 +44,11 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.kuberuntime.decisions.grace.MINIMUM_GRACE_S", 1, "stop-minimum",
     ),
     "OnFailure restarts after success": (
-        "refkubelet.kuberuntime.decisions.actions.container_should_be_restarted", always(True),
+        "refkubelet.kuberuntime.decisions.actions.starts_at_next_sync", always(True),
         "policy-on-failure-zero",
     ),
     "nothing restarts": (
-        "refkubelet.kuberuntime.decisions.actions.container_should_be_restarted", always(False),
+        "refkubelet.kuberuntime.decisions.actions.starts_at_next_sync", always(False),
         "killed-restarts",
     ),
     "hidden manifests are read": (
@@ -105,7 +105,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "image-not-for-everyone",
     ),
     "nobody may use what another pulled": (
-        "refkubelet.kuberuntime.images.access.verify", always(Verdict(must_pull=True)),
+        "refkubelet.kuberuntime.images.access.verify", always(PullVerdict(must_pull=True)),
         "image-for-the-same-secret",
     ),
     "pull records are not written": (

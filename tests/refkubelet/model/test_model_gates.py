@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
+from refkubelet.kuberuntime.decisions.restart_policy import restarts_after_exit
 from refkubelet.model.gates import gated_fields
 from refkubelet.model.objects import Container, Pod, decode_pod
 
@@ -55,8 +55,8 @@ def test_without_restart_rules_the_pods_policy_counts_LIFE_124() -> None:
     found = containers(made)
     for name in ("main", "plain", "setup"):
         assert (found[name].restartPolicy, found[name].restartPolicyRules) == (None, None)
-        assert container_should_restart(found[name], made, 5)
-        assert not container_should_restart(found[name], made, 0)
+        assert restarts_after_exit(found[name], made, 5)
+        assert not restarts_after_exit(found[name], made, 0)
     assert found["side"].restartPolicy == "Always"
 
 
@@ -68,7 +68,7 @@ def test_without_restart_all_its_rules_leave_it_to_the_policy_LIFE_125(
     made = gated_fields(ALL_OFF)(pod())
     for name in ("main", "setup"):
         container = containers(made)[name]
-        assert container_should_restart(container, made, code) is restarts
+        assert restarts_after_exit(container, made, code) is restarts
         actions = [r.action for r in container.restartPolicyRules or ()]
         assert actions == ["Restart", "", "Restart"]
 

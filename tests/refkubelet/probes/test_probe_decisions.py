@@ -16,7 +16,7 @@ from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.probes.decide import (
     INITIAL,
     ProbeTarget,
-    Verdict,
+    ProbeVerdict,
     WorkerState,
     count_outcome,
     decide_probe_run,
@@ -77,11 +77,11 @@ KNOWN = WorkerState("id1")
 
 def test_first_match_ends_or_waits_PROBE_011() -> None:
     for given_status, wanted in (
-        (None, Verdict.WAIT),
-        (status(phase="Failed"), Verdict.END),
-        (status(phase="Succeeded"), Verdict.END),
-        (PodStatus(phase="Pending"), Verdict.WAIT),
-        (status(container_id=""), Verdict.WAIT),
+        (None, ProbeVerdict.WAIT),
+        (status(phase="Failed"), ProbeVerdict.END),
+        (status(phase="Succeeded"), ProbeVerdict.END),
+        (PodStatus(phase="Pending"), ProbeVerdict.WAIT),
+        (status(container_id=""), ProbeVerdict.WAIT),
     ):
         step = decide_probe_run(target(), WorkerState(), given_status, NOW)
         assert (step.verdict, step.stores) == (wanted, ())
@@ -98,7 +98,7 @@ def test_a_new_container_starts_from_the_initial_value_PROBE_012(probe_type: Pro
 
 def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
     step = decide_probe_run(target(R), WorkerState(), status(), NOW, predates_kubelet=True)
-    assert (step.verdict, step.stores) == (Verdict.RUN, ())
+    assert (step.verdict, step.stores) == (ProbeVerdict.RUN, ())
 
 
 @pytest.mark.parametrize(("predates", "wanted"), [(True, (OK,)), (False, (OK, UNSURE))])
@@ -120,21 +120,21 @@ def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051(
 
 def test_on_hold_nothing_runs_PROBE_013() -> None:
     step = decide_probe_run(target(), WorkerState("id1", on_hold=True), status(), NOW)
-    assert (step.verdict, step.stores) == (Verdict.WAIT, ())
+    assert (step.verdict, step.stores) == (ProbeVerdict.WAIT, ())
 
 
 @pytest.mark.parametrize(
     ("state", "policy", "code", "wanted"),
     [
-        ("waiting", "Never", 1, Verdict.WAIT),
-        ("terminated", "Always", 0, Verdict.WAIT),
-        ("terminated", "OnFailure", 1, Verdict.WAIT),
-        ("terminated", "OnFailure", 0, Verdict.END),
-        ("terminated", "Never", 1, Verdict.END),
+        ("waiting", "Never", 1, ProbeVerdict.WAIT),
+        ("terminated", "Always", 0, ProbeVerdict.WAIT),
+        ("terminated", "OnFailure", 1, ProbeVerdict.WAIT),
+        ("terminated", "OnFailure", 0, ProbeVerdict.END),
+        ("terminated", "Never", 1, ProbeVerdict.END),
     ],
 )
 def test_what_does_not_run_has_failed_PROBE_014(
-    state: str, policy: str, code: int, wanted: Verdict
+    state: str, policy: str, code: int, wanted: ProbeVerdict
 ) -> None:
     found = status(state, exit_code=code)
     step = decide_probe_run(target(R, policy=policy), KNOWN, found, NOW)
@@ -142,16 +142,16 @@ def test_what_does_not_run_has_failed_PROBE_014(
 
 
 @pytest.mark.parametrize(
-    ("probe_type", "wanted"), [(L, Verdict.END), (S, Verdict.END), (R, Verdict.RUN)]
+    ("probe_type", "wanted"), [(L, ProbeVerdict.END), (S, ProbeVerdict.END), (R, ProbeVerdict.RUN)]
 )
-def test_a_pod_deleted_before_the_worker_PROBE_015(probe_type: Any, wanted: Verdict) -> None:
+def test_a_pod_deleted_before_the_worker_PROBE_015(probe_type: Any, wanted: ProbeVerdict) -> None:
     step = decide_probe_run(target(probe_type, deleting=True), KNOWN, status(), NOW)
     assert step.verdict is wanted
-    assert step.stores == ((OK,) if wanted is Verdict.END else ())
+    assert step.stores == ((OK,) if wanted is ProbeVerdict.END else ())
 
 
-@pytest.mark.parametrize(("age_s", "wanted"), [(29.9, Verdict.WAIT), (30, Verdict.RUN)])
-def test_initial_delay_counts_whole_seconds_PROBE_016(age_s: float, wanted: Verdict) -> None:
+@pytest.mark.parametrize(("age_s", "wanted"), [(29.9, ProbeVerdict.WAIT), (30, ProbeVerdict.RUN)])
+def test_initial_delay_counts_whole_seconds_PROBE_016(age_s: float, wanted: ProbeVerdict) -> None:
     found = status(age_s=age_s)
     assert decide_probe_run(target(initialDelaySeconds=30), KNOWN, found, NOW).verdict is wanted
 
@@ -159,16 +159,16 @@ def test_initial_delay_counts_whole_seconds_PROBE_016(age_s: float, wanted: Verd
 @pytest.mark.parametrize(
     ("probe_type", "started", "wanted"),
     [
-        (S, False, Verdict.RUN),
-        (S, True, Verdict.WAIT),
-        (L, False, Verdict.WAIT),
-        (L, True, Verdict.RUN),
-        (R, False, Verdict.WAIT),
-        (R, True, Verdict.RUN),
+        (S, False, ProbeVerdict.RUN),
+        (S, True, ProbeVerdict.WAIT),
+        (L, False, ProbeVerdict.WAIT),
+        (L, True, ProbeVerdict.RUN),
+        (R, False, ProbeVerdict.WAIT),
+        (R, True, ProbeVerdict.RUN),
     ],
 )
 def test_startup_gates_the_others_PROBE_017(
-    probe_type: ProbeType, started: bool, wanted: Verdict
+    probe_type: ProbeType, started: bool, wanted: ProbeVerdict
 ) -> None:
     found = status(started=started)
     assert decide_probe_run(target(probe_type), KNOWN, found, NOW).verdict is wanted
@@ -319,7 +319,7 @@ def reset_pod(exit_code: int) -> Any:
     return decode_pod({"metadata": {"uid": "u"}, "spec": spec, "status": status})
 
 
-@pytest.mark.parametrize(("exit_code", "wanted"), [(42, Verdict.WAIT), (1, Verdict.END)])
+@pytest.mark.parametrize(("exit_code", "wanted"), [(42, ProbeVerdict.WAIT), (1, ProbeVerdict.END)])
 def test_a_pod_that_starts_over_keeps_its_workers_PROBE_014(exit_code: int, wanted: Any) -> None:
     pod = reset_pod(exit_code)
     step = decide_probe_run(probe_targets(pod)[0], WorkerState("c"), pod.status, NOW)
@@ -331,7 +331,7 @@ def test_a_pod_whose_condition_says_so_starts_over_PROBE_014() -> None:
     condition = PodCondition(type="AllContainersRestarting", status="True")
     found = msgspec.structs.replace(pod.status, conditions=[condition])
     step = decide_probe_run(probe_targets(pod)[0], WorkerState("c"), found, NOW)
-    assert (step.verdict, step.stores) == (Verdict.WAIT, (BAD,))
+    assert (step.verdict, step.stores) == (ProbeVerdict.WAIT, (BAD,))
 
 
 def test_regular_statuses_are_looked_at_first_PROBE_011() -> None:
@@ -375,7 +375,7 @@ def test_the_laws_of_one_run(
     before = WorkerState(known, on_hold=held and bool(known), last=BAD, run_length=2)
     step = decide_probe_run(probe, before, status(state, started=started, age_s=age_s), NOW)
     new = known != "id1"
-    if step.verdict is Verdict.RUN:
+    if step.verdict is ProbeVerdict.RUN:
         assert state == "running"
         assert age_s >= 30 - 1e-6
         assert started != (probe_type is S)
@@ -385,7 +385,7 @@ def test_the_laws_of_one_run(
     assert step.forget == (known if new else "")
     assert step.state.run_length == 2
     if before.on_hold and not new:
-        assert (step.verdict, step.stores) == (Verdict.WAIT, ())
+        assert (step.verdict, step.stores) == (ProbeVerdict.WAIT, ())
     if state != "running" and not (before.on_hold and not new):
         assert step.stores[-1] is BAD
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from device_world import asking, pod
 
-from refkubelet.server.pod_resources import PodResources, UnknownPod
+from refkubelet.server.pod_resources import PodResourcesLister, UnknownPod
 
 
 class Devices:
@@ -50,7 +50,7 @@ WEB = pod(
     init=[asking(1, "setup"), asking(1, "side", restartPolicy="Always")],
 )
 OVER = pod("over", asking(1))
-ALL = PodResources(lambda: [WEB], lambda: [WEB, OVER], Devices(), Cpus(), Memory())
+ALL = PodResourcesLister(lambda: [WEB], lambda: [WEB, OVER], Devices(), Cpus(), Memory())
 
 
 def test_list_shows_active_pods_and_the_containers_that_stay_CG_085() -> None:
@@ -84,7 +84,7 @@ def test_allocatable_shows_what_there_is_CG_085() -> None:
 
 
 def test_without_managers_there_is_nothing_to_show_CG_085() -> None:
-    bare = PodResources(lambda: [WEB], lambda: [WEB])
+    bare = PodResourcesLister(lambda: [WEB], lambda: [WEB])
     (shown,) = bare.list().pod_resources
     assert [(c.name, len(c.devices), len(c.cpu_ids)) for c in shown.containers] == [
         ("side", 0, 0),

@@ -18,7 +18,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
-from refkubelet.kuberuntime.decisions.restart_policy import container_should_be_restarted
+from refkubelet.kuberuntime.decisions.restart_policy import starts_at_next_sync
 from refkubelet.model.objects import ContainerState as KnownState
 from refkubelet.model.objects import (
     ContainerStateTerminated,
@@ -393,7 +393,7 @@ def test_readiness_survives_a_kubelet_restart_PROBE_052(was_ready: bool) -> None
 def test_pod_policy_decides_about_exits_LIFE_124(policy: str, code: int, wanted: bool) -> None:
     pod = pod_with(policy)
     assert pod.spec is not None
-    assert container_should_be_restarted(pod.spec.containers[0], pod, exited(code=code)) is wanted
+    assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
 @pytest.mark.parametrize(
@@ -405,13 +405,13 @@ def test_container_rules_come_first_LIFE_124(operator: str, code: int, wanted: b
     spec = {"name": "c", "restartPolicy": "Never", "restartPolicyRules": [rule]}
     pod = pod_with("Always", containers=[spec])
     assert pod.spec is not None
-    assert container_should_be_restarted(pod.spec.containers[0], pod, exited(code=code)) is wanted
+    assert starts_at_next_sync(pod.spec.containers[0], pod, exited(code=code)) is wanted
 
 
 def test_nothing_restarts_in_a_deleted_pod_LIFE_114() -> None:
     pod = pod_with(deleting=True)
     assert pod.spec is not None
-    assert not container_should_be_restarted(pod.spec.containers[0], pod, None)
+    assert not starts_at_next_sync(pod.spec.containers[0], pod, None)
 
 
 def test_start_time_is_set_once_STAT_003() -> None:

@@ -20,7 +20,7 @@ from fakecri.errors import CriError
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.devices.sockets import PluginSockets, remove_sockets
 from refkubelet.container_manager.topology.hints import AllocationError
-from refkubelet.server.pod_resources import PodResources
+from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
 from simtime import RealClock, VirtualLoop, run_virtual
 
@@ -147,7 +147,8 @@ def test_only_sockets_are_removed_at_start_CG_084(root: Path) -> None:
 
 @asynccontextmanager
 async def pod_resources(root: Path) -> AsyncIterator[Any]:
-    server = PodResourcesServer(root, PodResources(lambda: (ONE,), lambda: (ONE,)), RealClock())
+    lister = PodResourcesLister(lambda: (ONE,), lambda: (ONE,))
+    server = PodResourcesServer(root, lister, RealClock())
     await server.start()
     path = root / "pod-resources" / "kubelet.sock"
     options = [("grpc.default_authority", "localhost")]
@@ -174,7 +175,7 @@ def test_more_than_ten_calls_at_once_are_refused_CG_085(root: Path) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        server = PodResourcesServer(root, PodResources(lambda: (), lambda: ()), loop.clock)
+        server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), loop.clock)
         assert [server.allows() for _ in range(BURST + 1)] == [True] * BURST + [False]
         await loop.clock.sleep(0.01)
         assert [server.allows(), server.allows()] == [True, False]
@@ -186,7 +187,7 @@ async def test_a_socket_that_cannot_be_made_is_told(
     root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (root / "pod-resources").write_text("a file, where a directory should be")
-    server = PodResourcesServer(root, PodResources(lambda: (), lambda: ()), RealClock())
+    server = PodResourcesServer(root, PodResourcesLister(lambda: (), lambda: ()), RealClock())
     await server.start()
     await server.stop()
     assert "cannot serve the pod-resources API at " in caplog.text

@@ -18,7 +18,11 @@ from places import GOLDEN
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
-from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.container import (
+    ContainerConfigError,
+    StartSpec,
+    container_config,
+)
 from refkubelet.kuberuntime.config.environment import ApiObjects
 from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.kuberuntime.kill import container_spec
@@ -242,7 +246,7 @@ def test_environment_and_references_LIFE_137(tmp_path: Path) -> None:
 def test_impossible_configs_say_why_LIFE_137_LIFE_141(
     container: dict[str, Any], spec: dict[str, Any], text: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=re.escape(text)):
+    with pytest.raises(ContainerConfigError, match=re.escape(text)):
         config_of(make_pod({"name": "main", **container}, **spec), tmp_path)
 
 

@@ -11,7 +11,11 @@ import pytest
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
-from refkubelet.kuberuntime.config.container import ConfigError, StartSpec, container_config
+from refkubelet.kuberuntime.config.container import (
+    ContainerConfigError,
+    StartSpec,
+    container_config,
+)
 from refkubelet.kuberuntime.config.env_file import EnvFileError, env_file_values
 from refkubelet.kuberuntime.config.mounts import ENV_FILE_BYTES
 from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
@@ -106,7 +110,7 @@ def test_a_missing_key_may_be_optional_LIFE_137(tmp_path: Path) -> None:
     file = write(tmp_path, "L='v'")
     assert config(tmp_path, optional=True) == {}
     text = f'environment variable key "K" not found in file "{file}"'
-    with pytest.raises(ConfigError, match=re.escape(text)):
+    with pytest.raises(ContainerConfigError, match=re.escape(text)):
         config(tmp_path)
 
 
@@ -115,20 +119,20 @@ def test_an_unreadable_file_is_an_error_LIFE_137(tmp_path: Path, optional: bool 
     for path in ("none", "../../../outside"):
         (tmp_path / "pods/u-1/outside").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "pods/u-1/outside").write_text("K='secret'")
-        with pytest.raises(ConfigError, match="couldn't parse env file"):
+        with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
             config(tmp_path, path=path, optional=optional)
     write(tmp_path, "K=v")
-    with pytest.raises(ConfigError, match="couldn't parse env file"):
+    with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
         config(tmp_path, optional=optional)
 
 
 def test_a_fifo_or_too_much_is_an_error_and_no_wait_LIFE_137(tmp_path: Path) -> None:
     file = write(tmp_path, "x" * (ENV_FILE_BYTES + 1))
-    with pytest.raises(ConfigError, match="couldn't parse env file"):
+    with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
         config(tmp_path)
     file.unlink()
     os.mkfifo(file)
-    with pytest.raises(ConfigError, match="couldn't parse env file"):
+    with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
         config(tmp_path)
 
 
@@ -138,16 +142,16 @@ def test_a_link_counts_inside_the_volume_only_LIFE_137(tmp_path: Path) -> None:
     assert config(tmp_path) == {"A": "v"}
     (tmp_path / "secret").write_text("K='secret'")
     (file.parent.parent / "out").symlink_to(tmp_path / "secret")
-    with pytest.raises(ConfigError, match="couldn't parse env file"):
+    with pytest.raises(ContainerConfigError, match="couldn't parse env file"):
         config(tmp_path, path="out")
 
 
 def test_a_volume_that_is_not_there_is_named_LIFE_137(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match='cannot find the volume "other" referenced by FileKeyR'):
+    with pytest.raises(ContainerConfigError, match='cannot find the volume "other" referenced by'):
         config(tmp_path, volume="other")
 
 
 def test_a_volume_nobody_mounts_is_not_there_LIFE_137(tmp_path: Path) -> None:
     write(tmp_path, "K='v'")
-    with pytest.raises(ConfigError, match='cannot find the volume "shared" referenced by FileKeyR'):
+    with pytest.raises(ContainerConfigError, match='cannot find the volume "shared" referenced by'):
         config(tmp_path, mounts=[])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.kuberuntime.decisions.restart_policy import may_restart
+from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
 from refkubelet.model.objects import decode_pod
 
 IN_ONE = {"exitCodes": {"operator": "In", "values": [1]}}
@@ -55,10 +55,10 @@ def test_a_pod_that_could_run_again_CG_041(
     policy: str | None, containers: list[dict[str, Any]], may: bool
 ) -> None:
     assert (
-        may_restart(decode_pod({"spec": {"containers": containers, "restartPolicy": policy}}))
+        pod_can_restart(decode_pod({"spec": {"containers": containers, "restartPolicy": policy}}))
         == may
     )
 
 
 def test_a_pod_without_spec_could_run_again_CG_041() -> None:
-    assert may_restart(decode_pod({"metadata": {"name": "p"}}))
+    assert pod_can_restart(decode_pod({"metadata": {"name": "p"}}))

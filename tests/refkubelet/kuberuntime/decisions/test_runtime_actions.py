@@ -12,7 +12,7 @@ from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
 from refkubelet.cri.records import NetworkMode, RuntimePodStatus
 from refkubelet.kuberuntime.decisions.actions import PodActions, compute_pod_actions
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
-from refkubelet.kuberuntime.decisions.restart_policy import container_should_restart
+from refkubelet.kuberuntime.decisions.restart_policy import restarts_after_exit
 from refkubelet.model.probe_results import ProbeResult
 
 FAILURE, SUCCESS = ProbeResult.FAILURE, ProbeResult.SUCCESS
@@ -169,14 +169,14 @@ def test_the_first_rule_that_matches_decides_LIFE_124(
     main = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": made}
     pod = make_pod(main, "other")
     assert pod.spec is not None
-    assert container_should_restart(pod.spec.containers[0], pod, 2) is started
+    assert restarts_after_exit(pod.spec.containers[0], pod, 2) is started
 
 
 def test_rules_count_only_beside_an_own_policy_LIFE_124() -> None:
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [2]}}
     pod = make_pod({"name": "main", "restartPolicyRules": [rule]}, policy="Never")
     assert pod.spec is not None
-    assert not container_should_restart(pod.spec.containers[0], pod, 2)
+    assert not restarts_after_exit(pod.spec.containers[0], pod, 2)
 
 
 def test_deleted_pod_starts_nothing_LIFE_114_BACK_101() -> None:

@@ -22,8 +22,8 @@ from refkubelet.kuberuntime.images.record_files import PullRecordFiles, record_f
 from refkubelet.kuberuntime.images.records import (
     Access,
     PulledRecord,
+    PullVerdict,
     SecretUse,
-    Verdict,
     VerificationPolicy,
     merged,
     verify,
@@ -46,23 +46,23 @@ def known(*secrets: SecretUse, every_pod: bool = False) -> PulledRecord:
 @pytest.mark.parametrize(
     ("record", "secrets", "verdict"),
     [
-        (None, [MINE], Verdict(must_pull=True)),
-        (PulledRecord("sha256:1"), [MINE], Verdict(must_pull=True)),
-        (known(every_pod=True), [], Verdict(must_pull=False)),
-        (known(), [MINE], Verdict(must_pull=True)),
-        (known(MINE), [], Verdict(must_pull=True)),
-        (known(MINE), [MINE], Verdict(must_pull=False)),
+        (None, [MINE], PullVerdict(must_pull=True)),
+        (PulledRecord("sha256:1"), [MINE], PullVerdict(must_pull=True)),
+        (known(every_pod=True), [], PullVerdict(must_pull=False)),
+        (known(), [MINE], PullVerdict(must_pull=True)),
+        (known(MINE), [], PullVerdict(must_pull=True)),
+        (known(MINE), [MINE], PullVerdict(must_pull=False)),
         # the same credential in another secret: learned
-        (known(MINE), [COPY], Verdict(False, COPY)),
+        (known(MINE), [COPY], PullVerdict(False, COPY)),
         # the same secret with a new credential: learned
-        (known(MINE), [CHANGED], Verdict(False, CHANGED)),
-        (known(MINE), [REMADE], Verdict(must_pull=True)),
-        (known(UNHASHED), [SecretUse("other", "copy", "u3")], Verdict(must_pull=True)),
-        (known(COPY, MINE), [REMADE, MINE], Verdict(False, MINE)),
+        (known(MINE), [CHANGED], PullVerdict(False, CHANGED)),
+        (known(MINE), [REMADE], PullVerdict(must_pull=True)),
+        (known(UNHASHED), [SecretUse("other", "copy", "u3")], PullVerdict(must_pull=True)),
+        (known(COPY, MINE), [REMADE, MINE], PullVerdict(False, MINE)),
     ],
 )
 def test_verdicts_BACK_210(
-    record: PulledRecord | None, secrets: list[SecretUse], verdict: Verdict
+    record: PulledRecord | None, secrets: list[SecretUse], verdict: PullVerdict
 ) -> None:
     assert verify(record, IMAGE, secrets) == verdict
 
@@ -70,8 +70,8 @@ def test_verdicts_BACK_210(
 def test_a_full_record_learns_nothing_more() -> None:
     full = known(*(SecretUse("ns", f"s{i}", f"u{i}", f"h{i}") for i in range(100)))
     assert verify(known(*full.access[NAME].secrets[:99]), IMAGE, [COPY_OF_7]).learned
-    assert verify(full, IMAGE, [COPY_OF_7]) == Verdict(must_pull=False)
-    assert verify(full, IMAGE, [SecretUse("ns", "s7", "u7", "new")]) == Verdict(must_pull=True)
+    assert verify(full, IMAGE, [COPY_OF_7]) == PullVerdict(must_pull=False)
+    assert verify(full, IMAGE, [SecretUse("ns", "s7", "u7", "new")]) == PullVerdict(must_pull=True)
 
 
 def test_a_record_counts_for_its_own_name_only() -> None:

@@ -26,7 +26,7 @@ from measure import Row
 from fakeapi import FakeApi
 from fakeapi.httpx_transport import InProcessTransport
 from fakecri import FakeCRI, FakeNode, stops, uses
-from fakecri.machine.node import MemoryStats
+from fakecri.machine.values import MemoryStats
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.kubelet import Kubelet, KubeletDeps
 from refkubelet.node.facts import node_facts

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from fakecri.cri.target import CriTarget
     from fakecri.errors import CriError
     from fakecri.fake import FakeCRI
-    from fakecri.machine.node import FakeNode, Filesystem
+    from fakecri.machine.node import FakeNode
     from fakecri.machine.topology import HugePages, MachineTopology, uniform_topology
+    from fakecri.machine.values import Filesystem
     from fakecri.options import Options
     from fakecri.serving.background import ServedFake, serve
 
@@ -51,7 +52,7 @@ _HOMES = {
     "ExecContext": "behaviors.behavior",
     "FakeCRI": "fake",
     "FakeNode": "machine.node",
-    "Filesystem": "machine.node",
+    "Filesystem": "machine.values",
     "HugePages": "machine.topology",
     "MachineTopology": "machine.topology",
     "Options": "options",

@@ -20,7 +20,8 @@ from fakecri.core import running
 from fakecri.core.addresses import Addresses, reachable_here
 from fakecri.core.images import ImageStore
 from fakecri.core.runtime import Core, Identity
-from fakecri.machine.node import FakeNode, Tenant, Usage, Victim
+from fakecri.machine.node import FakeNode
+from fakecri.machine.values import Tenant, Usage, Victim
 from fakecri.options import CGROUP_DRIVERS, Options, own_version
 from fakecri.programs.known import ProgramTable
 from fakecri.programs.listening import Listening

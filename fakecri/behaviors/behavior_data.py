@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError, Reply
+from fakecri.behaviors.behavior import KINDS, Behavior, Reply
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.curves import Curve, curve, ramp
 
 PYTHON_FIELDS: Final = frozenset({"handler", "program"})

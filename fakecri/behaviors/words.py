@@ -11,7 +11,6 @@ from types import NoneType
 
 from fakecri.behaviors.behavior import (
     FOREVER,
-    BehaviorError,
     Exits,
     Ignores,
     OomAt,
@@ -29,6 +28,7 @@ from fakecri.behaviors.behavior import (
     Uses,
     WritesTerminationMessage,
 )
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.curves import curve
 from fakecri.invocations.invocation import Program
 

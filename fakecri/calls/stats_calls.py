@@ -12,7 +12,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls.metrics import pids_of
+from fakecri.calls.metric_kinds import pids_of
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import fill_container_stats, labels_fit
 from fakecri.core.objects import Sandbox

@@ -22,7 +22,7 @@ from fakecri.control.queries import call_query, names
 from fakecri.control.state import call_row, container_row, node_row, rule_row, sandbox_row, state_of
 from fakecri.core.objects import Container, Sandbox
 from fakecri.fake import FakeCRI
-from fakecri.machine.node import Victim
+from fakecri.machine.values import Victim
 from fakecri.rules.faults import Rule
 from fakecri.rules.instrument import Instrumented
 from fakecri.scripts.script import apply_script, read_script

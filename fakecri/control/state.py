@@ -10,7 +10,7 @@ from typing import Any
 from fakecri.core.objects import Container, Sandbox
 from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.rules.faults import Rule
 from simtime import format_rfc3339
 

@@ -26,7 +26,8 @@ from fakecri.core.log_lines import (
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
-from fakecri.machine.node import NEVER_A_VICTIM, Victim
+from fakecri.machine.node import NEVER_A_VICTIM
+from fakecri.machine.values import Victim
 
 
 def advance(core: Core) -> None:

@@ -31,7 +31,8 @@ from fakecri.core.listed import ListedTable
 from fakecri.core.names import NameTable
 from fakecri.core.objects import Container, Input, Sandbox, State
 from fakecri.core.usage import UsageLedger
-from fakecri.machine.node import FakeNode, Usage
+from fakecri.machine.node import FakeNode
+from fakecri.machine.values import Usage
 from simtime import Ids
 
 SIGKILLED: Final = 137

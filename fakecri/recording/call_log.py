@@ -17,8 +17,8 @@ import grpc
 from google.protobuf.message import Message
 
 from fakecri.cri.target import CriTarget
+from fakecri.recording.call import DISTURBED
 from fakecri.recording.plain import plain
-from fakecri.recording.recorder import DISTURBED
 from simtime import Clock
 
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
-from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from fakecri.behaviors.matching import Match, Subject
-from fakecri.cri.services import require_method
-from fakecri.recording.plain import plain
+from fakecri.behaviors.matching import Subject
+from fakecri.recording.call import Call, Kept, Question
+from fakecri.recording.questions import Query, Slack, check_series, distance, query, query_of_step
 from fakecri.recording.subjects import ABOUT_ALL, NAMING_CALLS, SubjectBook
 
 DEFAULT_CAPACITY: Final = 100_000
@@ -27,176 +24,6 @@ MASK: Final = "***"
 _SECRETS: Final = ("password", "auth", "identity_token", "registry_token")
 _SHOWN_CALLS: Final = 12
 _SHARED_QUESTIONS: Final = 256
-
-DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
-"""A list that the log of calls puts here gets the methods on which the rules of a proxy acted."""
-
-Slack: TypeAlias = float | Callable[[float], tuple[float, float]]
-"""How much later than expected is fine: seconds, or gap -> (smallest, largest) gap."""
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A message as bytes, parsed at the first look."""
-
-    kind: type[Message]
-    data: bytes
-    parsed: Message | None = None
-
-    def message(self) -> Message:
-        if self.parsed is None:
-            self.parsed = self.kind.FromString(self.data)
-        return self.parsed
-
-
-@dataclass(slots=True)
-class _Question:
-    """A request as often as it came: equal requests, and answers equal to the last, share bytes.
-
-    `subject` is set if the request names no id, so that it is always about the same."""
-
-    request: _Kept
-    subject: Subject | None = None
-    answer: _Kept | None = None
-
-
-@dataclass(slots=True)
-class Call:
-    """One call. Times: seconds on the monotonic clock of the recorder.
-
-    `deadline_s` is the caller's time limit at arrival, None for none. `ended_s` is None while the
-    call runs; then there is a `response` or an `error` (code name, text). `messages` counts what
-    a stream has sent.
-    """
-
-    seq: int
-    method: str
-    subject: Subject
-    started_s: float
-    deadline_s: float | None
-    shown_s: float
-    """`started_s` as texts have it: since the recorder was made."""
-    _question: _Question = field(repr=False)
-    ended_s: float | None = None
-    error: tuple[str, str] | None = None
-    messages: int = 0
-    disturbed: bool = False
-    """A rule of a proxy acted on it: what came of it is not the runtime's own."""
-    _response: _Kept | None = field(repr=False, default=None)
-
-    @property
-    def request(self) -> Any:
-        """The request message; credentials are masked. Do not change it."""
-        return self._question.request.message()
-
-    @property
-    def response(self) -> Any:
-        """The answer, None for an error, a stream, or a call still running. Do not change it."""
-        return None if self._response is None else self._response.message()
-
-    @property
-    def pod(self) -> str:
-        return self.subject.pod
-
-    @property
-    def namespace(self) -> str:
-        return self.subject.namespace
-
-    @property
-    def uid(self) -> str:
-        return self.subject.uid
-
-    @property
-    def container(self) -> str:
-        return self.subject.container
-
-    @property
-    def image(self) -> str:
-        return self.subject.image
-
-    @property
-    def attempt(self) -> int | None:
-        return self.subject.attempt
-
-    def to_dict(self, *, t0_s: float = 0.0) -> dict[str, Any]:
-        """The row of the recorded kubelet runs: times are seconds after `t0_s`."""
-        row: dict[str, Any] = {
-            "t_start": round(self.started_s - t0_s, 4),
-            "t_end": None if self.ended_s is None else round(self.ended_s - t0_s, 4),
-            "method": self.method,
-            "deadline_s": None if self.deadline_s is None else round(self.deadline_s, 3),
-            "request": plain(self.request),
-        }
-        if self.disturbed:
-            row["disturbed"] = True
-        if self.error is not None:
-            row["error"] = {"code": self.error[0], "message": self.error[1]}
-        elif self._response is not None:
-            row["response"] = plain(self.response)
-        else:
-            row["messages"] = self.messages
-        return row
-
-    def __str__(self) -> str:
-        who = "/".join(part for part in (self.pod or self.uid, self.container) if part)
-        attempt = f"#{self.attempt}" if self.attempt is not None else ""
-        end = "running" if self.ended_s is None else f"{self.ended_s - self.started_s:.3f} s"
-        outcome = "" if self.error is None else f" -> {self.error[0]}: {self.error[1]}"
-        about = f" {who}{attempt}" if who else f" {self.image}" if self.image else ""
-        return f"{self.shown_s:10.3f} s  {self.method}{about} ({end}){outcome}"
-
-
-ANYTHING: Final = Match()
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Which calls are meant; open fields match all."""
-
-    method: str | None = None
-    match: Match = ANYTHING
-    since_s: float = float("-inf")
-    where: Callable[[Call], bool] | None = None
-    until_s: float = float("inf")
-
-    def differences(self, call: Call) -> list[str]:
-        """What keeps `call` from fitting; [] = it fits."""
-        found = self.match.differences(call.subject)
-        if self.method is not None and call.method != self.method:
-            found.insert(0, f"method: wanted {self.method}, got {call.method}")
-        if not self.since_s <= call.started_s <= self.until_s:
-            found.append(self._other_time(call))
-        if not found and self.where is not None and not self.where(call):
-            found.append("the predicate `where` said no")
-        return found
-
-    def _other_time(self, call: Call) -> str:
-        """All in seconds as texts have them."""
-        early = call.started_s < self.since_s
-        bound_s = (self.since_s if early else self.until_s) - call.started_s + call.shown_s
-        side = "later" if early else "before"
-        return f"time: wanted {bound_s:.3f} s or {side}, got {call.shown_s:.3f} s"
-
-    def __str__(self) -> str:
-        return f"{self.method or 'any call'} ({self.match})"
-
-
-def query(
-    method: str | None = None,
-    *,
-    pod: str | None = None,
-    container: str | None = None,
-    image: str | None = None,
-    attempt: int | None = None,
-    since_s: float = float("-inf"),
-    until_s: float = float("inf"),
-    where: Callable[[Call], bool] | None = None,
-) -> Query:
-    """A `Query` from the arguments that all questions take. Raises: ValueError for a method that
-    CRI does not have: no such call would be no surprise."""
-    if method is not None:
-        require_method(method)
-    return Query(method, Match(pod, container, image, attempt), since_s, where, until_s)
 
 
 class Recorder:
@@ -215,7 +42,7 @@ class Recorder:
         self._seq = 0
         self.totals: Counter[str] = Counter()
         """How many calls of each method there ever were, also those that are kept no longer."""
-        self._questions: dict[tuple[str, bytes], _Question] = {}
+        self._questions: dict[tuple[str, bytes], Question] = {}
 
     @property
     def t0_s(self) -> float:
@@ -240,7 +67,7 @@ class Recorder:
         self._calls.append(call)
         return call
 
-    def _new_question(self, method: str, request: Message) -> _Question:
+    def _new_question(self, method: str, request: Message) -> Question:
         """Requests with credentials are kept without them, and under that name."""
         shown = _masked(request) if method == "PullImage" else request
         data = shown.SerializeToString()
@@ -248,7 +75,7 @@ class Recorder:
         if known is None:
             if len(self._questions) >= _SHARED_QUESTIONS:
                 self._questions.clear()
-            known = self._questions[method, data] = _Question(_Kept(type(request), data))
+            known = self._questions[method, data] = Question(Kept(type(request), data))
         return known
 
     def finish(
@@ -270,7 +97,7 @@ class Recorder:
         if new or call.method in NAMING_CALLS:
             self._subjects.learn(call.method, call.request, response)
         if new:
-            question.answer = _Kept(type(response), data)
+            question.answer = Kept(type(response), data)
         call._response = question.answer
 
     def finish_bytes(self, call: Call, ended_s: float, kind: type[Message], data: bytes) -> None:
@@ -278,7 +105,7 @@ class Recorder:
         answer = call._question.answer
         if answer is None or answer.data != data:
             self._subjects.learn(call.method, call.request, kind.FromString(data))
-            answer = call._question.answer = _Kept(kind, data)
+            answer = call._question.answer = Kept(kind, data)
         call.ended_s, call._response = ended_s, answer
 
     def subject_of_id(self, identity: str) -> Subject:
@@ -304,8 +131,8 @@ class Recorder:
         best: tuple[int, Call, list[str]] | None = None
         for call in self._calls:
             found = wanted.differences(call)
-            if found and (best is None or _rank(wanted, call, found) <= best[0]):
-                best = (_rank(wanted, call, found), call, found)
+            if found and (best is None or distance(wanted, call, found) <= best[0]):
+                best = (distance(wanted, call, found), call, found)
         lines = []
         if best is not None:
             lines.append(f"nearest miss:\n  {best[1]}\n    {'; '.join(best[2])}")
@@ -365,7 +192,7 @@ class Recorder:
         calls = iter(self.select(Query()))
         done: list[Call] = []
         for number, step in enumerate(steps):
-            wanted = _step(step)
+            wanted = query_of_step(step)
             for call in calls:
                 if not wanted.differences(call):
                     done.append(call)
@@ -392,46 +219,6 @@ class Recorder:
         except AssertionError as error:
             wanted = query(method, **which)
             raise AssertionError(f"{wanted}: {error}\n{self.explain(wanted)}") from None
-
-
-def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: Slack) -> None:
-    """The times have the spacing of `expected_s` (both count from their first entry).
-
-    Each gap must lie in [expected, expected + slack], or in what `slack(expected gap)` gives.
-    Raises AssertionError with all gaps.
-
-    >>> check_series([5.0, 5.2, 16.0], [0, 0, 10], slack=1.0)
-    """
-    __tracebackhide__ = True
-    gaps = [b - a for a, b in pairwise(times_s)]
-    wanted = [b - a for a, b in pairwise(expected_s)]
-    lines, wrong = [], len(times_s) != len(expected_s)
-    for number, (gap, expected) in enumerate(zip(gaps, wanted, strict=False), start=1):
-        low, high = slack(expected) if callable(slack) else (expected, expected + slack)
-        fits = low - 1e-6 <= gap <= high + 1e-6
-        wrong = wrong or not fits
-        mark = " " if fits else "X"
-        lines.append(f"{mark} gap {number}: {gap:.3f} s, wanted {low:.3f} to {high:.3f} s")
-    if wrong:
-        numbers = f"expected {len(expected_s)} times, got {len(times_s)}"
-        raise AssertionError("\n".join([numbers, *lines]))
-
-
-def _step(step: str | Sequence[str] | Mapping[str, Any]) -> Query:
-    if isinstance(step, str):
-        return query(step)
-    if isinstance(step, Mapping):
-        return query(**step)
-    if len(step) != 2:
-        raise ValueError(f"a step is a method or (method, container), got {step!r}")
-    method, container = step
-    return query(method, container=container)
-
-
-def _rank(wanted: Query, call: Call, differences: list[str]) -> int:
-    """Smaller is nearer; the right method counts more than everything else."""
-    other_method = wanted.method is not None and call.method != wanted.method
-    return len(differences) + (len(fields(Match)) if other_method else 0)
 
 
 def _masked(request: Message) -> Message:

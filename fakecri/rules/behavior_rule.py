@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fakecri.behaviors.behavior import KINDS, Behavior, BehaviorError
+from fakecri.behaviors.behavior import KINDS, Behavior
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.matching import Match, require_count
 from fakecri.core.objects import Container
 from fakecri.rules.faults import Rule

@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 from google.protobuf.message import Message
 
 from fakecri.behaviors.matching import Match, require_count
-from fakecri.recording.recorder import DISTURBED, Call
+from fakecri.recording.call import DISTURBED, Call
 
 Proceed: TypeAlias = Callable[[], Awaitable[Message]]
 R = TypeVar("R", bound="Rule")

@@ -16,7 +16,8 @@ from google.protobuf.message import Message
 from fakecri.behaviors.matching import Match
 from fakecri.cri.services import REQUEST_TYPES, require_method
 from fakecri.errors import deadline_exceeded
-from fakecri.recording.recorder import Call, Recorder
+from fakecri.recording.call import Call
+from fakecri.recording.recorder import Recorder
 from fakecri.rules.faults import Condition, FaultRules, Rule, RuleBook
 from fakecri.rules.on import On
 from fakecri.rules.on_base import Programmable

@@ -18,7 +18,7 @@ from fakecri.behaviors.matching import require_count
 from fakecri.behaviors.words import exits
 from fakecri.calls.halfway import HALVES
 from fakecri.errors import CriError, status_code
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.rules.faults import Proceed, Rule
 from fakecri.rules.on_answers import AnswerVerbs
 from fakecri.rules.on_base import require_seconds, require_text

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from fakecri.behaviors.matching import Match, require_count
 from fakecri.cri.services import METHODS
 from fakecri.errors import CriError, status_code
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.rules.faults import Proceed, Rule
 from fakecri.rules.list_faults import leave_out, repeat, turn_back
 from fakecri.rules.on_base import OnBase, require_seconds, require_text

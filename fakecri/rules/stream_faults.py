@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from fakecri.errors import CriError
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.rules.faults import Condition, Rule, RuleBook
 
 T = TypeVar("T")

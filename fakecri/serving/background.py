@@ -34,7 +34,7 @@ from fakecri.cri.endpoint import require_two_sockets, socket_path
 from fakecri.fake import FakeCRI
 from fakecri.machine.node import FakeNode
 from fakecri.options import OptionFields
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.scripts.script import apply_script, load_script
 from fakecri.server import serve as serve_grpc
 from fakecri.serving.loop_thread import LoopThread, hand_over, pause

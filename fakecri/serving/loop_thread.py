@@ -19,7 +19,7 @@ from fakecri.core.objects import Container, Sandbox
 from fakecri.machine.kernel_log import KernelLog
 from fakecri.machine.logind import FakeLogind
 from fakecri.machine.node import FakeNode
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.rules.faults import Rule
 from fakecri.rules.on import On
 from fakecri.streaming.stream_rules import Programs

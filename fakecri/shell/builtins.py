@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fakecri.invocations.invocation import NOT_FOUND, USAGE
 from fakecri.invocations.pipes import read_line
 from fakecri.shell.control import Break, Exit, Return
 from fakecri.shell.grammar import parse
+from fakecri.shell.interpreter import DEEPEST, Builtin, Shell
 from fakecri.shell.scan import ScriptError
 from fakecri.shell.words import separators
 
-if TYPE_CHECKING:
-    from fakecri.shell.interpreter import Shell
-
-Builtin = Callable[["Shell", list[str]], Awaitable[int]]
 _SIGNALS: Final = {"1": "HUP", "2": "INT", "3": "QUIT", "9": "KILL", "15": "TERM", "0": "EXIT"}
 _NUMBERS: Final = {name: int(number) for number, name in _SIGNALS.items()} | {
     "USR1": 10,
     "USR2": 12,
 }
 _TERMINATED: Final = 143
-DEEPEST: Final = 25
-"""Processes, functions and files of scripts within one another."""
 _KNOWN_OPTIONS: Final = frozenset("eux")
 _LONG_OPTIONS: Final = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "pipefail"}
 

@@ -6,140 +6,29 @@ The grammar is that of POSIX sh without here-documents.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
+from fakecri.shell.nodes import (
+    AndOr,
+    Background,
+    Case,
+    Command,
+    For,
+    Function,
+    If,
+    Loop,
+    Node,
+    Pipeline,
+    Redirected,
+    Redirection,
+    Sequence,
+    Subshell,
+)
 from fakecri.shell.scan import ScriptError, Token, Unfinished, Unsupported, tokens
 
-
-@dataclass(frozen=True, slots=True)
-class Redirection:
-    """`sign` of `>`, `>>`, `<`, `>&`; the descriptor that goes elsewhere, and where to."""
-
-    descriptor: int
-    sign: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A simple command: assignments, then words, as written."""
-
-    assignments: tuple[tuple[str, str], ...]
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Redirected:
-    """Something with redirections of its own."""
-
-    inner: Node
-    redirections: tuple[Redirection, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Commands, each reading what the one before writes."""
-
-    parts: tuple[Node, ...]
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AndOr:
-    """A pipeline, then others behind `&&` and `||`."""
-
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """`... &`."""
-
-    inner: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """One after the other."""
-
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class If:
-    """Conditions with what follows from each; what is done if none holds."""
-
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """`while`, or `until`."""
-
-    condition: Node
-    body: Node
-    until: bool
-
-
-@dataclass(frozen=True, slots=True)
-class For:
-    """`words` None: the arguments of the script."""
-
-    name: str
-    words: tuple[str, ...] | None
-    body: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A word, patterns, and what the first that fits does."""
-
-    word: str
-    items: tuple[tuple[tuple[str, ...], Node], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Subshell:
-    """`( ... )`: what it changes of the shell is lost."""
-
-    body: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """`name() ...`."""
-
-    name: str
-    body: Node
-
-
-Node: TypeAlias = (
-    Command | Redirected | Pipeline | AndOr | Background | Sequence | If | Loop | For | Case
-    | Subshell | Function
-)  # fmt: skip
 _RESERVED: Final = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "while",
-        "until",
-        "do",
-        "done",
-        "for",
-        "in",
-        "case",
-        "esac",
-        "{",
-        "}",
-        "!",
-    ]
-)
+    ("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "in", "case")
+) | frozenset(("esac", "{", "}", "!"))
 _REFUSED: Final = frozenset(("[[", "select", "function", "coproc"))
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
-from fakecri.invocations.invocation import BROKEN_PIPE, USAGE, Invocation
-from fakecri.invocations.pipes import BytePipe, Collected, ended
-from fakecri.shell import grammar, words
-from fakecri.shell.builtins import BUILTINS, DEEPEST
+from fakecri.invocations.invocation import USAGE, Invocation
+from fakecri.invocations.pipes import Collected, ended
+from fakecri.shell import nodes, pipelines, words
 from fakecri.shell.control import Break, Exit, Return
-from fakecri.shell.redirections import redirected
+from fakecri.shell.grammar import parse
 from fakecri.shell.scan import ScriptError, Unsupported
 
 _STEPS_BETWEEN_PAUSES: Final = 100
@@ -27,16 +26,23 @@ _PAUSE_S: Final = 0.01
 _MOST_JOBS: Final = 200
 
 
+Builtin: TypeAlias = "Callable[[Shell, list[str]], Awaitable[int]]"
+"""A command of the shell itself: with the shell and its arguments, to its exit code."""
+DEEPEST: Final = 25
+"""Processes, functions and files of scripts within one another."""
+
+
 @dataclass(slots=True)
 class Shell:
     """A process of the shell. `run` has its streams; `names` all variables."""
 
     run: Invocation
     names: dict[str, str]
+    builtins: Mapping[str, Builtin]
     arguments: list[str] = field(default_factory=list)
     script: str = "sh"
     exported: set[str] = field(default_factory=set)
-    functions: dict[str, grammar.Node] = field(default_factory=dict)
+    functions: dict[str, nodes.Node] = field(default_factory=dict)
     traps: dict[str, str] = field(default_factory=dict)
     options: set[str] = field(default_factory=set)
     code: int = 0
@@ -129,7 +135,7 @@ class Shell:
     async def evaluate(self, script: str) -> int:
         """Run a script in this shell; what is wrong with it is said, and is code 2."""
         try:
-            return await self.do(grammar.parse(script))
+            return await self.do(parse(script))
         except ScriptError as error:
             if self.run.lenient and isinstance(error, Unsupported):
                 return 0
@@ -137,7 +143,7 @@ class Shell:
             self.code = USAGE
             raise Exit(USAGE, wrong_script=True) from None
 
-    async def do(self, node: grammar.Node) -> int:
+    async def do(self, node: nodes.Node) -> int:
         """Run one thing; its exit code, which is `$?` then."""
         self.steps += 1
         if self.steps % _STEPS_BETWEEN_PAUSES == 0:
@@ -152,38 +158,38 @@ class Shell:
         await self.evaluate(self.traps["TERM"])
         self.code = code
 
-    async def _do(self, node: grammar.Node) -> int:
+    async def _do(self, node: nodes.Node) -> int:
         match node:
-            case grammar.Command():
-                return await self._checked(await self._command(node))
-            case grammar.Redirected():
-                return await self._redirected(node)
-            case grammar.Pipeline():
-                return await self._pipeline(node)
-            case grammar.AndOr():
+            case nodes.Command():
+                return await self.checked(await self._command(node))
+            case nodes.Redirected():
+                return await pipelines.redirect(self, node)
+            case nodes.Pipeline():
+                return await pipelines.pipe(self, node)
+            case nodes.AndOr():
                 return await self._and_or(node)
-            case grammar.Background():
+            case nodes.Background():
                 return self._start_job(node.inner)
-            case grammar.Sequence():
+            case nodes.Sequence():
                 for item in node.items:
                     await self.do(item)
                 return self.code if node.items else 0
-            case grammar.If():
+            case nodes.If():
                 return await self._if(node)
-            case grammar.Loop():
+            case nodes.Loop():
                 return await self._while(node)
-            case grammar.For():
+            case nodes.For():
                 return await self._for(node)
-            case grammar.Case():
+            case nodes.Case():
                 return await self._case(node)
-            case grammar.Subshell():
+            case nodes.Subshell():
                 inner = self.copy(self.run)
-                return await self._checked(await inner.run_node(node.body))
-            case grammar.Function():
+                return await self.checked(await inner.run_node(node.body))
+            case nodes.Function():
                 self.functions[node.name] = node.body
                 return 0
 
-    async def run_node(self, node: grammar.Node) -> int:
+    async def run_node(self, node: nodes.Node) -> int:
         """In a process of its own, so `exit` ends this."""
         try:
             return await self.do(node)
@@ -195,45 +201,47 @@ class Shell:
             await self.run.err(f"sh: {error}\n")
             return USAGE
 
-    async def _checked(self, code: int) -> int:
+    async def checked(self, code: int) -> int:
+        """The code of a command; with `set -e` one that is not 0 ends the shell."""
         if code and self.unguarded and "e" in self.options:
             raise Exit(code)
         return code
 
-    async def _condition(self, node: grammar.Node) -> bool:
+    async def condition(self, node: nodes.Node) -> bool:
+        """Whether it ends with 0; `set -e` does not count meanwhile."""
         outer, self.unguarded = self.unguarded, False
         try:
             return await self.do(node) == 0
         finally:
             self.unguarded = outer
 
-    async def _and_or(self, node: grammar.AndOr) -> int:
-        done = await self._condition(node.first)
+    async def _and_or(self, node: nodes.AndOr) -> int:
+        done = await self.condition(node.first)
         for i, (sign, part) in enumerate(node.rest):
             if done != (sign == "&&"):
                 continue
             if i + 1 < len(node.rest):
-                done = await self._condition(part)
+                done = await self.condition(part)
             else:
                 return await self.do(part)
         return self.code
 
-    async def _if(self, node: grammar.If) -> int:
+    async def _if(self, node: nodes.If) -> int:
         for condition, body in node.branches:
-            if await self._condition(condition):
+            if await self.condition(condition):
                 return await self.do(body)
         return await self.do(node.otherwise)
 
-    async def _while(self, node: grammar.Loop) -> int:
+    async def _while(self, node: nodes.Loop) -> int:
         code = 0
-        while await self._condition(node.condition) != node.until:
+        while await self.condition(node.condition) != node.until:
             ended_by = await self._round(node.body)
             code = self.code
             if ended_by:
                 break
         return code
 
-    async def _for(self, node: grammar.For) -> int:
+    async def _for(self, node: nodes.For) -> int:
         values = self.arguments
         if node.words is not None:
             values = [word for raw in node.words for word in await self.expand(raw)]
@@ -246,7 +254,7 @@ class Shell:
                 break
         return code
 
-    async def _round(self, body: grammar.Node) -> bool:
+    async def _round(self, body: nodes.Node) -> bool:
         """One round of a loop; whether it was the last."""
         self.loops += 1
         try:
@@ -260,7 +268,7 @@ class Shell:
             self.loops -= 1
         return False
 
-    async def _case(self, node: grammar.Case) -> int:
+    async def _case(self, node: nodes.Case) -> int:
         text = await words.to_text(node.word, self.around())
         for patterns, body in node.items:
             for raw in patterns:
@@ -268,56 +276,12 @@ class Shell:
                     return await self.do(body)
         return 0
 
-    async def _pipeline(self, node: grammar.Pipeline) -> int:
-        if len(node.parts) == 1:
-            code = await self.do(node.parts[0]) if not node.negated else None
-            return int(await self._condition(node.parts[0])) if code is None else code
-        tasks: list[asyncio.Task[int]] = []
-        source: BytePipe | None = None
-        for i, part in enumerate(node.parts):
-            target = BytePipe() if i + 1 < len(node.parts) else None
-            run = self.run if source is None else replace(self.run, stdin=source.reader)
-            inner = self.copy(run if target is None else replace(run, stdout=target))
-            tasks.append(asyncio.create_task(_piped(inner, part, source, target)))
-            source = target
-        try:
-            codes = await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-        code = codes[-1]
-        if "pipefail" in self.options:
-            code = next((one for one in reversed(codes) if one), 0)
-        code = int(not code) if node.negated else code
-        return code if node.negated else await self._checked(code)
-
-    def _start_job(self, node: grammar.Node) -> int:
+    def _start_job(self, node: nodes.Node) -> int:
         if len(self.run.processes.running()) >= _MOST_JOBS:
             raise ScriptError("can't fork: Resource temporarily unavailable")
         inner = self.copy(replace(self.run, stdin=ended()))
         self.last_job = self.run.processes.start(inner.run_node(node))
         return 0
-
-    async def _redirected(self, node: grammar.Redirected) -> int:
-        """The command with other streams; a target that cannot be opened is code 1."""
-        targets = [await words.to_text(r.target, self.around()) for r in node.redirections]
-        try:
-            run = redirected(self.run, node.redirections, targets)
-        except OSError as error:
-            reads = any(
-                r.sign == "<" and target == error.filename
-                for r, target in zip(node.redirections, targets, strict=True)
-            )
-            verb = "open" if reads else "create"
-            await self.run.err(f"sh: can't {verb} {error.filename}: {error.strerror}\n")
-            return await self._checked(1)
-        outer, self.run = self.run, run
-        try:
-            code = await self.do(node.inner)
-        finally:
-            if not (isinstance(node.inner, grammar.Command) and node.inner.words == ("exec",)):
-                self.run = replace(outer, cwd=self.run.cwd)
-        return code
 
     # -- commands ----------------------------------------------------------------------------
 
@@ -325,7 +289,7 @@ class Shell:
         """The words that one becomes."""
         return await words.to_words(raw, self.around())
 
-    async def _command(self, node: grammar.Command) -> int:
+    async def _command(self, node: nodes.Command) -> int:
         self.substituted = 0
         expanded = [word for raw in node.words for word in await self.expand(raw)]
         given = {name: await words.to_text(raw, self.around()) for name, raw in node.assignments}
@@ -341,11 +305,11 @@ class Shell:
         name = expanded[0]
         if name in self.functions:
             return await self._function(self.functions[name], list(expanded[1:]), given)
-        if name in BUILTINS:
+        if name in self.builtins:
             outer = {key: self.names.get(key) for key in given}
             self.names.update(given)
             try:
-                return await BUILTINS[name](self, list(expanded[1:]))
+                return await self.builtins[name](self, list(expanded[1:]))
             finally:
                 if name not in ("exec", "export", "eval"):
                     self._put_back(outer)
@@ -359,9 +323,7 @@ class Shell:
             if value is not None:
                 self.names[name] = value
 
-    async def _function(
-        self, body: grammar.Node, arguments: list[str], given: dict[str, str]
-    ) -> int:
+    async def _function(self, body: nodes.Node, arguments: list[str], given: dict[str, str]) -> int:
         if self.depth >= DEEPEST:
             raise ScriptError("too many functions within one another")
         outer, self.arguments = self.arguments, arguments
@@ -376,18 +338,3 @@ class Shell:
             self._put_back(self.outer_names)
             self.arguments, self.outer_names = outer, names
             self.depth -= 1
-
-
-async def _piped(
-    shell: Shell, node: grammar.Node, source: BytePipe | None, target: BytePipe | None
-) -> int:
-    """One part of a pipeline: what it writes ends with it, and what it reads."""
-    try:
-        return await shell.run_node(node)
-    except BrokenPipeError:
-        return BROKEN_PIPE
-    finally:
-        if target is not None:
-            target.close()
-        if source is not None:
-            source.stop_reading()

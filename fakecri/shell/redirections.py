@@ -11,7 +11,7 @@ from typing import Any, Final
 from fakecri.invocations.files import FileOutput
 from fakecri.invocations.invocation import Invocation
 from fakecri.invocations.pipes import Discard, Output, ended, filled
-from fakecri.shell.grammar import Redirection
+from fakecri.shell.nodes import Redirection
 from fakecri.shell.scan import Unsupported
 
 _STREAMS: Final = {

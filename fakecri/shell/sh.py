@@ -9,6 +9,7 @@ from typing import Final
 
 from fakecri.invocations.invocation import USAGE, Invocation
 from fakecri.invocations.pipes import read_line
+from fakecri.shell.builtins import BUILTINS
 from fakecri.shell.control import Exit
 from fakecri.shell.grammar import parse
 from fakecri.shell.interpreter import Shell
@@ -41,7 +42,7 @@ async def sh(run: Invocation) -> int:
 
 def _shell(run: Invocation) -> Shell:
     names = {"PWD": run.cwd, "IFS": " \t\n", **run.env}
-    return Shell(run, names, exported=set(run.env))
+    return Shell(run, names, BUILTINS, exported=set(run.env))
 
 
 async def _run_file(shell: Shell, words: list[str]) -> int:

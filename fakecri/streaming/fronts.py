@@ -7,15 +7,16 @@ or a caller that is gone keeps its program running.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.streaming import over_spdy
 from fakecri.streaming.connections import SpdyLink
-from fakecri.streaming.execution import wanted_of
+from fakecri.streaming.execution import Work, wanted_of
 from fakecri.streaming.http_head import (
     PROTOCOL_HEADER,
     Head,
@@ -25,19 +26,38 @@ from fakecri.streaming.http_head import (
     switching,
 )
 
-if TYPE_CHECKING:
-    from fakecri.streaming.server import StreamingServer
-
 MAX_HEAD_BYTES: Final = 64 * 1024
 HEAD_S: Final = 30.0
 LINGER_S: Final = 2.0
 """How long a finished connection waits for the caller to close it first."""
 
 
+class Server(Protocol):
+    """What connections need of the server; `server.StreamingServer` is it."""
+
+    def opened(self, transport: asyncio.BaseTransport) -> None: ...
+    def closed(self, transport: asyncio.BaseTransport) -> None: ...
+
+    def give_to_web(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Have aiohttp take the connection over."""
+
+    def take(self, path: str) -> Message | None:
+        """The request of a path, whose token is then used up; None: 404."""
+
+    def work_of(self, request: pb.ExecRequest | pb.AttachRequest) -> Work:
+        """What is to be done with the streams of a request."""
+
+    def forward_of(self, request: pb.PortForwardRequest) -> over_spdy.Forward:
+        """What carries one connection of a request."""
+
+    def run(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        """Do the work of one connection until it is done or the server stops."""
+
+
 class Front(asyncio.Protocol):
     """Reads the head of the first request, then gives the connection to whoever speaks it."""
 
-    def __init__(self, server: StreamingServer) -> None:
+    def __init__(self, server: Server) -> None:
         self._server = server
         self._bytes = b""
         self._transport: Any = None
@@ -98,9 +118,7 @@ class Front(asyncio.Protocol):
 class SpdyFront(asyncio.Protocol):
     """A SPDY session on a TCP connection; also the carrier of its link."""
 
-    def __init__(
-        self, server: StreamingServer, transport: Any, request: Message, protocol: str
-    ) -> None:
+    def __init__(self, server: Server, transport: Any, request: Message, protocol: str) -> None:
         self._server = server
         self._transport = transport
         self._room = asyncio.Event()

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import grpc
 
-from fakecri.behaviors.behavior import MAX_EXIT_CODE
+from fakecri.behaviors.checked import MAX_EXIT_CODE
 from fakecri.behaviors.matching import Match
 from fakecri.calls.answers import Outage
 from fakecri.calls.events import EventStreams
@@ -23,7 +23,8 @@ from fakecri.core.objects import Container, Sandbox, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core
 from fakecri.core.sandboxes import lose_sandbox, stop_sandbox
 from fakecri.errors import CriError
-from fakecri.machine.node import FakeNode, Victim
+from fakecri.machine.node import FakeNode
+from fakecri.machine.values import Victim
 from fakecri.rules.under_way import CallsUnderWay
 from fakecri.streaming.host import Streaming
 

@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from fakecri.cri.services import METHODS
 from fakecri.errors import CriError
 from fakecri.proxy import RecordingProxy
-from fakecri.recording.recorder import Call
+from fakecri.recording.call import Call
 from fakecri.server import GrpcUpstream, serve
 
 

@@ -30,8 +30,9 @@ from fakecri import (
     uses,
     writes_termination_message,
 )
-from fakecri.behaviors.behavior import BehaviorError, ExecContext, Reply
+from fakecri.behaviors.behavior import ExecContext, Reply
 from fakecri.behaviors.behavior_data import from_dict, to_dict
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.behaviors.curves import at, ramp
 from fakecri.behaviors.plan import next_reply, plan_for
 from fakecri.options import OptionFields, Options

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.core.images import ImageStore, credentials_of, parse_reference
-from fakecri.machine.node import GIB, Tenant, Usage
+from fakecri.machine.values import GIB, Tenant, Usage
 from simtime import run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN

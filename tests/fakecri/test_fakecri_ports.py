@@ -12,8 +12,8 @@ from criapi.health import api_pb2 as health
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits, serves
-from fakecri.behaviors.behavior import BehaviorError
 from fakecri.behaviors.behavior_data import from_dict, to_dict
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, WrongProtocol
 from simtime import run_virtual
 

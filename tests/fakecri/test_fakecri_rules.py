@@ -12,7 +12,8 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits
-from fakecri.recording.recorder import Recorder, check_series
+from fakecri.recording.questions import check_series
+from fakecri.recording.recorder import Recorder
 from simtime import run_virtual
 
 T = TypeVar("T")

@@ -12,8 +12,8 @@ import yaml
 
 import fakecri
 from fakecri import FakeCRI
-from fakecri.behaviors.behavior import BehaviorError
 from fakecri.behaviors.behavior_data import KINDS, PYTHON_FIELDS, from_dict
+from fakecri.behaviors.checked import BehaviorError
 from fakecri.control.client import ControlError
 from fakecri.scripts.script import FAULTS, ScriptError, apply_script, load_script
 

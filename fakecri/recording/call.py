@@ -1,0 +1,129 @@
+"""One recorded CRI call: what was asked and answered, and when.
+
+Messages are kept as bytes and parsed at the first look.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import Message
+
+from fakecri.behaviors.matching import Subject
+from fakecri.recording.plain import plain
+
+DISTURBED: ContextVar[list[str] | None] = ContextVar("DISTURBED", default=None)
+"""A list that the log of calls puts here gets the methods on which the rules of a proxy acted."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """A message as bytes, parsed at the first look."""
+
+    kind: type[Message]
+    data: bytes
+    parsed: Message | None = None
+
+    def message(self) -> Message:
+        if self.parsed is None:
+            self.parsed = self.kind.FromString(self.data)
+        return self.parsed
+
+
+@dataclass(slots=True)
+class Question:
+    """A request as often as it came: equal requests, and answers equal to the last, share bytes.
+
+    `subject` is set if the request names no id, so that it is always about the same."""
+
+    request: Kept
+    subject: Subject | None = None
+    answer: Kept | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """One call. Times: seconds on the monotonic clock of the recorder.
+
+    `deadline_s` is the caller's time limit at arrival, None for none. `ended_s` is None while the
+    call runs; then there is a `response` or an `error` (code name, text). `messages` counts what
+    a stream has sent.
+    """
+
+    seq: int
+    method: str
+    subject: Subject
+    started_s: float
+    deadline_s: float | None
+    shown_s: float
+    """`started_s` as texts have it: since the recorder was made."""
+    _question: Question = field(repr=False)
+    ended_s: float | None = None
+    error: tuple[str, str] | None = None
+    messages: int = 0
+    disturbed: bool = False
+    """A rule of a proxy acted on it: what came of it is not the runtime's own."""
+    _response: Kept | None = field(repr=False, default=None)
+
+    @property
+    def request(self) -> Any:
+        """The request message; credentials are masked. Do not change it."""
+        return self._question.request.message()
+
+    @property
+    def response(self) -> Any:
+        """The answer, None for an error, a stream, or a call still running. Do not change it."""
+        return None if self._response is None else self._response.message()
+
+    @property
+    def pod(self) -> str:
+        return self.subject.pod
+
+    @property
+    def namespace(self) -> str:
+        return self.subject.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.subject.uid
+
+    @property
+    def container(self) -> str:
+        return self.subject.container
+
+    @property
+    def image(self) -> str:
+        return self.subject.image
+
+    @property
+    def attempt(self) -> int | None:
+        return self.subject.attempt
+
+    def to_dict(self, *, t0_s: float = 0.0) -> dict[str, Any]:
+        """The row of the recorded kubelet runs: times are seconds after `t0_s`."""
+        row: dict[str, Any] = {
+            "t_start": round(self.started_s - t0_s, 4),
+            "t_end": None if self.ended_s is None else round(self.ended_s - t0_s, 4),
+            "method": self.method,
+            "deadline_s": None if self.deadline_s is None else round(self.deadline_s, 3),
+            "request": plain(self.request),
+        }
+        if self.disturbed:
+            row["disturbed"] = True
+        if self.error is not None:
+            row["error"] = {"code": self.error[0], "message": self.error[1]}
+        elif self._response is not None:
+            row["response"] = plain(self.response)
+        else:
+            row["messages"] = self.messages
+        return row
+
+    def __str__(self) -> str:
+        who = "/".join(part for part in (self.pod or self.uid, self.container) if part)
+        attempt = f"#{self.attempt}" if self.attempt is not None else ""
+        end = "running" if self.ended_s is None else f"{self.ended_s - self.started_s:.3f} s"
+        outcome = "" if self.error is None else f" -> {self.error[0]}: {self.error[1]}"
+        about = f" {who}{attempt}" if who else f" {self.image}" if self.image else ""
+        return f"{self.shown_s:10.3f} s  {self.method}{about} ({end}){outcome}"

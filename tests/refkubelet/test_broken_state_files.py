@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, manifest, on_node
+from node_world import CONTAINER, Node, manifest, running_node
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
 from refkubelet.allocation import checkpoint
@@ -23,6 +23,8 @@ from refkubelet.kuberuntime.images.record_files import PullRecordFiles
 from refkubelet.kuberuntime.images.records import Access, PulledRecord, SecretUse
 from refkubelet.node.shutdown_state import load_times
 from refkubelet.usage import UsageError
+
+pytestmark = pytest.mark.virtual_time
 
 WIDGET = "vendor.example/widget"
 REFUSED = {  # upstream exits, too: nobody else knows what containers were given
@@ -138,13 +140,13 @@ FILES = (
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_spoiled_state_file_is_one_error_or_done_without(
+async def test_a_spoiled_state_file_is_one_error_or_done_without(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = tmp_path / "root"
     odd: dict[str, str] = {}
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, started=False, **SETTINGS) as node:
         await full_node(node)
         await node.stop()
         assert tuple(sorted(without_uid(file) for file in state_files(root))) == FILES
@@ -164,8 +166,6 @@ def test_a_spoiled_state_file_is_one_error_or_done_without(
                 odd[what] = refused
             if "Traceback" in caplog.text or "unexpected" in caplog.text:
                 odd[what] = caplog.text
-
-    on_node(body, tmp_path, started=False, **SETTINGS)
     assert odd == {}
 
 

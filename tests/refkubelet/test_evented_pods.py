@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from node_world import CONTAINER, Node, manifest, on_node
+import pytest
+from node_world import CONTAINER, manifest, running_node
 
 from fakecri import exits
+
+pytestmark = pytest.mark.virtual_time
 
 GATE = {"EventedPLEG": True}
 
 
-def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_path: Path) -> None:
+async def test_a_sandbox_that_fails_halfway_is_tried_once_a_second_PLEG_302(tmp_path: Path) -> None:
     """As without events; a runtime that takes no time is no reason for more."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, feature_gates=GATE) as node:
         node.cri.on("RunPodSandbox").fails_halfway()
         node.apply(manifest())
         await node.clock.sleep(30)
         assert 25 <= len(node.cri.calls("RunPodSandbox")) <= 31
 
-    on_node(body, tmp_path, feature_gates=GATE)
 
-
-def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) -> None:
+    async with running_node(tmp_path, feature_gates=GATE) as node:
         many = [CONTAINER | {"name": f"c{n}"} for n in range(30)]
         for number in range(40):
             node.apply(manifest(f"w{number}", containers=many), f"{number}.yaml")
@@ -34,11 +35,9 @@ def test_more_events_than_the_queue_holds_stop_nothing_PLEG_303(tmp_path: Path) 
         node.apply(manifest("new"))
         await node.until(lambda: node.phase("new-golden") == "Running", 20)
 
-    on_node(body, tmp_path, feature_gates=GATE)
 
-
-def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) -> None:
+    async with running_node(tmp_path, feature_gates=GATE) as node:
         node.cri.behaves(exits(0, after_s=1), container="work")
         both = [CONTAINER | {"name": "work"}, CONTAINER | {"name": "web"}]
         node.apply(manifest("job", containers=both, restartPolicy="OnFailure"))
@@ -48,5 +47,3 @@ def test_work_done_in_a_lost_sandbox_is_not_done_again_PLEG_302(tmp_path: Path) 
         await node.clock.sleep(30)
         starts = [c.subject.container for c in node.cri.calls("StartContainer")]
         assert sorted(starts) == ["web", "web", "web", "work"]
-
-    on_node(body, tmp_path, feature_gates=GATE)

@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from node_world import Node, manifest, on_node
+from node_world import manifest, running_node
 
 from refkubelet.failures import REMIND_S, Complaints
 from simtime import VirtualLoop, run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 log = logging.getLogger("refkubelet.test")
 
@@ -62,42 +64,38 @@ def test_once_is_told_once_and_troubles_are_kept_apart(caplog: pytest.LogCapture
     ]
 
 
-def test_a_runtime_that_is_away_for_two_minutes_leaves_a_short_log_NODE_051(
+async def test_a_runtime_that_is_away_for_two_minutes_leaves_a_short_log_NODE_051(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.clock.sleep(5)
         caplog.clear()
         node.cri.crash()
         await node.clock.sleep(120)
-
-    on_node(body, tmp_path)
     assert 3 <= len(caplog.records) <= 15
 
 
-def test_a_restart_with_a_static_pod_complains_of_nothing_MIRR_026(
+async def test_a_restart_with_a_static_pod_complains_of_nothing_MIRR_026(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.clock.sleep(5)
         caplog.clear()
         await node.restart()
         await node.clock.sleep(5)
-
-    on_node(body, tmp_path, api=True)
     assert [r.getMessage() for r in caplog.records if r.name.endswith("mirror")] == []
 
 
-def test_pods_that_end_while_the_runtime_goes_away_leave_no_traceback_LIFE_071(
+async def test_pods_that_end_while_the_runtime_goes_away_leave_no_traceback_LIFE_071(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What the runtime answers last is that the containers have stopped."""
     caplog.set_level(logging.INFO)
     names = [f"p{number}" for number in range(5)]
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         for name in names:
             node.apply(manifest(name), f"{name}.yaml")
         await node.until(lambda: all(node.phase(f"{n}-golden") == "Running" for n in names), 10)
@@ -113,7 +111,5 @@ def test_pods_that_end_while_the_runtime_goes_away_leave_no_traceback_LIFE_071(
         for rule in lists:
             rule.remove()
         await node.until(lambda: node.phase("p0-golden") is None, 60)
-
-    on_node(body, tmp_path)
     assert "step terminating failed: rpc error" in caplog.text
     assert "Traceback" not in caplog.text

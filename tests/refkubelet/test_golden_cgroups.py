@@ -13,9 +13,11 @@ from typing import Any, Final
 import pytest
 import yaml
 from golden_recording import GOLDEN, Recording
-from node_world import Node, on_node
+from node_world import Node, running_node
 
 from refkubelet.model.pod import uid
+
+pytestmark = pytest.mark.virtual_time
 
 FILES: Final = {
     "cpu": ("cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us"),
@@ -83,12 +85,14 @@ def known_names(node: Node) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["s19", "s19/api"])
-def test_the_cgroups_of_the_three_classes_CG_024_CG_029_CG_036(name: str, tmp_path: Path) -> None:
+async def test_the_cgroups_of_the_three_classes_CG_024_CG_029_CG_036(
+    name: str, tmp_path: Path
+) -> None:
     recording = Recording(name)
     moments = recorded(recording)
     assert [len(groups) for groups in moments] == [72, 44, 12]
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=recording.has_api, started=False) as node:
         machine = node.cri.node
         machine.cgroups_version, machine.cpus = 1, 2
         machine.memory_bytes, machine.pid_limit = MEMORY_BYTES, 32_768
@@ -109,5 +113,3 @@ def test_the_cgroups_of_the_three_classes_CG_024_CG_029_CG_036(name: str, tmp_pa
                     node.remove(f"{pod}.yaml")
             await node.clock.sleep(8)
             assert seen(node, names) == groups
-
-    on_node(body, tmp_path, api=recording.has_api, started=False)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from node_world import CONTAINER, PODS, Node, manifest, on_node
+import pytest
+from node_world import CONTAINER, PODS, Node, manifest, on_node, running_node
 
 from fakecri import exits, ignores, uses
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
+
+pytestmark = pytest.mark.virtual_time
 
 
 def phase_of(pod: Pod | None) -> str | None:
@@ -39,8 +42,8 @@ def requests(node: Node, method: str, path: str = "") -> list[Any]:
     return node.api.requests(method, path)
 
 
-def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest())
         await node.until(is_phase(node, "web", "Running"), 5)
         pod = await node.live("web")
@@ -56,11 +59,9 @@ def test_a_pod_runs_and_the_api_hears_of_it(tmp_path: Path) -> None:
         await node.clock.sleep(300)
         assert len(requests(node, "PATCH", "/pods/")) == patches
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(terminationGracePeriodSeconds=20))
         await node.until(is_phase(node, "web", "Running"), 5)
         await node.delete("web", grace_s=4)
@@ -75,11 +76,9 @@ def test_deletion_goes_from_stop_to_patch_to_delete_LIFE_200_STAT_030(tmp_path: 
         assert stop.ended_s is not None
         assert requests(node, "PATCH", "/pods/web")[-1].started_s >= stop.ended_s
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_force_deletion_stops_with_the_last_grace_LIFE_201(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_force_deletion_stops_with_the_last_grace_LIFE_201(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(terminationGracePeriodSeconds=20))
         await node.until(is_phase(node, "web", "Running"), 5)
         await node.delete("web", grace_s=0)
@@ -87,11 +86,9 @@ def test_force_deletion_stops_with_the_last_grace_LIFE_201(tmp_path: Path) -> No
         # the watch's last object carries grace 0, so the recorded kubelet stops with 2 (golden s21)
         assert node.cri.calls("StopContainer")[0].request.timeout == 2
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_finished_pod_is_never_restarted_LIFE_206(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_finished_pod_is_never_restarted_LIFE_206(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(exits(0, after_s=1))
         await node.create(manifest(restartPolicy="Never"))
         await node.until(is_phase(node, "web", "Succeeded"), 15)
@@ -100,11 +97,9 @@ def test_a_finished_pod_is_never_restarted_LIFE_206(tmp_path: Path) -> None:
         assert node.cri.count("StartContainer") == 1
         assert await api_phase(node, "web") == "Succeeded"
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(activeDeadlineSeconds=10, terminationGracePeriodSeconds=3))
         await node.until(is_phase(node, "web", "Failed"), 20)
         pod = await node.live("web")
@@ -116,11 +111,9 @@ def test_active_deadline_LIFE_204(tmp_path: Path) -> None:
         assert node.cri.calls("StopContainer")[0].request.timeout == 3
         assert node.events("DeadlineExceeded")
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest(os={"name": "windows"}))
         await node.until(is_phase(node, "web", "Failed"), 15)
         pod = await node.live("web")
@@ -130,11 +123,9 @@ def test_a_rejected_pod_fails_without_a_cri_call_LIFE_011(tmp_path: Path) -> Non
         assert node.events("PodOSNotSupported")
         assert node.write_names() == []
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True, max_pods=1) as node:
         await node.create(manifest("a"))
         await node.until(is_phase(node, "a", "Running"), 5)
         await node.create(manifest("b"))
@@ -143,13 +134,11 @@ def test_too_many_pods_LIFE_225(tmp_path: Path) -> None:
         assert pod.status is not None
         assert pod.status.reason == "OutOfpods"
 
-    on_node(body, tmp_path, api=True, max_pods=1)
 
-
-def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
+async def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.until(is_phase(node, "web-golden", "Running"), 15)
         mirror = await node.live("web-golden")
@@ -165,13 +154,11 @@ def test_a_static_pod_gets_a_mirror_that_shows_its_status_MIRR_021_MIRR_022(
         assert created_s <= node.cri.times_s("RunPodSandbox")[0]
         assert {c.subject.uid for c in node.cri.calls("StartContainer")} == {static.metadata.uid}
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_001_MIRR_037(
+async def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_001_MIRR_037(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.until(is_phase(node, "web-golden", "Running"), 20)
         mirror = await node.live("web-golden")
@@ -186,13 +173,11 @@ def test_the_runtime_knows_the_static_uid_and_mirrors_no_generation_MIRR_001_MIR
         assert mirror.status is not None
         assert mirror.status.observedGeneration is None
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_MIRR_030(
+async def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_MIRR_030(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.until(is_phase(node, "web-golden", "Running"), 15)
         first = await node.live("web-golden")
@@ -203,8 +188,6 @@ def test_a_deleted_mirror_comes_back_and_no_container_is_touched_MIRR_029_MIRR_0
         await node.until(other_uid(node, second), 120)
         await node.until(is_phase(node, "web-golden", "Running"), 15)
         assert node.write_names() == ["RunPodSandbox", "CreateContainer", "StartContainer"]
-
-    on_node(body, tmp_path, api=True)
 
 
 def other_uid(node: Node, before: Pod) -> Any:
@@ -218,8 +201,8 @@ def other_uid(node: Node, before: Pod) -> Any:
     return check
 
 
-def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(ignores("SIGTERM"))
         node.apply(manifest(terminationGracePeriodSeconds=8))
         await node.until(is_phase(node, "web-golden", "Running"), 15)
@@ -231,33 +214,27 @@ def test_the_mirror_stays_until_the_static_pod_has_stopped_MIRR_031(tmp_path: Pa
         assert stop.ended_s is not None
         assert requests(node, "DELETE", "/pods/")[-1].started_s >= stop.ended_s
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_hand_made_mirror_is_deleted_MIRR_033(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_hand_made_mirror_is_deleted_MIRR_033(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         pod = manifest("fake")
         pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
         await node.create(pod)
         await node.until(is_gone(node, "fake"), 5)
         assert node.write_names() == []
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_failing_api_never_delays_a_static_pod_MIRR_021(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_failing_api_never_delays_a_static_pod_MIRR_021(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         with node.api.fails("POST", "/pods$", status=500):
             node.apply(manifest())
             await node.until(lambda: node.phase("web-golden") == "Running", 5)
         await node.until(is_phase(node, "web-golden", "Running"), 130)
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_with_the_api_down_removals_wait_SRC_072(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_with_the_api_down_removals_wait_SRC_072(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.stop()
         with node.api.fails("GET", "/api/v1/pods", status=500):
@@ -269,11 +246,9 @@ def test_with_the_api_down_removals_wait_SRC_072(tmp_path: Path) -> None:
             assert node.cri.count("StopContainer") == 0
         await node.until(lambda: node.cri.count("StopContainer") == 1, 60)
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.create(manifest())
         await node.until(is_phase(node, "web", "Running"), 5)
@@ -288,11 +263,9 @@ def test_an_image_change_restarts_one_container_in_place(tmp_path: Path) -> None
         assert node.cri.count("RunPodSandbox") == 1
         assert "Container main definition changed, will be restarted" in node.events("Killing")
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest())
         await node.create(manifest("plain"))
         await node.until(is_phase(node, "web-golden", "Running"), 15)
@@ -312,11 +285,9 @@ def test_a_restart_of_the_kubelet_changes_nothing_at_the_api_MIRR_008(tmp_path: 
         assert after.status.startTime == plain.status.startTime  # STAT-002
         assert node.write_names() == writes
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_deletion_that_was_under_way_goes_on_after_a_restart_LIFE_202(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_deletion_that_was_under_way_goes_on_after_a_restart_LIFE_202(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(ignores("SIGTERM"))
         await node.create(manifest(terminationGracePeriodSeconds=10))
         await node.until(is_phase(node, "web", "Running"), 5)
@@ -326,11 +297,9 @@ def test_deletion_that_was_under_way_goes_on_after_a_restart_LIFE_202(tmp_path: 
         await node.until(is_gone(node, "web"), 40)
         assert [c.request.timeout for c in node.cri.calls("StopContainer")] == [10, 10]
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest())
         await node.until(is_phase(node, "web", "Running"), 5)
         await node.stop()
@@ -339,18 +308,14 @@ def test_a_pod_gone_from_the_api_while_the_kubelet_was_down_LIFE_203(tmp_path: P
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
         assert node.cri.calls("StopContainer")[0].request.timeout == 2
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_two_containers_of_one_pod(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_two_containers_of_one_pod(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         pair = [CONTAINER | {"name": "a"}, CONTAINER | {"name": "b"}]
         node.cri.behaves(exits(1, after_s=1), container="b")
         await node.create(manifest(containers=pair))
         await node.until(lambda: node.cri.count("StartContainer", container="b") == 3, 40)
         assert node.cri.count("StartContainer", container="a") == 1
-
-    on_node(body, tmp_path, api=True)
 
 
 def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
@@ -377,10 +342,12 @@ def test_the_node_becomes_ready_and_not_ready_NODE_051(tmp_path: Path) -> None:
     on_node(body, tmp_path, api=True)
 
 
-def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
+async def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(
+        tmp_path, api=True, eviction_hard={"memory.available": "100Mi"}
+    ) as node:
         total = node.cri.node.memory_bytes
         node.cri.behaves(ignores("SIGTERM"), uses(memory_bytes=[(0, 0), (5, total)]))
         await node.create(manifest(terminationGracePeriodSeconds=30))
@@ -399,11 +366,9 @@ def test_an_evicted_pod_shows_failed_when_it_has_stopped_LIFE_190_LIFE_230(
         assert conditions["DisruptionTarget"].reason == "TerminationByKubelet"
         await node.until(lambda: node.cri.count("RemoveContainer") == 1, 5)  # LIFE-057
 
-    on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "100Mi"})
 
-
-def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         volume = {"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}
         mounts = [{"name": "scratch", "mountPath": "/scratch"}]
         pod = await node.create(
@@ -419,11 +384,11 @@ def test_files_in_a_volume_count_against_its_limit_EVIC_100_EVIC_052(tmp_path: P
         await node.clock.sleep(60)  # over, and no candidate any more
         assert len(node.events("Evicted")) == 1
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.stop()
         with node.api.fails("GET", "/api/v1/nodes$", status=500):
@@ -434,11 +399,11 @@ def test_mirrors_come_as_soon_as_the_node_is_visible_MIRR_024_MIRR_028(tmp_path:
             assert await node.find("web-golden") is None
         await node.until(is_phase(node, "web-golden", "Running"), 20)
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         await node.clock.sleep(20)
         with node.api.hangs("POST", "/pods"):
@@ -446,13 +411,11 @@ def test_a_server_that_does_not_answer_hardly_delays_a_static_pod_MIRR_021(tmp_p
             await node.until(lambda: node.phase("web-golden") == "Running", 7)
         await node.until(is_phase(node, "web-golden", "Running"), 100)
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_031(
+async def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_031(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         for name in ("a", "b", "c"):
             node.apply(manifest(name), f"{name}.yaml")
@@ -464,5 +427,3 @@ def test_orphan_mirrors_that_cannot_be_deleted_do_not_stop_the_loop_MIRR_031(
             node.apply(manifest("new"), "new.yaml")
             await node.until(lambda: node.phase("new-golden") == "Running", 20)
         await node.until(is_gone(node, "a-golden"), 30)
-
-    on_node(body, tmp_path, api=True)

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import Node, manifest, on_node
+from node_world import Node, manifest, running_node
 
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.host.mounts import anything_mounted_below as below
 from refkubelet.model.pod import uid
 from refkubelet.sync_loop import housekeeping
+
+pytestmark = pytest.mark.virtual_time
 
 BESTEFFORT = "/kubepods/besteffort"
 
@@ -27,10 +29,10 @@ async def running(node: Node) -> None:
     await node.until(lambda: node.phase("web-golden") == "Running", 5)
 
 
-def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
+async def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         await running(node)
         lost = group(node)
         (lost / "stray").mkdir()
@@ -48,13 +50,11 @@ def test_a_group_that_stays_busy_repeats_the_last_step_CG_042(
         await node.until(lambda: not lost.exists(), 30)
         await node.until(lambda: node.kubelet.work.workers.should_pod_be_finished(pod_uid), 30)
 
-    on_node(body, tmp_path)
 
-
-def test_a_pod_that_lost_its_group_and_cannot_be_stopped_gets_it_back_CG_041(
+async def test_a_pod_that_lost_its_group_and_cannot_be_stopped_gets_it_back_CG_041(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         await running(node)
         lost = group(node)
         for child in [c for c in lost.iterdir() if c.is_dir()]:
@@ -70,10 +70,8 @@ def test_a_pod_that_lost_its_group_and_cannot_be_stopped_gets_it_back_CG_041(
         assert node.phase("web-golden") == "Running"
         assert node.cri.count("StartContainer") == 1
 
-    on_node(body, tmp_path)
 
-
-def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
+async def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mounted = tmp_path / "root/pods/0123/volumes/kubernetes.io~empty-dir/data"
@@ -81,7 +79,7 @@ def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
     table.write_text(f"36 35 98:0 /x {mounted} rw - ext4 /dev/sda rw\n")
     monkeypatch.setattr(housekeeping, "anything_mounted_below", partial(below, table=table))
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         await running(node)
         mounted.mkdir(parents=True)
         orphan = node.cri.node.cgroups.path(f"{BESTEFFORT}/pod0123")
@@ -92,11 +90,9 @@ def test_an_orphan_with_a_mounted_volume_keeps_its_group_CG_043(
         table.write_text("")
         await node.until(lambda: not orphan.exists(), 5)
 
-    on_node(body, tmp_path)
 
-
-def test_a_node_that_cannot_have_its_groups_ends_the_kubelet_CG_015(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_node_that_cannot_have_its_groups_ends_the_kubelet_CG_015(tmp_path: Path) -> None:
+    async with running_node(tmp_path, started=False) as node:
         top = node.cri.node.cgroups.path("/")
         (top / "kubepods").mkdir()
         (top / "kubepods/cgroup.max.descendants").write_text("0")
@@ -108,25 +104,19 @@ def test_a_node_that_cannot_have_its_groups_ends_the_kubelet_CG_015(tmp_path: Pa
         node._task = None
         assert node.cri.count("RunPodSandbox") == 0
 
-    on_node(body, tmp_path, started=False)
 
-
-def test_without_cgroups_nothing_is_made_CG_012(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_without_cgroups_nothing_is_made_CG_012(tmp_path: Path) -> None:
+    async with running_node(tmp_path, cgroups_per_qos=False, enforce_node_allocatable=()) as node:
         await running(node)
         assert not node.cri.node.cgroups.path("/kubepods").exists()
         assert node.kubelet.work.cgroups is None
         node.remove()
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
 
-    on_node(body, tmp_path, cgroups_per_qos=False, enforce_node_allocatable=())
 
-
-def test_with_v1_there_is_a_warning_about_the_node_CG_014(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_with_v1_there_is_a_warning_about_the_node_CG_014(tmp_path: Path) -> None:
+    async with running_node(tmp_path, started=False) as node:
         node.cri.node.cgroups_version = 1
         await node.start()
         await node.clock.sleep(1)
         assert [text[:18] for text in node.events("CgroupV1")] == ["cgroup v1 detected"]
-
-    on_node(body, tmp_path, started=False)

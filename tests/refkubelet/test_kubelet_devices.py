@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, Tap, manifest, on_node
+from node_world import CONTAINER, Node, Tap, manifest, running_node
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
+
+pytestmark = pytest.mark.virtual_time
 
 WIDGET = "vendor.example/widget"
 
@@ -49,13 +51,13 @@ class StopsAt(Tap):
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("method", ["RunPodSandbox", "CreateContainer", "StartContainer"])
-def test_a_killed_kubelet_gives_no_device_twice_CG_084(
+async def test_a_killed_kubelet_gives_no_device_twice_CG_084(
     tmp_path: Path, method: str, when: str
 ) -> None:
     """Killed at a call for the pod, the next kubelet runs it with one device, the same one, and
     gives another to the next pod."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True, started=False) as node:
         plugin = FakeDevicePlugin(WIDGET, ["a", "b"])
         tap = node.tap = StopsAt(method, when)
         await started_with(node, plugin)
@@ -76,11 +78,9 @@ def test_a_killed_kubelet_gives_no_device_twice_CG_084(
         assert given == [["a"], ["b"]]
         assert plugin.allocated == [("a",), ("b",)]
 
-    on_node(body, tmp_path, api=True, started=False)
 
-
-def test_a_kubelet_killed_while_a_plugin_allocates_asks_again_CG_084(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_kubelet_killed_while_a_plugin_allocates_asks_again_CG_084(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True, started=False) as node:
         plugin = FakeDevicePlugin(WIDGET, ["a"])
         plugin.hangs("Allocate", times=1)
         await started_with(node, plugin)
@@ -91,14 +91,12 @@ def test_a_kubelet_killed_while_a_plugin_allocates_asks_again_CG_084(tmp_path: P
         await node.until(lambda: node.phase("first") == "Running")
         assert plugin.allocated == [("a",), ("a",)]
 
-    on_node(body, tmp_path, api=True, started=False)
 
-
-def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path: Path) -> None:
+async def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path: Path) -> None:
     """Meanwhile containers are started again and pods end; new pods come in their order, and the
     one that is asked about has no worker."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True, started=False) as node:
         plugin = FakeDevicePlugin(WIDGET, ["a"])
         await started_with(node, plugin)
         await node.create(manifest("crashing"))
@@ -121,13 +119,11 @@ def test_a_plugin_that_hangs_holds_up_nobody_but_new_pods_CG_084(tmp_path: Path)
         await node.until(lambda: node.phase("next") == "Running")
         assert node.phase("hanging") == "Failed"
 
-    on_node(body, tmp_path, api=True, started=False)
 
-
-def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Path) -> None:
+async def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Path) -> None:
     """A resource that nobody registered is not looked at."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, started=False) as node:
         node.plugins = InProcessPlugins()
         await node.start()
         node.apply(wanting("web"))
@@ -136,15 +132,13 @@ def test_a_static_pod_without_a_plugin_runs_without_a_device_CG_084(tmp_path: Pa
         names = [env.key for env in create.request.config.envs]
         assert not [name for name in names if name.startswith("DEVICES_")]
 
-    on_node(body, tmp_path, started=False)
 
-
-def test_extended_resources_that_only_the_node_tells_of_are_counted_LIFE_225(
+async def test_extended_resources_that_only_the_node_tells_of_are_counted_LIFE_225(
     tmp_path: Path,
 ) -> None:
     """Somebody wrote them into the Node's status by hand: there is no plugin, and no Allocate."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         assert node.api is not None
         amounts = {"capacity": {WIDGET: "1"}, "allocatable": {WIDGET: "1"}}
         path = "/api/v1/nodes/golden/status"
@@ -162,11 +156,9 @@ def test_extended_resources_that_only_the_node_tells_of_are_counted_LIFE_225(
             "capacity: 1"
         )
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_the_page_of_metrics_shows_plugins_CG_084(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_the_page_of_metrics_shows_plugins_CG_084(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True, started=False) as node:
         plugin = FakeDevicePlugin(WIDGET, ["a"])
         await started_with(node, plugin)
         await node.create(wanting("first"))
@@ -175,5 +167,3 @@ def test_the_page_of_metrics_shows_plugins_CG_084(tmp_path: Path) -> None:
         label = f'{{resource_name="{WIDGET}"}}'
         assert f"kubelet_device_plugin_registration_total{label} 1.0" in text
         assert f"kubelet_device_plugin_alloc_duration_seconds_count{label} 1.0" in text
-
-    on_node(body, tmp_path, api=True, started=False)

@@ -8,13 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from node_world import CONTAINER, Node, manifest, on_node
+from node_world import CONTAINER, Node, manifest, on_node, running_node
 
 from fakecri import exits, ignores, replies
 
+pytestmark = pytest.mark.virtual_time
 
-def test_a_manifest_becomes_a_running_pod(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+
+async def test_a_manifest_becomes_a_running_pod(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         assert node.write_names() == ["RunPodSandbox", "CreateContainer", "StartContainer"]
@@ -32,13 +34,11 @@ def test_a_manifest_becomes_a_running_pod(tmp_path: Path) -> None:
             directory = node.directory / "root" / "pods" / str(uid) / path
             assert directory.stat().st_mode & 0o777 == 0o750  # LIFE-070 step 8
 
-    on_node(body, tmp_path)
 
-
-def test_a_removed_manifest_stops_the_pod_and_garbage_goes_LIFE_013_MIRR_005(
+async def test_a_removed_manifest_stops_the_pod_and_garbage_goes_LIFE_013_MIRR_005(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         node.remove()
@@ -55,11 +55,9 @@ def test_a_removed_manifest_stops_the_pod_and_garbage_goes_LIFE_013_MIRR_005(
         ]
         await node.until(lambda: not list((node.directory / "root" / "pods").iterdir()), 5)
 
-    on_node(body, tmp_path)
 
-
-def test_crash_loop_times_BACK_001_BACK_011(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_crash_loop_times_BACK_001_BACK_011(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(exits(3), container="main")
         node.apply(manifest())
         await node.until(lambda: node.cri.count("StartContainer") == 8, 1500, 0.5)
@@ -70,11 +68,9 @@ def test_crash_loop_times_BACK_001_BACK_011(tmp_path: Path) -> None:
             assert delay_s <= gap_s <= delay_s + extra_s + 2.0, gaps_s
         assert len(node.cri.containers()) == 2  # one dead, one new (GC-020)
 
-    on_node(body, tmp_path)
 
-
-def test_a_restarted_kubelet_restarts_nothing_MIRR_008_BACK_007(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_restarted_kubelet_restarts_nothing_MIRR_008_BACK_007(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         before = node.write_names()
@@ -86,11 +82,9 @@ def test_a_restarted_kubelet_restarts_nothing_MIRR_008_BACK_007(tmp_path: Path) 
         assert status is not None
         assert (status.containerStatuses or [])[0].restartCount == 0
 
-    on_node(body, tmp_path)
 
-
-def test_a_manifest_removed_while_the_kubelet_was_down_MIRR_009(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_manifest_removed_while_the_kubelet_was_down_MIRR_009(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         await node.stop()
@@ -100,18 +94,14 @@ def test_a_manifest_removed_while_the_kubelet_was_down_MIRR_009(tmp_path: Path) 
         assert node.cri.calls("StopContainer")[0].request.timeout == 2  # LIFE-072
         assert node.cri.calls("ExecSync") == []
 
-    on_node(body, tmp_path)
 
-
-def test_a_killed_container_is_started_again_at_the_next_relist(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_killed_container_is_started_again_at_the_next_relist(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         node.cri.kill("main")
         await node.until(lambda: node.cri.count("StartContainer") == 2, 3)
         await node.until(lambda: _restarts(node) == 1, 3)
-
-    on_node(body, tmp_path)
 
 
 def _restarts(node: Node) -> int | None:
@@ -119,8 +109,8 @@ def _restarts(node: Node) -> int | None:
     return (status.containerStatuses or [])[0].restartCount if status is not None else None
 
 
-def test_a_runtime_that_is_down_stops_the_loop_and_no_pod_NODE_051(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_runtime_that_is_down_stops_the_loop_and_no_pod_NODE_051(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         before = node.write_names()
@@ -132,8 +122,6 @@ def test_a_runtime_that_is_down_stops_the_loop_and_no_pod_NODE_051(tmp_path: Pat
         await node.clock.sleep(100)
         assert node.write_names() == before
         assert node.phase("web-golden") == "Running"
-
-    on_node(body, tmp_path)
 
 
 def test_a_runtime_that_is_not_ready_starts_nothing_LIFE_006(tmp_path: Path) -> None:
@@ -158,8 +146,10 @@ def test_a_runtime_that_is_not_ready_starts_nothing_LIFE_006(tmp_path: Path) -> 
     on_node(not_started_yet, tmp_path)
 
 
-def test_two_edits_during_the_grace_period_start_only_the_newest_MIRR_004(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_two_edits_during_the_grace_period_start_only_the_newest_MIRR_004(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(ignores("SIGTERM"), container="main")
         node.apply(manifest(terminationGracePeriodSeconds=5))
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
@@ -177,11 +167,11 @@ def test_two_edits_during_the_grace_period_start_only_the_newest_MIRR_004(tmp_pa
         await node.clock.sleep(60)
         assert node.cri.count("RunPodSandbox") == 2
 
-    on_node(body, tmp_path)
 
-
-def test_the_same_manifest_again_while_it_ends_restarts_the_uid_MIRR_006(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_the_same_manifest_again_while_it_ends_restarts_the_uid_MIRR_006(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(ignores("SIGTERM"), container="main")
         node.apply(manifest(terminationGracePeriodSeconds=5))
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
@@ -192,21 +182,17 @@ def test_the_same_manifest_again_while_it_ends_restarts_the_uid_MIRR_006(tmp_pat
         uids = {c.subject.uid for c in node.cri.calls("StartContainer")}
         assert len(uids) == 1
 
-    on_node(body, tmp_path)
 
-
-def test_a_bad_manifest_beside_a_good_one_SRC_005(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_bad_manifest_beside_a_good_one_SRC_005(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         (node.manifests / "bad.yaml").write_text("kind: [")
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         assert node.cri.count("StartContainer") == 1
 
-    on_node(body, tmp_path)
 
-
-def test_events_of_pulls_BACK_204(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_events_of_pulls_BACK_204(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.on("PullImage").fails("UNKNOWN", "no route", times=1)
         node.cri.on("PullImage").delays(1.5)
         image = "registry.example/app:1"
@@ -225,16 +211,14 @@ def test_events_of_pulls_BACK_204(tmp_path: Path) -> None:
         assert found is not None, told[-1]
         assert found.groups() == ("1.5s", "1.5s")
 
-    on_node(body, tmp_path)
-
 
 @pytest.mark.parametrize(
     ("policy", "code", "phase"), [("Never", 1, "Failed"), ("Never", 0, "Succeeded")]
 )
-def test_a_pod_that_ends_is_over_LIFE_036(
+async def test_a_pod_that_ends_is_over_LIFE_036(
     tmp_path: Path, policy: str, code: int, phase: str
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(exits(code, after_s=2), container="main")
         node.apply(manifest(restartPolicy=policy))
         await node.until(lambda: node.phase("web-golden") == phase, 10)
@@ -243,11 +227,9 @@ def test_a_pod_that_ends_is_over_LIFE_036(
         assert node.cri.count("StartContainer") == 1
         assert node.cri.count("StopContainer") == 0
 
-    on_node(body, tmp_path)
 
-
-def test_liveness_failure_restarts_the_container_LIFE_005(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_liveness_failure_restarts_the_container_LIFE_005(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(replies(["/bin/live"], exit_code=1), container="main", attempt=0)
         probe = {"exec": {"command": ["/bin/live"]}, "periodSeconds": 2, "failureThreshold": 2}
         node.apply(manifest(containers=[CONTAINER | {"livenessProbe": probe}]))
@@ -255,11 +237,9 @@ def test_liveness_failure_restarts_the_container_LIFE_005(tmp_path: Path) -> Non
         assert node.cri.count("StopContainer") == 1
         assert any("failed liveness probe" in text for text in node.events("Killing"))
 
-    on_node(body, tmp_path)
 
-
-def test_readiness_reaches_the_status_LIFE_005(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_readiness_reaches_the_status_LIFE_005(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         with node.cri.behaves(replies(["/bin/ready"], exit_code=1), container="main"):
             probe = {"exec": {"command": ["/bin/ready"]}, "periodSeconds": 1}
             node.apply(manifest(containers=[CONTAINER | {"readinessProbe": probe}]))
@@ -267,24 +247,20 @@ def test_readiness_reaches_the_status_LIFE_005(tmp_path: Path) -> None:
             await node.clock.sleep(5)
             assert _ready(node) is False
 
-    on_node(body, tmp_path)
-
 
 def _ready(node: Node) -> bool | None:
     status = node.status("web-golden")
     return (status.containerStatuses or [])[0].ready if status is not None else None
 
 
-def test_stop_leaves_no_task_behind(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_stop_leaves_no_task_behind(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         await node.stop()
         assert node.write_names() == ["RunPodSandbox", "CreateContainer", "StartContainer"]
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    on_node(body, tmp_path)
 
 
 def test_a_seed_gives_one_trace(tmp_path: Path) -> None:
@@ -312,8 +288,8 @@ def _without_uid(line: str) -> str:
     return line.split("uid=")[0]
 
 
-def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         assert node.kubelet.healthy() is None
         await node.clock.sleep(10)
         assert node.kubelet.healthy() is None
@@ -322,5 +298,3 @@ def test_health_is_the_loop_coming_round_NODE_053_PLEG_203(tmp_path: Path) -> No
         assert "sync loop took longer than expected" in str(node.kubelet.healthy())
         node.cri.restart()
         await node.until(lambda: node.kubelet.healthy() is None, 15)
-
-    on_node(body, tmp_path)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import CONTAINER, PODS, Node, manifest, on_node
+from node_world import CONTAINER, PODS, Node, manifest, on_node, running_node
 
 from fakecri import exits
+
+pytestmark = pytest.mark.virtual_time
 
 
 def network_is_down(answer: Any) -> None:
@@ -25,8 +28,10 @@ def runtime_is_not_ready(answer: Any) -> None:
             condition.status = False
 
 
-def test_pods_wait_for_the_network_but_host_network_pods_do_not_LIFE_070(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_pods_wait_for_the_network_but_host_network_pods_do_not_LIFE_070(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
         rule = node.cri.on("Status").changes_answer(network_is_down)
         await node.clock.sleep(6)
         node.apply(manifest("waits"), "waits.yaml")
@@ -40,13 +45,11 @@ def test_pods_wait_for_the_network_but_host_network_pods_do_not_LIFE_070(tmp_pat
         rule.remove()
         await node.until(lambda: node.phase("waits-golden") == "Running", 10)
 
-    on_node(body, tmp_path)
 
-
-def test_without_a_network_what_runs_runs_on_and_the_rest_is_tried_each_second_NODE_052(
+async def test_without_a_network_what_runs_runs_on_and_the_rest_is_tried_each_second_NODE_052(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest("runs"), "runs.yaml")
         await node.until(lambda: node.phase("runs-golden") == "Running", 10)
         node.cri.on("Status").changes_answer(network_is_down)
@@ -60,11 +63,9 @@ def test_without_a_network_what_runs_runs_on_and_the_rest_is_tried_each_second_N
         assert node.phase("runs-golden") == "Running"
         assert node.cri.count("StopContainer") == node.cri.count("StopPodSandbox") == 0
 
-    on_node(body, tmp_path)
 
-
-def test_a_runtime_that_says_not_ready_stops_the_loop_LIFE_006(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_runtime_that_says_not_ready_stops_the_loop_LIFE_006(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         rule = node.cri.on("Status").changes_answer(runtime_is_not_ready)
         await node.clock.sleep(6)
         node.apply(manifest())
@@ -73,13 +74,11 @@ def test_a_runtime_that_says_not_ready_stops_the_loop_LIFE_006(tmp_path: Path) -
         rule.remove()
         await node.until(lambda: node.phase("web-golden") == "Running", 12)
 
-    on_node(body, tmp_path)
 
-
-def test_directories_that_cannot_be_made_are_an_event_and_a_retry_LIFE_070(
+async def test_directories_that_cannot_be_made_are_an_event_and_a_retry_LIFE_070(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         root = node.directory / "root"
         root.mkdir(exist_ok=True)
         (root / "pods").write_text("in the way")
@@ -90,11 +89,9 @@ def test_directories_that_cannot_be_made_are_an_event_and_a_retry_LIFE_070(
         (root / "pods").unlink()
         await node.until(lambda: node.phase("web-golden") == "Running", 20)
 
-    on_node(body, tmp_path)
 
-
-def test_a_kill_that_fails_is_an_event_and_a_retry_LIFE_071(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_kill_that_fails_is_an_event_and_a_retry_LIFE_071(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         node.cri.on("StopContainer").fails("UNKNOWN", "stuck", times=1)
@@ -104,11 +101,9 @@ def test_a_kill_that_fails_is_an_event_and_a_retry_LIFE_071(tmp_path: Path) -> N
         assert texts
         assert texts[0].startswith("error killing pod: ")
 
-    on_node(body, tmp_path)
 
-
-def test_a_runtime_that_lies_about_stopping_is_not_believed_LIFE_071(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_runtime_that_lies_about_stopping_is_not_believed_LIFE_071(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         stop = node.cri.on("StopContainer").answers(cri.StopContainerResponse())
@@ -121,11 +116,9 @@ def test_a_runtime_that_lies_about_stopping_is_not_believed_LIFE_071(tmp_path: P
         sandbox.remove()
         await node.until(lambda: not node.cri.containers(), 90)
 
-    on_node(body, tmp_path)
 
-
-def test_a_failing_list_ends_housekeeping_and_kills_nothing_LIFE_015(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_failing_list_ends_housekeeping_and_kills_nothing_LIFE_015(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.until(lambda: node.phase("web-golden") == "Running", 5)
         await node.stop()
@@ -137,13 +130,11 @@ def test_a_failing_list_ends_housekeeping_and_kills_nothing_LIFE_015(tmp_path: P
         rule.remove()
         await node.until(lambda: node.cri.count("StopContainer") == 1, 15)
 
-    on_node(body, tmp_path)
 
-
-def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LIFE_073(
+async def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LIFE_073(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(exits(3))
         node.apply(manifest(restartPolicy="Never"))
         await node.until(lambda: node.phase("web-golden") == "Failed", 10)
@@ -160,11 +151,9 @@ def test_the_last_step_publishes_and_leaves_containers_to_the_collector_LIFE_073
         assert node.write_names() == writes
         assert [c.name for c in node.cri.containers()] == ["main"]
 
-    on_node(body, tmp_path)
 
-
-def test_a_stranger_in_the_runtime_is_killed_LIFE_072(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_stranger_in_the_runtime_is_killed_LIFE_072(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         labels = {
             "io.kubernetes.pod.name": "ghost",
             "io.kubernetes.pod.namespace": "default",
@@ -190,8 +179,6 @@ def test_a_stranger_in_the_runtime_is_killed_LIFE_072(tmp_path: Path) -> None:
         await node.until(lambda: node.cri.count("StopPodSandbox") == 1, 10)
         assert [c.request.timeout for c in node.cri.calls("StopContainer")] == [2]
         await node.until(lambda: not node.cri.sandboxes(), 70)
-
-    on_node(body, tmp_path)
 
 
 def test_a_readiness_gate_is_followed_LIFE_014(tmp_path: Path) -> None:
@@ -222,8 +209,8 @@ def test_a_readiness_gate_is_followed_LIFE_014(tmp_path: Path) -> None:
     on_node(body, tmp_path, api=True)
 
 
-def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         hang = node.cri.on("RunPodSandbox", pod="hangs-golden").hangs()
         node.cri.on("CreateContainer", pod="fails-golden").fails("UNKNOWN", "boom")
         for name in ("hangs", "fails", "fine"):
@@ -236,11 +223,9 @@ def test_a_broken_container_touches_only_its_own_pod(tmp_path: Path) -> None:
         hang.remove()
         await node.until(lambda: node.phase("hangs-golden") == "Running", 300)
 
-    on_node(body, tmp_path)
 
-
-def test_a_sandbox_is_published_before_its_containers_STAT_043(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_sandbox_is_published_before_its_containers_STAT_043(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.on("StartContainer").delays(3)
         node.apply(manifest(containers=[CONTAINER]))
         await node.until(lambda: node.cri.calls("StartContainer"), 5)
@@ -249,5 +234,3 @@ def test_a_sandbox_is_published_before_its_containers_STAT_043(tmp_path: Path) -
         conditions = {c.type: c.status for c in status.conditions or ()}
         assert conditions["PodReadyToStartContainers"] == "True"
         assert conditions["Ready"] == "False"
-
-    on_node(body, tmp_path)

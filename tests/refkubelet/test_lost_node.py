@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import NODE, Node, manifest, on_node
+from node_world import NODE, Node, manifest, running_node
+
+pytestmark = pytest.mark.virtual_time
 
 NODES = "/api/v1/nodes"
 
@@ -23,12 +25,12 @@ async def lose(node: Node) -> None:
     assert (await node.api.request("DELETE", f"{NODES}/{NODE}")).status == 200
 
 
-def test_a_lost_node_is_not_made_again_and_pods_run_on_NODE_006(
+async def test_a_lost_node_is_not_made_again_and_pods_run_on_NODE_006(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.apply(manifest("before"), "before.yaml")
         await node.until(lambda: node.phase("before-golden") == "Running", 10)
         await node.clock.sleep(10)
@@ -40,14 +42,12 @@ def test_a_lost_node_is_not_made_again_and_pods_run_on_NODE_006(
         assert await node_object(node) is None
         assert await node.find("after-golden") is None
         assert node.phase("before-golden") == "Running"
-
-    on_node(body, tmp_path, api=True)
     told = [r for r in caplog.records if r.name.endswith("register")]
     assert 1 <= len(told) <= 15  # once a minute, not every 10 s
 
 
-def test_a_node_made_by_somebody_else_is_written_to_at_once_NODE_006(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_node_made_by_somebody_else_is_written_to_at_once_NODE_006(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.clock.sleep(20)
         await lose(node)
         node.apply(manifest("web"))
@@ -61,5 +61,3 @@ def test_a_node_made_by_somebody_else_is_written_to_at_once_NODE_006(tmp_path: P
         assert {c["type"] for c in found["status"]["conditions"]} >= {"Ready", "DiskPressure"}
         assert found["metadata"]["labels"].keys() == {"kubernetes.io/os", "kubernetes.io/arch"}
         await node.until(lambda: node.find("web-golden"), 100)  # with the next sync of the pod
-
-    on_node(body, tmp_path, api=True)

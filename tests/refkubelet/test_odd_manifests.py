@@ -5,26 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from node_world import CONTAINER, Node, manifest, on_node
+import pytest
+from node_world import CONTAINER, manifest, running_node
+
+pytestmark = pytest.mark.virtual_time
 
 
 def with_container(**fields: Any) -> dict[str, Any]:
     return manifest("odd", containers=[CONTAINER | fields])
 
 
-def test_a_limit_beyond_64_bits_is_the_most_there_is(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_limit_beyond_64_bits_is_the_most_there_is(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         amounts = {"requests": {"memory": "1Mi"}, "limits": {"memory": "16E"}}
         node.apply(with_container(resources=amounts))
         await node.until(lambda: node.phase("odd-golden") == "Running", 20)
         config = node.cri.calls("CreateContainer")[0].request.config
         assert config.linux.resources.memory_limit_in_bytes == 2**63 - 1
 
-    on_node(body, tmp_path)
 
-
-def test_a_sub_path_that_cannot_be_is_told_of_its_container_NODE_211(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_sub_path_that_cannot_be_is_told_of_its_container_NODE_211(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         mounts = [{"name": "v", "mountPath": "/v", "subPath": "a\0b"}]
         pod = with_container(volumeMounts=mounts)
         pod["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
@@ -34,11 +35,11 @@ def test_a_sub_path_that_cannot_be_is_told_of_its_container_NODE_211(tmp_path: P
         assert node.waiting("odd-golden") == ("CreateContainerConfigError", why)
         assert f"Error: {why}" in node.events("Failed")
 
-    on_node(body, tmp_path)
 
-
-def test_a_host_path_that_cannot_be_is_told_before_the_sandbox_NODE_204(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_host_path_that_cannot_be_is_told_before_the_sandbox_NODE_204(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
         pod = with_container(volumeMounts=[{"name": "v", "mountPath": "/v"}])
         host_path = {"path": "/a\0b", "type": "DirectoryOrCreate"}
         pod["spec"]["volumes"] = [{"name": "v", "hostPath": host_path}]
@@ -48,11 +49,9 @@ def test_a_host_path_that_cannot_be_is_told_before_the_sandbox_NODE_204(tmp_path
         assert "RunPodSandbox" not in node.write_names()
         assert "embedded null byte" in node.events("FailedMount")[0]
 
-    on_node(body, tmp_path)
 
-
-def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest("late", activeDeadlineSeconds=2**62), "a.yaml")
         no_zone = manifest("zone")
         no_zone["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00"
@@ -62,5 +61,3 @@ def test_one_odd_manifest_holds_up_no_other(tmp_path: Path) -> None:
         node.apply(manifest("good"), "e.yaml")
         await node.until(lambda: node.phase("good-golden") == "Running", 20)
         assert len(node.shown()) == 1
-
-    on_node(body, tmp_path)

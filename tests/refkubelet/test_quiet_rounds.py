@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from criapi.v1 import api_pb2 as cri
-from node_world import PODS, Node, manifest, on_node
+from node_world import PODS, Node, manifest, on_node, running_node
 
 from refkubelet.model.objects import PodStatus, decode_pod
 from refkubelet.model.pod import uid
 from refkubelet.pods.manager import PodManager
+
+pytestmark = pytest.mark.virtual_time
 
 QUIET_S = 30.0
 ROUND_S = 2.1
@@ -35,17 +38,15 @@ async def stranger(node: Node) -> None:
     await node.cri.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
 
 
-def test_a_stranger_that_comes_late_is_killed_LIFE_072(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_stranger_that_comes_late_is_killed_LIFE_072(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await quiet(node)
         await stranger(node)
         await node.until(lambda: node.cri.count("StopPodSandbox", pod="ghost") == 1, 5)
 
-    on_node(body, tmp_path)
 
-
-def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await quiet(node)
         pods = node.directory / "root" / "pods"
         kept = sorted(path.name for path in pods.iterdir())
@@ -53,11 +54,9 @@ def test_an_orphan_directory_that_comes_late_is_removed(tmp_path: Path) -> None:
         await asyncio.sleep(ROUND_S)
         assert sorted(path.name for path in pods.iterdir()) == kept
 
-    on_node(body, tmp_path)
 
-
-def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await quiet(node)
         ghost = decode_pod(manifest("ghost") | {"metadata": {"name": "ghost", "uid": "g"}})
         statuses = node.kubelet.work.statuses
@@ -67,11 +66,9 @@ def test_a_status_of_nobody_that_comes_late_is_forgotten_STAT_011(tmp_path: Path
         assert statuses.get("g") is None
         assert node.phase("a-golden") == "Running"
 
-    on_node(body, tmp_path)
 
-
-def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await quiet(node)
         node.remove("a.yaml")
         node.apply(manifest("c"), "c.yaml")
@@ -79,8 +76,6 @@ def test_a_removed_pod_is_ended_and_a_new_one_starts(tmp_path: Path) -> None:
         await node.until(lambda: node.status("a-golden") is None, 60)
         pods = node.directory / "root" / "pods"
         await node.until(lambda: len(list(pods.iterdir())) == 2, 120)
-
-    on_node(body, tmp_path)
 
 
 def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) -> None:
@@ -101,13 +96,11 @@ def test_a_mirror_by_hand_that_comes_late_is_deleted_MIRR_033(tmp_path: Path) ->
     on_node(body, tmp_path, api=True)
 
 
-def test_a_deadline_of_a_late_pod_counts_LIFE_004(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_deadline_of_a_late_pod_counts_LIFE_004(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await quiet(node)
         node.apply(manifest("late", activeDeadlineSeconds=5), "late.yaml")
         await node.until(lambda: node.phase("late-golden") == "Failed", 20)
-
-    on_node(body, tmp_path)
 
 
 def test_lists_of_pods_are_made_anew_when_anything_changes() -> None:

@@ -9,13 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from node_world import Node, manifest, on_node
+from node_world import Node, manifest, on_node, running_node
 
 from fakecri.deviceplugin import InProcessPlugins
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import LONGEST_RESTART_S, Part, keep_running
 from refkubelet.kubelet import Kubelet
 from simtime import Clock, VirtualLoop, run_virtual
+
+pytestmark = pytest.mark.virtual_time
 
 PARTS = (
     "runtime watch",
@@ -114,8 +116,9 @@ def test_a_part_that_returns_or_is_cancelled_from_inside_is_started_again() -> N
     virtual(body)
 
 
-def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
+
         def refuse() -> None:
             raise ContainerManagerError("no cgroups here")
 
@@ -126,15 +129,14 @@ def test_what_is_fatal_ends_the_kubelet_CG_035(tmp_path: Path) -> None:
             await node._task
         node._task = None
 
-    on_node(body, tmp_path)
 
-
-def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
+async def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The node that waits to be ready looks at the runtime, too (NODE-013)."""
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True, started=False) as node:
+
         def refuse() -> None:
             raise ContainerManagerError("no cgroups here")
 
@@ -146,8 +148,6 @@ def test_what_is_fatal_is_told_once_whoever_sees_the_runtime_first_CG_035(
         with pytest.raises(ContainerManagerError, match="no cgroups here"):
             await node._task
         node._task = None
-
-    on_node(body, tmp_path, api=True, started=False)
     assert [r.getMessage() for r in caplog.records if r.exc_info] == []
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import Node, manifest, on_node
+from node_world import Node, manifest, on_node, running_node
 from unexpected import Calls, Tracebacks, wrap_all
 
 from fakecri import exits
 from fakecri.core.objects import State
+
+pytestmark = pytest.mark.virtual_time
 
 
 def a_pod(name: str, **spec: Any) -> dict[str, Any]:
@@ -234,13 +236,13 @@ def test_an_unexpected_error_of_the_end_of_an_orphan_is_tried_again_LIFE_072(
     on_a_watched_node(body, tmp_path, monkeypatch)
 
 
-def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(
+async def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def surprise(*_: object) -> bool:
         raise RuntimeError("surprise")
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         await node.create(manifest("odd", activeDeadlineSeconds=1000))
         await node.until(lambda: node.phase("odd") == "Running", 10)
         await node.create(manifest("crashes"))
@@ -251,5 +253,3 @@ def test_a_pod_that_cannot_be_looked_at_keeps_no_other_from_its_turn_LIFE_004(
             await node.until(
                 lambda n=starts: node.cri.count("StartContainer", pod="crashes") == n, 30
             )
-
-    on_node(body, tmp_path, api=True)

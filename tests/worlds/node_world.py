@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,20 @@ class Node:
         return [c.method for c in self.writes()]
 
 
+@asynccontextmanager
+async def running_node(
+    directory: Path, *, api: bool = False, seed: int = 1, started: bool = True, **settings: Any
+) -> AsyncIterator[Node]:
+    """A fresh node in virtual time, with a kubelet `started` already."""
+    node = Node(directory, with_api=api, seed=seed, settings=settings)
+    if started:
+        await node.start()
+    try:
+        yield node
+    finally:
+        await node.stop()
+
+
 def on_node(
     body: Callable[[Node], Awaitable[None]],
     directory: Path,
@@ -282,12 +297,7 @@ def on_node(
     permutes what runs at the same instant."""
 
     async def main() -> None:
-        node = Node(directory, with_api=api, seed=seed, settings=settings)
-        if started:
-            await node.start()
-        try:
+        async with running_node(directory, api=api, seed=seed, started=started, **settings) as node:
             await body(node)
-        finally:
-            await node.stop()
 
     run_virtual(main, seed=loop_seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, NODE, Node, manifest, on_node
+from node_world import CONTAINER, NODE, Node, manifest, on_node, running_node
 
 from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.handlers import PodAdmitAttributes
@@ -15,6 +15,8 @@ from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.host.real_machine import apparmor_enabled
 from refkubelet.model.objects import Node as NodeObject
 from refkubelet.model.objects import Pod, decode_pod, to_dict
+
+pytestmark = pytest.mark.virtual_time
 
 VIEW = NodeView("n1", {"zone": "a", "cores": "8"}, (("gone", "yes", "NoExecute"),))
 TOLERANT = [{"key": "gone", "operator": "Exists"}]
@@ -263,10 +265,10 @@ def test_the_view_of_a_node_object() -> None:
     assert node_view(given) == NodeView("n1", {"zone": "a"}, (("k", "", "NoExecute"),))
 
 
-def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_011(
+async def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_011(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest("web", nodeSelector={"no": "such"}))
         await node.until(lambda: node.phase(f"web-{NODE}") == "Failed")
         status = node.status(f"web-{NODE}")
@@ -276,8 +278,6 @@ def test_a_static_pod_for_another_kind_of_node_never_starts_LIFE_226_LIFE_011(
         fine = manifest("fine", nodeSelector={"kubernetes.io/hostname": NODE})
         node.apply(fine | {"spec": fine["spec"] | {"containers": [CONTAINER]}}, "fine.yaml")
         await node.until(lambda: node.phase(f"fine-{NODE}") == "Running")
-
-    on_node(body, tmp_path)
 
 
 # What goes wrong

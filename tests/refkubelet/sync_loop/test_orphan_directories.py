@@ -6,10 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from node_world import Node, on_node
+from node_world import running_node
 
 from refkubelet.host.mounts import anything_mounted_below
 from refkubelet.sync_loop import housekeeping
+
+pytestmark = pytest.mark.virtual_time
 
 
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ from refkubelet.sync_loop import housekeeping
         "",
     ],
 )
-def test_nothing_is_deleted_through_a_mount(
+async def test_nothing_is_deleted_through_a_mount(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     table = tmp_path / "mountinfo"
@@ -31,7 +33,7 @@ def test_nothing_is_deleted_through_a_mount(
     )
     mounted = tmp_path / "root/pods/0123" / place
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         await node.clock.sleep(5)
         mounted.mkdir(parents=True)
         (mounted / "data").write_text("not the kubelet's")
@@ -43,10 +45,8 @@ def test_nothing_is_deleted_through_a_mount(
         await node.clock.sleep(5)
         assert not (tmp_path / "root/pods/0123").exists()
 
-    on_node(body, tmp_path)
 
-
-def test_without_the_table_nothing_is_deleted(
+async def test_without_the_table_nothing_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tmp_path / "none"
@@ -54,10 +54,8 @@ def test_without_the_table_nothing_is_deleted(
         housekeeping, "anything_mounted_below", partial(anything_mounted_below, table=table)
     )
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         await node.clock.sleep(5)
         (tmp_path / "root/pods/0123").mkdir(parents=True)
         await node.clock.sleep(10)
         assert (tmp_path / "root/pods/0123").exists()
-
-    on_node(body, tmp_path)

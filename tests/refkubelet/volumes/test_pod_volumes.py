@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_world import CONTAINER, Node, manifest, on_node
+from node_world import CONTAINER, Node, manifest, running_node
 
 from fakecri import exits
 from refkubelet.host.mounts import mount_points_below
 from refkubelet.volumes.mounting import RealMounts
+
+pytestmark = pytest.mark.virtual_time
 
 MOUNT = {"name": "v", "mountPath": "/v"}
 EMPTY: dict[str, Any] = {"name": "v", "emptyDir": {}}
@@ -57,11 +59,11 @@ async def run_once(
 
 
 @pytest.mark.parametrize("sub_path", ["link", "link/x/y", "link/etc"])
-def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_path: str) -> None:
+async def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_path: str) -> None:
     host = tmp_path / "host"
     (host / "etc").mkdir(parents=True)
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         pod = pod_with(EMPTY, MOUNT | {"subPath": sub_path})
         put_in_first(node, pod, lambda volume: (volume / "link").symlink_to(host))
         why = 'failed to prepare subPath for volumeMount "v" of container "main"'
@@ -70,13 +72,11 @@ def test_a_link_to_the_host_is_no_sub_path_NODE_211(tmp_path: Path, sub_path: st
         assert "CreateContainer" not in node.write_names()
         assert os.listdir(host) == ["etc"]
 
-    on_node(body, tmp_path)
 
-
-def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
+async def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, started=False) as node:
         await run_once(node, real_mounts, EMPTY, MOUNT | {"subPath": "a/b"})
         (given,) = node.cri.calls("CreateContainer")[0].request.config.mounts[:1]
         place = volume_of(node, uid_of(node)) / "a/b"
@@ -87,13 +87,11 @@ def test_a_sub_path_is_mounted_and_unmounted_NODE_211(
         await node.until(lambda: not Path(given.host_path).exists())
         assert mount_points_below(tmp_path / "root/pods") == []
 
-    on_node(body, tmp_path, started=False)
 
-
-def test_mounts_of_a_pod_that_went_meanwhile_are_undone_NODE_211(
+async def test_mounts_of_a_pod_that_went_meanwhile_are_undone_NODE_211(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, started=False) as node:
         node.mounts = real_mounts
         await node.start()
         node.apply(pod_with(EMPTY, MOUNT | {"subPath": "a"}))
@@ -106,14 +104,12 @@ def test_mounts_of_a_pod_that_went_meanwhile_are_undone_NODE_211(
         await node.until(lambda: not directory.exists(), 90)
         assert mount_points_below(directory) == []
 
-    on_node(body, tmp_path, started=False)
 
-
-def test_the_message_of_a_container_is_none_of_the_host_LIFE_145(tmp_path: Path) -> None:
+async def test_the_message_of_a_container_is_none_of_the_host_LIFE_145(tmp_path: Path) -> None:
     """The part of the volume where the message is read becomes a link while the container runs."""
     (tmp_path / "secret").write_text(SECRET)
 
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(exits(1, after_s=5))
         mount = {"name": "v", "mountPath": LOG_PATH, "subPath": "message"}
         pod = pod_with(EMPTY, mount, restartPolicy="Never")
@@ -128,11 +124,9 @@ def test_the_message_of_a_container_is_none_of_the_host_LIFE_145(tmp_path: Path)
         assert SECRET not in str(status)
         assert "Error on reading termination log" in str(status.containerStatuses)
 
-    on_node(body, tmp_path)
 
-
-def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         node.cri.behaves(exits(1, after_s=5))
         mount = {"name": "v", "mountPath": LOG_PATH, "subPath": "message"}
         pod = pod_with(EMPTY, mount, restartPolicy="Never")
@@ -140,19 +134,15 @@ def test_a_fifo_as_termination_log_holds_nobody_up_LIFE_145(tmp_path: Path) -> N
         await node.until(lambda: node.phase("web-golden") == "Failed")
         assert "Not a regular file" in str(node.status("web-golden"))
 
-    on_node(body, tmp_path)
 
-
-def test_a_fifo_as_file_of_variables_holds_nobody_up_LIFE_137(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_fifo_as_file_of_variables_holds_nobody_up_LIFE_137(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         ref = {"volumeName": "v", "path": "env", "key": "K"}
         pod = pod_with(EMPTY)
         pod["spec"]["containers"][0]["env"] = [{"name": "A", "valueFrom": {"fileKeyRef": ref}}]
         put_in_first(node, pod, lambda volume: os.mkfifo(volume / "env"))
         why = ("CreateContainerConfigError", "couldn't parse env file")
         await node.until(lambda: node.waiting("web-golden") == why)
-
-    on_node(body, tmp_path)
 
 
 UNKNOWN = {
@@ -183,26 +173,22 @@ async def refused(node: Node, pod: dict[str, Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(UNKNOWN))
-def test_a_kind_of_volume_that_is_missing_keeps_the_pod_waiting_NODE_202(
+async def test_a_kind_of_volume_that_is_missing_keeps_the_pod_waiting_NODE_202(
     tmp_path: Path, kind: str
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, api=True) as node:
         why = "failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume"
         await refused(node, pod_with({"name": "v", kind: UNKNOWN[kind]}), why)
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_huge_pages_keep_the_pod_waiting_NODE_203(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_huge_pages_keep_the_pod_waiting_NODE_203(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         volume = {"name": "v", "emptyDir": {"medium": "HugePages"}}
         await refused(node, pod_with(volume), 'unknown storage medium "HugePages"')
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
         pod = pod_with(volume)
         del pod["spec"]["containers"][0]["volumeMounts"]
@@ -210,21 +196,17 @@ def test_a_device_keeps_the_pod_waiting_NODE_202(tmp_path: Path) -> None:
         pod["spec"]["containers"][0]["volumeDevices"] = devices
         await refused(node, pod, "refkubelet has none for persistentVolumeClaim")
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_volume_that_nobody_uses_holds_nobody_up_NODE_201(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_volume_that_nobody_uses_holds_nobody_up_NODE_201(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         pod = pod_with({"name": "v", "configMap": {"name": "none"}})
         del pod["spec"]["containers"][0]["volumeMounts"]
         await node.create(pod)
         await node.until(lambda: node.phase("web") == "Running")
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_claims_keep_the_pod_without_a_sandbox_LIFE_130(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_claims_keep_the_pod_without_a_sandbox_LIFE_130(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         pod = manifest("web", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu-1"}])
         await node.create(pod)
         await node.until(lambda: node.events("FailedPrepareDynamicResources"))
@@ -232,11 +214,9 @@ def test_claims_keep_the_pod_without_a_sandbox_LIFE_130(tmp_path: Path) -> None:
         assert "RunPodSandbox" not in node.write_names()
         assert node.phase("web") == "Pending"
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_a_host_path_is_tried_again_until_it_is_there_NODE_202(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_host_path_is_tried_again_until_it_is_there_NODE_202(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         path = tmp_path / "data"
         node.apply(pod_with({"name": "v", "hostPath": {"path": str(path), "type": "Directory"}}))
         await node.clock.sleep(20)
@@ -248,35 +228,29 @@ def test_a_host_path_is_tried_again_until_it_is_there_NODE_202(tmp_path: Path) -
         path.mkdir()
         await node.until(lambda: node.phase("web-golden") == "Running", 30)
 
-    on_node(body, tmp_path)
 
-
-def test_one_pod_that_waits_holds_up_no_other_NODE_202(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_one_pod_that_waits_holds_up_no_other_NODE_202(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         path = {"path": str(tmp_path / "none"), "type": "File"}
         node.apply(pod_with({"name": "v", "hostPath": path}), "a.yaml")
         node.apply(manifest("good"), "b.yaml")
         await node.until(lambda: node.phase("good-golden") == "Running", 10)
         assert node.phase("web-golden") == "Pending"
 
-    on_node(body, tmp_path)
 
-
-def test_the_group_of_the_pod_owns_its_empty_dir_NODE_203(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_the_group_of_the_pod_owns_its_empty_dir_NODE_203(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         group = 2000 if os.geteuid() == 0 else os.getgid()
         node.apply(pod_with(EMPTY, securityContext={"fsGroup": group}))
         await node.until(lambda: node.phase("web-golden") == "Running")
         found = volume_of(node, uid_of(node)).stat()
         assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (group, 0o2777)
 
-    on_node(body, tmp_path)
 
-
-def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
+async def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
     tmp_path: Path, real_mounts: RealMounts
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(tmp_path, started=False) as node:
         volume = {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
         await run_once(node, real_mounts, volume, MOUNT)
         path = volume_of(node, uid_of(node))
@@ -284,5 +258,3 @@ def test_memory_is_mounted_before_the_sandbox_and_unmounted_NODE_203(
         assert found.f_blocks * found.f_frsize == 1 << 20
         await node.until(lambda: not path.exists())
         assert mount_points_below(tmp_path / "root") == []
-
-    on_node(body, tmp_path, started=False)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from node_world import Node, manifest, on_node
+import pytest
+from node_world import Node, manifest, running_node
 
 from fakecri import exits
+
+pytestmark = pytest.mark.virtual_time
 
 
 def numbers(node: Node) -> dict[str, float]:
@@ -18,8 +21,8 @@ def numbers(node: Node) -> dict[str, float]:
     return {name.removeprefix("kubelet_"): float(value) for name, value in found.items()}
 
 
-def test_pods_and_containers_are_counted_PLEG_013_MIRR_036(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_pods_and_containers_are_counted_PLEG_013_MIRR_036(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True) as node:
         node.cri.behaves(exits(0), pod="job")
         node.apply(manifest())
         await node.create(manifest("job", restartPolicy="Never"))
@@ -35,11 +38,9 @@ def test_pods_and_containers_are_counted_PLEG_013_MIRR_036(tmp_path: Path) -> No
         assert seen['working_pods{config="desired",lifecycle="sync",static="true"}'] == 1
         assert seen['working_pods{config="desired",lifecycle="terminated",static=""}'] == 1
 
-    on_node(body, tmp_path, api=True)
 
-
-def test_relists_are_timed_PLEG_013(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_relists_are_timed_PLEG_013(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await node.clock.sleep(10.5)
         seen = numbers(node)
         assert seen["pleg_relist_duration_seconds_count"] == 11
@@ -50,11 +51,9 @@ def test_relists_are_timed_PLEG_013(tmp_path: Path) -> None:
         assert seen["pleg_last_seen_seconds"] == now_s - 0.5
         assert "evented_pleg_connection_error_count" not in seen
 
-    on_node(body, tmp_path)
 
-
-def test_streams_of_events_are_counted_PLEG_303(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_streams_of_events_are_counted_PLEG_303(tmp_path: Path) -> None:
+    async with running_node(tmp_path, feature_gates={"EventedPLEG": True}) as node:
         node.apply(manifest())
         await node.clock.sleep(5)
         seen = numbers(node)
@@ -62,11 +61,11 @@ def test_streams_of_events_are_counted_PLEG_303(tmp_path: Path) -> None:
         assert seen["evented_pleg_connection_error_count"] == 0
         assert seen["evented_pleg_connection_latency_seconds_count"] >= 4  # sandbox and container
 
-    on_node(body, tmp_path, feature_gates={"EventedPLEG": True})
 
-
-def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
         node.apply(manifest())
         await node.clock.sleep(5)
         node.remove()
@@ -80,11 +79,9 @@ def test_a_uid_that_came_back_and_a_stranger_are_counted_MIRR_006_LIFE_072(tmp_p
         await node.clock.sleep(10)
         assert numbers(node)["orphaned_runtime_pods_total"] == 1
 
-    on_node(body, tmp_path)
 
-
-def test_evictions_are_counted_by_signal_EVIC_096(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_evictions_are_counted_by_signal_EVIC_096(tmp_path: Path) -> None:
+    async with running_node(tmp_path, api=True, eviction_hard={"memory.available": "1Gi"}) as node:
         await node.create(manifest())
         await node.until(lambda: node.phase("web") == "Running")
         machine = node.cri.node
@@ -96,24 +93,22 @@ def test_evictions_are_counted_by_signal_EVIC_096(tmp_path: Path) -> None:
         assert seen['evictions{eviction_signal="memory.available"}'] == 1
         assert seen['eviction_stats_age_seconds_count{eviction_signal="memory.available"}'] == 1
 
-    on_node(body, tmp_path, api=True, eviction_hard={"memory.available": "1Gi"})
 
-
-def test_the_text_is_what_prometheus_reads(tmp_path: Path) -> None:
-    async def body(node: Node) -> None:
+async def test_the_text_is_what_prometheus_reads(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         await node.clock.sleep(3)
         text = node.kubelet.metrics.text()
         assert "# TYPE kubelet_running_pods gauge" in text
         assert "# TYPE kubelet_pleg_relist_duration_seconds histogram" in text
         assert re.search(r'kubelet_pleg_relist_duration_seconds_bucket\{le="\+Inf"\} 3\.0', text)
 
-    on_node(body, tmp_path)
 
-
-def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_007(
+async def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_007(
     tmp_path: Path,
 ) -> None:
-    async def body(node: Node) -> None:
+    async with running_node(
+        tmp_path, api=True, max_pods=1, image_maximum_gc_age_s=300.0, image_minimum_gc_age_s=60.0
+    ) as node:
         await node.create(manifest("two", nodeSelector={"no": "such"}))
         await node.until(lambda: node.phase("two") == "Failed")
         await node.create(manifest("one", terminationGracePeriodSeconds=1))
@@ -130,12 +125,3 @@ def test_refusals_preemptions_and_removed_images_are_counted_GC_106_PREE_007(
             seen['image_garbage_collected_total{reason="age"}'] == 1
         )  # the other one, of sandboxes, is pinned
         assert "graceful_shutdown_start_time_seconds" not in seen
-
-    on_node(
-        body,
-        tmp_path,
-        api=True,
-        max_pods=1,
-        image_maximum_gc_age_s=300.0,
-        image_minimum_gc_age_s=60.0,
-    )

@@ -1,4 +1,4 @@
-"""`kubelet-conformance`: list the cases, or run them. Thin over the registry and pytest."""
+"""`kubelet-conformance`: lists the cases, or runs them with pytest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READER_GONE = 141
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script. `run` hands every further option to pytest (-x, -q, --junitxml=...).
 
-    When whoever reads the output has enough (`... | head`), it ends without a word.
+    When its output is no longer read (`... | head`), it ends silently with READER_GONE.
     """
     try:
         code = _main(arguments)
@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: Sequence[str] | None) -> int:
+    """List the cases, or show help; only `run` with options goes to pytest."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["run"] and not {"-h", "--help"} & set(words):
         return run(words[1:])

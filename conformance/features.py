@@ -1,6 +1,6 @@
-"""What a case may need of a kubelet and a runtime, and how binding it is.
+"""What a case may need of a kubelet and a runtime, and how binding a case is.
 
-What must never happen here: it learns of the cases, which are registered above it.
+This module knows nothing of the cases, which are registered above it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ class Level(IntEnum):
 
 
 class Feature(Enum):
-    """What a kubelet x runtime pair can offer a case; the value is the reason shown for a skip."""
+    """What a pair of kubelet and runtime can offer to a case; the value is the reason shown for a
+    skip."""
 
     API = "an API server for the kubelet"
     STATUS = "a readable pod status (/pods)"

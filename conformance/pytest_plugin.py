@@ -44,7 +44,7 @@ class CaseFailed(Exception):
 
 
 class CaseItem(pytest.Item):
-    """One case. It runs in `setup`; `runtest` only says how it ended."""
+    """One case. It runs in `setup`; `runtest` only reports how it ended."""
 
     def __init__(self, *, case: Case, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -67,7 +67,8 @@ class CaseItem(pytest.Item):
             raise pytest.skip.Exception(self.result.detail, _use_item_location=True)
 
     def _repr_failure_py(self, excinfo: Any, style: Any = None) -> Any:
-        """The same text for errors, which pytest meets during set-up."""
+        """The text of a harness error, which pytest meets during set-up, is made like that of a
+        failure."""
         if isinstance(excinfo.value, CaseFailed):
             return self.repr_failure(excinfo, style)
         return super()._repr_failure_py(excinfo, style)
@@ -106,7 +107,7 @@ class Run:
         self.began_s = REAL_CLOCK.monotonic_s()
 
     def run(self, case: Case) -> Result:
-        """Run a virtual case now, unless it is not to run at all."""
+        """Run a virtual case now, unless it is disabled or lacks a feature."""
         return not_to_run(case, self.choice, self.selection.disabled) or run_virtual_case(
             case, self.choice
         )
@@ -185,8 +186,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Real cases run side by side here, virtual ones on all processors; in pytest's own loop when
-    somebody wants to look into one, or when pytest-xdist does the same."""
+    """Run real cases side by side, and virtual ones on all processors.
+
+    Virtual cases stay in pytest's own loop (None) for --pdb and -s, and when pytest-xdist
+    distributes them.
+    """
     run = session.config.stash[RUN]
     items = [item for item in session.items if isinstance(item, CaseItem)]
     if session.config.option.collectonly or not items:
@@ -211,6 +215,7 @@ def _in_one_process(config: pytest.Config) -> bool:
 
 
 def _run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytest.Session) -> None:
+    """Run the cases in `count` processes and report them in their order."""
     for item in items:
         item.result = not_to_run(item.case, run.choice, run.selection.disabled)
     cases = [item.case for item in items if item.result is None]
@@ -223,7 +228,8 @@ def _run_virtual(run: Run, items: Sequence[CaseItem], count: int, session: pytes
 
 
 def _stop_if_asked(session: pytest.Session) -> None:
-    """What pytest's own loop does after each test: -x and --maxfail, and Ctrl-C in a report."""
+    """Do what pytest's own loop does after each test: obey -x and --maxfail, and Ctrl-C in a
+    report."""
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     if session.shouldstop:
@@ -231,7 +237,7 @@ def _stop_if_asked(session: pytest.Session) -> None:
 
 
 async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
-    """SIGTERM ends the work as Ctrl-C does: at a place where it waits, not amid what runs then."""
+    """Do the work until it is done. SIGTERM ends it as Ctrl-C does, at a place where it waits."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     told: list[int] = []
@@ -252,6 +258,7 @@ async def _until_sigterm(work: Coroutine[Any, Any, None]) -> None:
 async def _run_real(run: Run, items: Iterable[CaseItem], session: pytest.Session) -> None:
     # Not at the top: virtual runs need no sockets, start half a second earlier without them, and
     # fork before gRPC has threads.
+    """Report the cases that are not to run, run the others, and report each as it ends."""
     from conformance.harness.runs.real import real_environment, require_kubelet, run_real_cases
 
     waiting = {item.case.id: item for item in items}

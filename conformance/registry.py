@@ -1,7 +1,7 @@
 """The register of cases: what a case is, how it is declared, and how cases are chosen.
 
-Nothing here needs a kubelet or a runtime, so listing works anywhere. What must never happen: two
-cases with one ID, a case without a rule, a selection that silently matches nothing.
+Nothing here needs a kubelet or a runtime, so cases can be listed anywhere. Refused are two cases
+with one ID, a case without a rule, and a selection that matches nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_CONFIG: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One behaviour a kubelet must (should) show, and the code that checks it."""
+    """One behaviour that a kubelet must or should show, and the code that checks it."""
 
     id: str
     """Unique, words with dashes."""
@@ -128,9 +128,9 @@ def conformance(
     """Declare the decorated `async def case(node)` a conformance case.
 
     `rules`: the rule IDs it checks, the most important first. `node_config`: KubeletConfiguration
-    fields the case wants beside the harness's own. `machine`: CPUs and NUMA nodes of the node, in
-    the words of `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES). `area`: by
-    default the package below `cases`.
+    fields beside the harness's own. `machine`: CPUs and NUMA nodes of the node, as arguments of
+    `fakecri.uniform_topology`, and `swap_bytes` (needs NODE_RESOURCES). `area`: by default the
+    package below `cases`. Raises CaseError for a declaration that is wrong.
     """
 
     def register(body: CaseBody) -> CaseBody:

@@ -8,7 +8,7 @@ One object:
 - `cases`: per case ID `area`, `outcome` as in `Outcome`, and `detail`, the reason unless it passed
 
 docs/render_rules.py takes such files in; the numbers of README.md and docs/verified.md come from
-there. What must never happen here: a number that no case showed.
+there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def document(
     real_s: float,
     now: datetime,
 ) -> dict[str, Any]:
-    """What is written: see the module. Times are rounded to milliseconds."""
+    """The content of the file, see above. Times are rounded to milliseconds."""
     areas: dict[str, dict[str, float]] = {}
     for result in results:
         of_area = areas.setdefault(result.case.area, {"case_s": 0.0, "real_s": 0.0})
@@ -58,5 +58,5 @@ def _case(result: Result) -> dict[str, str]:
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Raises: OSError."""
+    """Write the content to the file. Raises OSError."""
     path.write_text(json.dumps(content, indent=1) + "\n")

@@ -14,7 +14,8 @@ from conformance.harness.runs.results import Outcome, Result
 
 
 def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_s: float) -> None:
-    """Print the table of areas, the reasons of skips, and one line that repeats each failure.
+    """Print the table of areas, the reasons of skips, and for each failure the command that repeats
+    it.
 
     `real_s`: wall time of the whole run.
     """
@@ -44,7 +45,7 @@ def print_summary(results: Sequence[Result], choice: Choice, out: IO[str], real_
 
 
 def area_rows(results: Sequence[Result]) -> list[list[str]]:
-    """The rows of the table: one an area, in order of appearance, and the total."""
+    """The rows of the table: one per area, in order of appearance, and the total."""
     areas = list(dict.fromkeys(r.case.area for r in results))
     rows = [_row(area, [r for r in results if r.case.area == area]) for area in areas]
     return [*rows, _row("all", results)]

@@ -1,1 +1,1 @@
-"""The harness: any kubelet, any runtime, one `Node` for the case."""
+"""The harness: runs a case against any kubelet on any runtime, through one `Node`."""

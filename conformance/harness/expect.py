@@ -33,8 +33,8 @@ class Witness(Protocol):
 
 
 class Seen(list[T]):
-    """Something observed several times. An index that was not reached is a failure of the kubelet,
-    not an IndexError of the case."""
+    """Something that was observed several times. An index beyond its end is a failure of the
+    kubelet, not an IndexError of the case."""
 
     def __init__(self, items: Iterable[T], node: Witness, what: str) -> None:
         super().__init__(items)
@@ -53,7 +53,8 @@ class Seen(list[T]):
 
 
 def expect(node: Witness, holds: object, expected: str, seen: object = "") -> None:
-    """Fail unless `holds` is true. `expected`: a sentence; `seen`: what was there instead."""
+    """Fail unless `holds` is true. `expected`: what should be, as a phrase; `seen`: what was there
+    instead."""
     if not holds:
         raise failure(node, expected, seen)
 
@@ -64,7 +65,8 @@ def expect_equal(node: Witness, seen: object, wanted: object, what: str) -> None
 
 
 def expect_order(node: Witness, seen: Sequence[str], wanted: Iterable[str], what: str) -> None:
-    """Fail unless `wanted` is a subsequence of `seen`: these, in this order, others between."""
+    """Fail unless `seen` contains the entries of `wanted` in this order; others may stand between
+    them."""
     position = 0
     for entry in wanted:
         try:
@@ -91,6 +93,6 @@ def expect_spans(node: Witness, times_s: Sequence[float], spans: Sequence[Span],
 
 
 def failure(node: Witness, expected: str, seen: object) -> ExpectationFailed:
-    """The exception with the whole picture."""
+    """The exception for a failed expectation, with the report of what happened last."""
     lines = [f"expected: {expected}", f"seen:     {seen}", *node.report()]
     return ExpectationFailed("\n".join(lines))

@@ -1,7 +1,8 @@
-"""One table of time limits and tolerances. Waits of cases are named here or come from a rule.
+"""One table of time limits and tolerances, all in seconds. Every wait of a case is named here or
+comes from a rule.
 
-Limits are upper bounds of correct behaviour plus what the measuring adds; a kubelet that is only
-slow still passes, one that waits for the wrong thing does not. Seconds everywhere.
+Limits are upper bounds of correct behaviour plus what measuring adds; a kubelet that is only slow
+still passes, one that waits for the wrong thing does not.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ GC_PERIOD_S: Final = 60.0  # GC-001
 STATIC_SUCCESSOR_S: Final = 17.0  # MIRR-002: 10 s times [1, 1.5) plus a sync tick plus a relist
 MIN_STOP_TIMEOUT_S: Final = 2  # LIFE-143
 
-START_S: Final = 5.0  # a pod with a present image runs
-STOP_S: Final = 5.0  # beyond the grace: kill, sandbox stop, next relist
-REGISTER_S: Final = 30.0  # a kubelet that has just started takes device plugins; no rule says when
-NODE_STATUS_S: Final = 11.0  # NODE-010: the Node is looked at every 10 s
-NOTICE_S: Final = 3.0  # a state change in the runtime is acted on: two relists and a sync
+START_S: Final = 5.0  # until a pod whose image is present runs
+STOP_S: Final = 5.0  # beyond the grace period: kill, sandbox stop, next relist
+REGISTER_S: Final = 30.0  # until a new kubelet takes registrations of plugins; no rule says when
+NODE_STATUS_S: Final = 11.0  # NODE-010: the Node's status is computed every 10 s
+NOTICE_S: Final = 3.0  # until a change in the runtime is acted on: two relists and a sync
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How the clock of a run behaves.
-
-    `tick_s`: how often a wait looks. `slack_s`: added to every upper bound. `limit_s`: one case.
-    `busy`: how many times slower than a quiet machine this one is now, as far as that counts.
-    `settle_s`: so long after its start a kubelet may still leave its pods alone.
-    """
+    """How the clock of a run behaves. Seconds."""
 
     tick_s: float
+    """The time between two looks of a wait."""
     slack_s: float
+    """Added to every upper bound."""
     limit_s: float
+    """The most that one case may take."""
     busy: Callable[[], float]
+    """How many times slower than a quiet machine this one is now, as far as that counts."""
     settle_s: float = 0.0
+    """How long a kubelet may leave its pods alone after its start."""
 
 
 def stretch(load: float, cpus: int) -> float:
@@ -55,7 +56,7 @@ def stretch(load: float, cpus: int) -> float:
 
 
 def stretch_now() -> float:
-    """The same for this machine and the last minute."""
+    """The same for this machine, by the load of the last minute."""
     return stretch(os.getloadavg()[0], os.cpu_count() or 1)
 
 
@@ -75,10 +76,10 @@ class Span:
     low_s: float
     high_s: float
     top_s: float = math.inf
-    """No slack goes beyond: from here on it is something else that was waited for."""
+    """No slack goes beyond: a longer time means that something else was waited for."""
 
     def after(self, run_s: float) -> Span:
-        """The same, counted from the start of a container that runs so long."""
+        """The same span, counted from the start of a container that runs for so many seconds."""
         return Span(self.low_s + run_s, self.high_s + run_s, self.top_s + run_s)
 
     def __contains__(self, value_s: object) -> bool:
@@ -89,11 +90,12 @@ class Span:
 
 
 def restart_after(delay_s: float) -> Span:
-    """From the end of a container to its next start, for a back-off of `delay_s` (BACK-011).
+    """The span from the end of a container to its next start, for a back-off of `delay_s`
+    (BACK-011).
 
-    Never earlier than the delay. Later by the factor [1, 1.5) on waits of at most 60 s at a time,
-    one read of the work queue and one relist on each side. Slack ends before twice the delay, which
-    is the next one of the series.
+    It is never shorter than the delay. It may be longer by a factor in [1, 1.5) on waits of at most
+    60 s at a time, by one read of the work queue, and by one relist on each side. Slack ends before
+    twice the delay, which is the next delay of the series.
     """
     if delay_s == 0:
         return Span(0.0, 2 * RELIST_S + 0.5)

@@ -32,7 +32,7 @@ class Exec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What all probes have. Durations: seconds, as in the API."""
+    """The fields that all probes have. Durations: seconds, as in the API."""
 
     period_s: int = 1
     failure_threshold: int = 1
@@ -57,11 +57,11 @@ class Probe:
         return probe
 
     def action(self, kind: str) -> dict[str, Any]:
-        """What is done."""
+        """The field of the API that says what the probe does: exec, httpGet, tcpSocket or grpc."""
         raise NotImplementedError
 
     def prepared(self, kind: str, work: Workload) -> Workload:
-        """`work` with what the probe needs of the container."""
+        """The workload of the container with what the probe needs of it."""
         return work
 
 
@@ -121,7 +121,7 @@ def grpc_probe(port: int, service: str | None = None, **probe: Any) -> NetProbe:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container of a plan: manifest, what it does, and what runs inside it."""
+    """One container of a plan: its manifest, what it does, and the commands that run inside it."""
 
     manifest: Mapping[str, Any]
     workload: Workload
@@ -134,7 +134,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """A pod to apply."""
+    """A pod to run: its manifest and its containers."""
 
     manifest: Mapping[str, Any]
     containers: tuple[Container, ...] = field(default=())  # init containers first

@@ -1,4 +1,5 @@
-"""The crash-loop delays: first at once, then 10 s doubling to 5 minutes, or the configured top."""
+"""The delays of a crash loop: none at first, then 10 s, doubling to 5 minutes or to the configured
+maximum."""
 
 from typing import Any
 
@@ -15,7 +16,8 @@ SHORT = {"crashLoopBackOff": {"maxContainerRestartPeriod": "2s"}}
 
 
 async def starts(node: Node, count: int, within_s: float, name: str = "main") -> list[float]:
-    """Run until the container was started `count` times; the times of the starts."""
+    """Run until the container has been started `count` times, and return the times of its
+    starts."""
     await node.run_until(
         lambda: node.count("StartContainer", container=name) >= count,
         within_s=within_s,
@@ -28,7 +30,7 @@ async def starts(node: Node, count: int, within_s: float, name: str = "main") ->
     id="backoff-series", rules=["BACK-001", "BACK-002", "BACK-011"], needs=[STATUS, VIRTUAL]
 )
 async def crash_delays_double_up_to_five_minutes(node: Node) -> None:
-    """A container that exits at once restarts at once, then after 10, 20, 40, 80, 160, 300,
+    """A container that exits at once is restarted at once, then after 10, 20, 40, 80, 160, 300 and
     300 s."""
     await node.apply_static(pod("web", container("main", exits(1))))
     delays = [0, 10, 20, 40, 80, 160, 300, 300]
@@ -92,7 +94,7 @@ async def five_minutes_of_life_do_not_reset_the_delay(node: Node) -> None:
 
 
 async def goes_on_after(node: Node, *, run_s: float, delay_s: float) -> None:
-    """Expect that delay after three crashes and a run that is longer."""
+    """Expect a delay of `delay_s` after three crashes and then a run of `run_s` seconds."""
     crash = exits(1)
     work = in_turn(*[crash] * 3, exits(1, after_s=run_s), crash)
     await node.apply_static(pod("web", container("main", work)))
@@ -114,7 +116,8 @@ async def a_short_maximum_does_not_shorten_the_ten_minutes(node: Node) -> None:
 
 @conformance(id="backoff-forgotten", rules=["BACK-007"], needs=[STATUS, Feature.RESTART])
 async def a_kubelet_restart_forgets_the_delays(node: Node) -> None:
-    """A restarted kubelet starts a container in back-off without delay, and then begins anew."""
+    """A restarted kubelet starts a container in back-off without delay, and the delays begin again
+    at 10 s: they are not stored."""
     await node.apply_static(pod("web", container("main", exits(1))))
     await starts(node, 2, within_s=limits.START_S + limits.NOTICE_S)
     await node.run_for(limits.NOTICE_S)
@@ -127,7 +130,8 @@ async def a_kubelet_restart_forgets_the_delays(node: Node) -> None:
 
 @conformance(id="backoff-independent", rules=["BACK-015"], needs=[STATUS], node_config=SHORT)
 async def containers_of_a_pod_wait_independently(node: Node) -> None:
-    """While one container waits in back-off another of the pod runs on, and is restarted."""
+    """While one container waits in back-off, another one of the pod keeps running, and is restarted
+    without a wait when it ends."""
     calm, crash = container("calm", in_turn(exits(1, after_s=4), runs())), exits(1)
     await node.apply_static(pod("web", calm, container("crash", crash)))
     await starts(node, 4, within_s=30, name="crash")
@@ -138,7 +142,8 @@ async def containers_of_a_pod_wait_independently(node: Node) -> None:
 
 @conformance(id="backoff-init-blocks", rules=["BACK-015"], needs=[STATUS], node_config=SHORT)
 async def an_init_container_in_back_off_blocks_the_pod(node: Node) -> None:
-    """Init containers wait by the same rule, and nothing behind them starts meanwhile."""
+    """A crashing init container waits like any other, and nothing that comes after it starts
+    meanwhile."""
     init = [container("setup", in_turn(exits(1), exits(1), exits(1), exits(0)))]
     await node.apply_static(pod("web", container("main"), init=init))
     times = await starts(node, 4, within_s=30, name="setup")
@@ -149,7 +154,8 @@ async def an_init_container_in_back_off_blocks_the_pod(node: Node) -> None:
 
 @conformance(id="backoff-sidecar", rules=["BACK-015"], needs=[STATUS], node_config=SHORT)
 async def a_crashing_sidecar_waits_without_blocking(node: Node) -> None:
-    """A sidecar that crashes waits by the same rule; the main container starts all the same."""
+    """A crashing sidecar waits like any other container, but the main container starts all the
+    same."""
     init = [sidecar("side", exits(1, after_s=1))]
     await node.apply_static(pod("web", container("main"), init=init))
     times = await starts(node, 4, within_s=30, name="side")
@@ -160,8 +166,8 @@ async def a_crashing_sidecar_waits_without_blocking(node: Node) -> None:
 
 @conformance(id="backoff-new-uid", rules=["BACK-005", "MIRR-002"], needs=[STATUS])
 async def an_edited_manifest_starts_without_delay_of_the_old_pod(node: Node) -> None:
-    """A static pod with a new manifest is a new pod: its container does not wait for the delay
-    of the old one."""
+    """A static pod with a new manifest is a new pod: its container does not inherit the delay of
+    the old one."""
     await node.apply_static(pod("web", container("main", exits(1))))
     await starts(node, 3, within_s=25)
     # Now in a back-off of 20 s; the new pod waits for its turn at most 17 s (MIRR-002).
@@ -180,8 +186,8 @@ async def an_edited_manifest_starts_without_delay_of_the_old_pod(node: Node) -> 
 
 @conformance(id="backoff-new-image", rules=["BACK-005", "BACK-019"], needs=[STATUS, Feature.API])
 async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) -> None:
-    """A container in back-off that gets another image is started at once, and its series begins
-    anew."""
+    """A container in back-off whose image is changed starts at once, and its delays begin again at
+    10 s."""
     await node.api.create_pod(pod("web", container("main", exits(1))))
     await starts(node, 3, within_s=25)
     await node.run_for(limits.NOTICE_S)  # now in a back-off of 20 s
@@ -199,7 +205,7 @@ async def a_changed_image_starts_without_the_delay_of_the_old_one(node: Node) ->
     needs=[STATUS, Feature.API, Feature.CGROUPS],
 )
 async def other_resources_start_without_the_delay_of_the_old_ones(node: Node) -> None:
-    """A container in back-off that is resized is started at once."""
+    """A container in back-off that is resized starts at once."""
     asked: dict[str, Any] = {"requests": {"cpu": "10m"}}
     await node.api.create_pod(pod("web", container("main", exits(1), resources=asked)))
     await starts(node, 3, within_s=25)
@@ -213,7 +219,7 @@ async def other_resources_start_without_the_delay_of_the_old_ones(node: Node) ->
     id="liveness-not-delayed", rules=["BACK-017"], level=Level.SHOULD, needs=[STATUS, VIRTUAL]
 )
 async def the_first_liveness_restarts_are_not_delayed(node: Node) -> None:
-    """A container killed by its liveness probe every 30 s is started in the same sync."""
+    """A container that its liveness probe kills every 30 s is started again in the same sync."""
     probe = ExecProbe(until_s=30)
     await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
     await starts(node, 3, within_s=120)

@@ -1,4 +1,4 @@
-"""How a back-off shows: states, counts, events, and the policies that decide about a restart."""
+"""How a back-off shows (states, counts, events), and the policies that decide about a restart."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ FOUR = {"crashLoopBackOff": {"maxContainerRestartPeriod": "4s"}}
 
 @conformance(id="backoff-waiting", rules=["BACK-009"], needs=[STATUS, Feature.VIRTUAL_TIME])
 async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
-    """In a back-off longer than a sync period the container waits: CrashLoopBackOff, with the
-    delay in the message and the dead one in lastState."""
+    """In a back-off longer than a sync period the container is waiting with CrashLoopBackOff, the
+    message names the delay, and lastState has the container that ended."""
     await node.apply_static(pod("web", container("main", exits(3))))
 
     def waiting() -> dict[str, str]:
@@ -37,7 +37,7 @@ async def a_long_back_off_shows_as_crash_loop(node: Node) -> None:
 
 @conformance(id="backoff-event", rules=["BACK-008", "LIFE-242"], needs=[API], node_config=FOUR)
 async def a_back_off_is_told_in_an_event(node: Node) -> None:
-    """The sync that decides to wait records Warning BackOff about the container."""
+    """The sync that decides to wait records an event, Warning BackOff, about the container."""
     await node.api.create_pod(pod("web", container("main", exits(1))))
     await node.run_until(
         lambda: node.events("BackOff", pod="web"), within_s=15, what="an event BackOff"
@@ -75,7 +75,8 @@ async def policy_always_restarts_after_exit_zero(node: Node) -> None:
 
 @conformance(id="policy-on-failure-zero", rules=["LIFE-124"], needs=[STATUS])
 async def policy_on_failure_does_not_restart_after_exit_zero(node: Node) -> None:
-    """With policy OnFailure exit 0 is the end, while the pod's other container runs on."""
+    """With policy OnFailure a container that exits 0 is not restarted, while another one of the pod
+    keeps running."""
     both = container("short", exits(0)), container("long", runs())
     await node.apply_static(pod("job", *both, restartPolicy="OnFailure"))
     await node.wait_running("job", "long")
@@ -94,7 +95,8 @@ async def the_policy_of_a_container_beats_that_of_the_pod(node: Node) -> None:
 
 @conformance(id="restart-rules", rules=["BACK-102", "LIFE-124"], needs=[STATUS])
 async def restart_rules_pick_exit_codes(node: Node) -> None:
-    """A rule for exit code 42 restarts that container only; others keep to policy Never."""
+    """A restart rule for exit code 42 restarts its own container only; the others obey the pod's
+    policy, Never."""
     rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
     fields: dict[str, Any] = {"restartPolicy": "Never", "restartPolicyRules": [rule]}
     hit = container("hit", exits(42, after_s=1), **fields)

@@ -1,1 +1,2 @@
-"""Cgroups of the node, of the QoS classes and of pods: values, life, and what goes wrong."""
+"""Cgroups of the node, of the QoS classes and of pods: their values, when they exist, and what
+happens when they cannot be made."""

@@ -1,4 +1,5 @@
-"""The cgroups of the QoS classes: how the CPU is shared between them, and when anew."""
+"""The cgroups of the QoS classes: how CPU is shared between them, and when the shares are
+updated."""
 
 from conformance.cases.cgroups.pods import asking, expect_cpu, limited
 from conformance.harness import limits
@@ -11,7 +12,7 @@ CGROUPS, V1, V2 = Feature.CGROUPS, Feature.CGROUP_V1, Feature.CGROUP_V2
 BURSTABLE = ("kubepods", "burstable")
 BESTEFFORT = ("kubepods", "besteffort")
 LONG_STOP_S = 20.0
-"""Longer than it may take to notice anything."""
+"""Longer than the kubelet may take to notice a change."""
 HALF = pod("half", container("main", **asking("500m")))
 
 
@@ -42,8 +43,8 @@ async def shares_follow_the_pods(node: Node) -> None:
     id="class-shares-v1", rules=["CG-025", "CG-036", "CG-044"], needs=[CGROUPS, V1, Feature.FAULTS]
 )
 async def burstable_gets_the_sum_of_its_pods_v1(node: Node) -> None:
-    """The Burstable class has the shares of what its pods request, before the sandbox of a new one
-    is made, and after a pod was killed."""
+    """The Burstable class has the CPU shares that its pods request in all: updated before the
+    sandbox of a new pod is made, and after a pod has been killed."""
     await shares_follow_the_pods(node)
 
 
@@ -57,8 +58,8 @@ async def burstable_gets_the_sum_of_its_pods_v2(node: Node) -> None:
 
 @conformance(id="class-others", rules=["CG-025", "CG-026"], needs=[CGROUPS])
 async def other_classes_do_not_count(node: Node) -> None:
-    """Guaranteed and BestEffort pods change nothing for their neighbours: Burstable counts its own,
-    BestEffort always has the least."""
+    """Guaranteed and BestEffort pods do not change the shares of the classes: Burstable has the sum
+    of its own pods, BestEffort always has the minimum."""
     await node.apply_static(pod("sure", container("main", **limited("500m", "64Mi"))))
     await node.apply_static(pod("any"))
     await node.wait_running("sure")
@@ -71,7 +72,7 @@ async def other_classes_do_not_count(node: Node) -> None:
 
 @conformance(id="class-update-period", rules=["CG-036"], needs=[CGROUPS, Feature.VIRTUAL_TIME])
 async def classes_are_set_right_every_minute(node: Node) -> None:
-    """A value that somebody changed is right again within a minute."""
+    """A value that was changed behind the kubelet's back is restored within a minute."""
     await node.apply_static(HALF)
     await node.wait_running("half")
     file = "cpu.shares" if node.cgroups.version == 1 else "cpu.weight"
@@ -85,7 +86,7 @@ async def classes_are_set_right_every_minute(node: Node) -> None:
 
 
 def spoil(node: Node) -> None:
-    """Somebody writes another share for the Burstable class."""
+    """Change the CPU share of the Burstable class behind the kubelet's back."""
     file = "cpu.shares" if node.cgroups.version == 1 else "cpu.weight"
     node.cgroups.write("cpu", file, "77", *BURSTABLE)
 
@@ -104,7 +105,7 @@ async def set_right(node: Node) -> None:
     needs=[CGROUPS, Feature.RESTART, Feature.FAULTS],
 )  # fmt: skip
 async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
-    """Also the kill of a pod that nobody knows any more."""
+    """Killing a pod updates the shares of the classes, also when no source has the pod any more."""
     await node.apply_static(pod("unknown"))
     node.runtime.on("StopContainer").delays(2)
     await node.wait_running("unknown")
@@ -128,8 +129,9 @@ async def every_kill_of_a_pod_sets_the_classes_right(node: Node) -> None:
     node_config={"syncFrequency": "5s"},
 )  # fmt: skip
 async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: Node) -> None:
-    """A pod that lost its cgroup and never restarts is killed for it, and once more because it has
-    ended then. The classes are right after the first kill, while the second one is under way."""
+    """A pod whose cgroup has vanished and that never restarts is killed for it, and once more
+    because it has ended. The shares of the classes are right after the first kill, while the second
+    one is under way."""
     await node.apply_static(pod("lost", restartPolicy="Never"))
     node.runtime.on("StopPodSandbox", pod="lost").delays(LONG_STOP_S)
     await node.wait_running("lost")
@@ -150,7 +152,7 @@ async def the_kill_of_a_pod_that_lost_its_cgroup_sets_the_classes_right(node: No
     needs=[CGROUPS, Feature.NODE_RESOURCES],
 )  # fmt: skip
 async def huge_pages_of_classes_are_not_limited(node: Node) -> None:
-    """The classes may have all huge pages there are; a pod that asks for none gets none."""
+    """The classes may use all huge pages of the node; a pod that requests none may use none."""
     await node.apply_static(pod("any"))
     await node.wait_running("any")
     for group in (("kubepods",), BURSTABLE, BESTEFFORT):

@@ -1,4 +1,4 @@
-"""When the cgroup of a pod is made and removed, and what happens when it is not as it should be."""
+"""When the cgroup of a pod is made and removed, and what happens when it is missing or wrong."""
 
 from functools import partial
 
@@ -25,7 +25,8 @@ async def gone(node: Node, *group: str, within_s: float = limits.STOP_S) -> None
 
 @conformance(id="cgroup-before-sandbox", rules=["CG-040"], needs=[CGROUPS, Feature.FAULTS])
 async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
-    """While RunPodSandbox is on its way the pod's cgroup is there already, with its limits."""
+    """The pod's cgroup exists, with its limits, before the kubelet calls RunPodSandbox, because the
+    runtime puts the sandbox into it."""
     with node.runtime.on("RunPodSandbox", pod="web").delays(2):
         await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
         await node.run_until(
@@ -39,8 +40,11 @@ async def the_cgroup_is_there_before_the_sandbox(node: Node) -> None:
 
 @conformance(id="cgroup-removed-at-end", rules=["CG-042"], needs=[API, CGROUPS])
 async def the_cgroup_is_gone_when_the_pod_is(node: Node) -> None:
-    """When a deleted pod is gone from the API, its cgroup is no longer there. Three pods, one after
-    the other: what housekeeping finds left behind every 2 s goes, too, but later."""
+    """When a deleted pod is gone from the API, its cgroup has been removed.
+
+    This is tried with three pods, one after the other: housekeeping, which runs every 2 s, removes
+    leftover cgroups too, but would be too late for at least one of them.
+    """
     for name in ("one", "two", "three"):
         await node.api.create_pod(pod(name))
         await node.wait_running(name)
@@ -60,7 +64,7 @@ def is_deleted(node: Node, name: str) -> bool:
 
 @conformance(id="cgroup-removed-when-finished", rules=["CG-042"], needs=[API, CGROUPS])
 async def a_finished_pod_has_no_cgroup(node: Node) -> None:
-    """A pod that has succeeded loses its cgroup, though it stays at the API."""
+    """The cgroup of a pod that has succeeded is removed, although the pod stays at the API."""
     await node.api.create_pod(
         pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
     )
@@ -74,7 +78,8 @@ async def a_finished_pod_has_no_cgroup(node: Node) -> None:
 
 @conformance(id="cgroup-kept-by-restart", rules=["CG-040"], needs=[CGROUPS, Feature.RESTART])
 async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
-    """A kubelet that finds a pod with its cgroup stops nothing, and leaves the cgroup as it is."""
+    """A restarted kubelet that finds a running pod with its cgroup stops nothing and leaves the
+    cgroup as it is."""
     await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -83,7 +88,7 @@ async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
     await node.kubelet.restart()
     await node.wait_running("web")
     await node.run_for(2 * limits.HOUSEKEEPING_S)
-    expect_equal(node, node.cgroups.cpu(*group), 99, "CPU that somebody wrote by hand")
+    expect_equal(node, node.cgroups.cpu(*group), 99, "CPU shares that were written by hand")
     expect_equal(node, node.count("StopContainer"), 0, "stops")
 
 
@@ -91,7 +96,8 @@ async def a_new_kubelet_keeps_the_cgroups(node: Node) -> None:
     id="cgroup-missing-restarts", rules=["CG-015", "CG-041"], needs=[CGROUPS], node_config=OFTEN
 )
 async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
-    """Containers that run without the pod's cgroup are stopped, and run again in a new one."""
+    """Containers that run without the cgroup of their pod are stopped and started again in a new
+    one."""
     await node.apply_static(pod("web", container("main", **asking("100m"))))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -110,8 +116,8 @@ async def a_pod_without_its_cgroup_is_started_anew(node: Node) -> None:
 
 @conformance(id="cgroup-missing-never", rules=["CG-041"], needs=[CGROUPS], node_config=OFTEN)
 async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
-    """With restartPolicy Never the containers are stopped, and neither they nor the cgroup come
-    back."""
+    """When the cgroup of a pod with restartPolicy Never is missing, its containers are stopped, and
+    neither they nor the cgroup come back."""
     await node.apply_static(pod("web", restartPolicy="Never"))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -129,7 +135,7 @@ async def a_pod_that_never_restarts_gets_no_new_cgroup(node: Node) -> None:
     node_config=OFTEN,
 )  # fmt: skip
 async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
-    """With v1 a cgroup that is missing in the tree of one controller is missing."""
+    """With cgroup v1 a cgroup that is missing in the tree of one controller counts as missing."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -146,7 +152,8 @@ async def a_cgroup_that_lacks_one_tree_does_not_count(node: Node) -> None:
     id="cgroup-cannot-be-made", rules=["CG-040"], needs=[API, CGROUPS, V2],
 )  # fmt: skip
 async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
-    """A cgroup that the kernel refuses to make is an event; no sandbox is made until it can be."""
+    """While the kernel refuses to make the pod's cgroup, an event says so and no sandbox is made;
+    the pod starts when the cgroup can be made."""
     await node.run_until(lambda: node.cgroups.exists(*BESTEFFORT), within_s=limits.START_S)
     node.cgroups.write("memory", "cgroup.max.descendants", "2", "kubepods")
     await node.api.create_pod(pod("web"))
@@ -172,8 +179,8 @@ async def without_a_cgroup_there_is_no_sandbox(node: Node) -> None:
     node_config={"podPidsLimit": 5_000_000},
 )  # fmt: skip
 async def a_limit_that_is_refused_stops_no_pod(node: Node) -> None:
-    """A limit that the kernel refuses, here more processes than it can number, is only logged: the
-    pod runs, with its other limits."""
+    """A limit that the kernel refuses (here more processes than it has IDs for) is only logged: the
+    pod runs with its other limits."""
     await node.apply_static(pod("web", container("main", **limited("500m", "64Mi"))))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -183,8 +190,8 @@ async def a_limit_that_is_refused_stops_no_pod(node: Node) -> None:
 
 @conformance(id="cgroup-orphan", rules=["CG-043"], needs=[CGROUPS])
 async def cgroups_of_unknown_pods_are_removed(node: Node) -> None:
-    """A directory that is named like a pod's and belongs to none is removed by housekeeping, with
-    what is below; others stay."""
+    """Housekeeping removes a cgroup that is named like a pod's but belongs to none, with everything
+    below it; others stay."""
     await node.run_until(lambda: node.cgroups.exists(*BESTEFFORT), within_s=limits.START_S)
     orphans = [
         (*above, "pod0123") for above in (("kubepods",), ("kubepods", "burstable"), BESTEFFORT)
@@ -201,7 +208,8 @@ async def cgroups_of_unknown_pods_are_removed(node: Node) -> None:
 
 @conformance(id="cgroup-orphan-of-last-kubelet", rules=["CG-043"], needs=[CGROUPS, Feature.RESTART])
 async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
-    """A pod that left while no kubelet ran is stopped by the next one, and its cgroup removed."""
+    """A pod that was removed while no kubelet ran is stopped by the next kubelet, and its cgroup is
+    removed."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     group = node.cgroups.of_pod("web")
@@ -221,7 +229,8 @@ async def what_became_an_orphan_meanwhile_is_removed(node: Node) -> None:
     node_config={"cgroupsPerQOS": False, "enforceNodeAllocatable": []},
 )  # fmt: skip
 async def without_cgroups_per_qos_there_are_none(node: Node) -> None:
-    """With cgroupsPerQOS false no cgroup is made, and the runtime may put pods where it likes."""
+    """With cgroupsPerQOS false no cgroup is made, and sandboxes name no parent cgroup: the runtime
+    chooses the place."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     expect_equal(node, node.cgroups.is_gone("kubepods"), True, "there is no cgroup kubepods")

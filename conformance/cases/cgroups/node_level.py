@@ -1,4 +1,4 @@
-"""The cgroup of all pods, those that are reserved, and what the Node promises."""
+"""The cgroup of all pods, the reserved cgroups, and what the Node offers to pods."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -34,8 +34,8 @@ async def limits_of_all_pods(node: Node, cpu: int) -> None:
     node_config=RESERVED,
 )  # fmt: skip
 async def all_pods_get_what_is_not_reserved_v1(node: Node) -> None:
-    """The cgroup of all pods is limited to the capacity without both reservations; eviction
-    thresholds do not count."""
+    """The cgroup of all pods is limited to the node's capacity minus both reservations; eviction
+    thresholds are not subtracted."""
     await limits_of_all_pods(node, 3072)
 
 
@@ -53,7 +53,8 @@ async def all_pods_get_what_is_not_reserved_v2(node: Node) -> None:
     node_config={**RESERVED, "enforceNodeAllocatable": ["none"]},
 )  # fmt: skip
 async def without_enforcement_pods_get_all(node: Node) -> None:
-    """Without `pods` in enforceNodeAllocatable the limits are the whole capacity."""
+    """Without `pods` in enforceNodeAllocatable the cgroup of all pods is limited to the whole
+    capacity."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     seen = (node.cgroups.memory_limit_bytes(*PODS), node.cgroups.pids_limit(*PODS))
@@ -64,8 +65,8 @@ async def without_enforcement_pods_get_all(node: Node) -> None:
     id="node-allocatable", rules=["CG-034", "NODE-031"], needs=[API, NODE], node_config=RESERVED
 )
 async def the_node_promises_less(node: Node) -> None:
-    """The Node's allocatable leaves out the reservations and the hard eviction thresholds, of
-    memory and of the disk; a percentage is counted in 32 bits."""
+    """The Node's allocatable is the capacity minus the reservations and the hard eviction
+    thresholds, of memory and of the disk; a percentage is computed with 32-bit floats."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     seen = {name: node.api.allocatable(name) for name in ("cpu", "memory", "ephemeral-storage")}
     wanted = {"cpu": "3", "memory": "6912Mi", "ephemeral-storage": "96636764000"}
@@ -79,7 +80,8 @@ async def the_node_promises_less(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "0%"}},
 )  # fmt: skip
 async def huge_pages_are_taken_from_memory(node: Node) -> None:
-    """Huge pages are resources of the Node, and their memory is not promised again."""
+    """Huge pages are resources of the Node, and their memory is not part of its allocatable
+    memory."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     seen = {name: node.api.allocatable(name) for name in ("memory", "hugepages-2Mi")}
     expect_equal(node, seen, {"memory": "3Gi", "hugepages-2Mi": "1Gi"}, "allocatable")
@@ -88,7 +90,7 @@ async def huge_pages_are_taken_from_memory(node: Node) -> None:
 
 @conformance(id="node-enforced-event", rules=["CG-035"], needs=[API, CGROUPS])
 async def enforcing_is_told(node: Node) -> None:
-    """When the limits of all pods are written there is an event about the node."""
+    """When the limits of the cgroup of all pods are written, an event about the node says so."""
     await node.run_until(
         lambda: node.events("NodeAllocatableEnforced"),
         within_s=limits.START_S,
@@ -105,8 +107,8 @@ async def enforcing_is_told(node: Node) -> None:
     needs=[API, CGROUPS, V1, NODE, Feature.VIRTUAL_TIME],
 )  # fmt: skip
 async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
-    """A limit that the pods exceed is refused by the kernel: a warning, every minute, until they
-    use less."""
+    """The kernel refuses a limit that the pods already exceed: the kubelet reports a warning and
+    tries again every minute, until the pods use less."""
     eater = pod("eater", container("main", runs(memory_bytes=2 * GI)))
     await node.apply_static(eater)
     await node.wait_running("eater")
@@ -134,8 +136,8 @@ async def a_limit_below_the_usage_is_tried_again(node: Node) -> None:
 
 @conformance(id="node-reserved-groups", rules=["CG-035"], needs=[CGROUPS])
 async def reserved_groups_are_limited(node: Node) -> None:
-    """Groups that are named as reserved are limited to the reservation, the compressible kind in
-    its CPU alone."""
+    """The cgroups that are configured for the reservations are limited to them, those for
+    compressible resources in their CPU alone."""
     groups = node.cgroups
     for name in ("sys", "kube"):
         groups.make(name)
@@ -156,7 +158,7 @@ async def reserved_groups_are_limited(node: Node) -> None:
 
 @conformance(id="node-reserved-group-missing", rules=["CG-035"], needs=[CGROUPS])
 async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
-    """A reserved group that is not there is an error at start."""
+    """When a configured cgroup for a reservation does not exist, the kubelet does not start."""
     said = await node.kubelet.refused_start(
         systemReserved={"memory": "256Mi"},
         systemReservedCgroup=node.cgroups.path("nowhere"),
@@ -168,7 +170,8 @@ async def a_reserved_group_that_is_missing_ends_the_kubelet(node: Node) -> None:
 
 @conformance(id="node-reservation-impossible", rules=["CG-034"], needs=[CGROUPS])
 async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
-    """Reservations above the capacity are an error at start; what runs is left alone."""
+    """With reservations above the capacity the kubelet does not start; containers that run are left
+    alone."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     said = await node.kubelet.refused_start(kubeReserved={"cpu": "9999"})
@@ -179,7 +182,7 @@ async def more_than_there_is_cannot_be_reserved(node: Node) -> None:
 
 @conformance(id="node-cgroup-root-missing", rules=["CG-015"], needs=[CGROUPS, NODE])
 async def a_missing_root_ends_the_kubelet(node: Node) -> None:
-    """A cgroupRoot that is not there is an error at start."""
+    """When the cgroupRoot does not exist, the kubelet does not start."""
     said = await node.kubelet.refused_start(cgroupRoot="/nowhere")
     wanted = "invalid configuration: "
     expect(node, wanted in said and "nowhere" in said, f"a kubelet that ends with {wanted!r}", said)
@@ -187,7 +190,7 @@ async def a_missing_root_ends_the_kubelet(node: Node) -> None:
 
 @conformance(id="node-cgroup-root", rules=["CG-011", "CG-015"], needs=[CGROUPS, NODE])
 async def all_cgroups_are_below_the_configured_root(node: Node) -> None:
-    """All cgroups lie below the cgroupRoot, also the one that the sandbox is told."""
+    """All cgroups lie below the cgroupRoot, and so does the parent cgroup in RunPodSandbox."""
     node.cgroups.make("below")
     await node.kubelet.restart(cgroupRoot="/below")
     await node.apply_static(pod("web"))

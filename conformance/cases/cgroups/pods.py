@@ -1,4 +1,4 @@
-"""What the cgroup of a pod is limited to, by its class and what its containers ask for."""
+"""The limits of a pod's cgroup, by its QoS class and the resources of its containers."""
 
 from typing import Any
 
@@ -16,12 +16,13 @@ MI = 1 << 20
 
 
 def asking(cpu: str = "", memory: str = "") -> dict[str, Any]:
-    """Requests alone."""
+    """A container's resources: requests without limits."""
     return {"resources": {"requests": _amounts(cpu, memory)}}
 
 
 def limited(cpu: str = "", memory: str = "", *, asks_cpu: str = "") -> dict[str, Any]:
-    """Limits, and the requests of the same size; `asks_cpu`: the request of CPU is another."""
+    """A container's resources: limits, and equal requests unless `asks_cpu` gives another one for
+    CPU."""
     limits = _amounts(cpu, memory)
     return {"resources": {"limits": limits, "requests": {**limits, **_amounts(asks_cpu)}}}
 
@@ -31,14 +32,14 @@ def _amounts(cpu: str, memory: str = "") -> dict[str, str]:
 
 
 async def cgroup_of(node: Node, plan: PodPlan) -> tuple[str, ...]:
-    """Run the pod; the words of its cgroup."""
+    """Run the pod and return the words of its cgroup."""
     await node.apply_static(plan)
     await node.wait_running(plan.name, plan.containers[-1].name)
     return node.cgroups.of_pod(plan.name)
 
 
 def expect_cpu(node: Node, group: tuple[str, ...], shares: int, weight: int) -> None:
-    """Shares with v1, the weight with v2."""
+    """Expect CPU shares with cgroup v1, a CPU weight with v2."""
     wanted = shares if node.cgroups.version == 1 else weight
     expect_equal(node, node.cgroups.cpu(*group), wanted, f"CPU share of {'/'.join(group)}")
 
@@ -77,8 +78,8 @@ async def guaranteed(node: Node) -> None:
     needs=[CGROUPS, V1],
 )  # fmt: skip
 async def a_guaranteed_pod_gets_its_sums_v1(node: Node) -> None:
-    """The cgroup of a Guaranteed pod lies directly below the node's, with the sums of its
-    containers as shares, quota and memory limit, and the sandbox is told its path."""
+    """The cgroup of a Guaranteed pod lies directly below that of all pods, its shares, quota and
+    memory limit are the sums of its containers, and RunPodSandbox names its path."""
     await guaranteed(node)
 
 
@@ -100,8 +101,8 @@ async def burstable(node: Node) -> None:
 
 @conformance(id="cgroup-burstable-v1", rules=["CG-010", "CG-020", "CG-028"], needs=[CGROUPS, V1])
 async def a_burstable_pod_gets_its_sums_v1(node: Node) -> None:
-    """A Burstable pod whose containers all have limits is limited to their sums; its shares are
-    those of the requests."""
+    """A Burstable pod whose containers all have limits is limited to their sums; its shares are the
+    sum of the requests."""
     await burstable(node)
 
 
@@ -113,8 +114,8 @@ async def a_burstable_pod_gets_its_sums_v2(node: Node) -> None:
 
 @conformance(id="cgroup-one-without-limit", rules=["CG-028"], needs=[CGROUPS])
 async def one_container_without_a_limit_frees_the_pod(node: Node) -> None:
-    """One container without a CPU limit: the pod has no quota; its memory is limited all the
-    same."""
+    """One container without a CPU limit leaves the pod without a CPU quota; its memory is limited
+    all the same."""
     free = container("free", **limited(memory="64Mi", asks_cpu="100m"))
     group = await cgroup_of(node, pod("web", container("main", **limited("500m", "64Mi")), free))
     expect_limits(node, group, quota_us=None, memory_mi=128)
@@ -122,8 +123,8 @@ async def one_container_without_a_limit_frees_the_pod(node: Node) -> None:
 
 @conformance(id="cgroup-init-without-limit", rules=["CG-028"], needs=[CGROUPS])
 async def an_init_container_without_a_limit_frees_the_pod(node: Node) -> None:
-    """An init container without a memory limit takes the pod's memory limit away, though it has
-    long ended."""
+    """An init container without a memory limit leaves the pod without one, even after it has
+    ended."""
     init = container("init", exits(0), **limited("100m"))
     main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
     group = await cgroup_of(node, pod("web", main, init=[init]))
@@ -132,8 +133,8 @@ async def an_init_container_without_a_limit_frees_the_pod(node: Node) -> None:
 
 @conformance(id="cgroup-init-after-sidecar", rules=["CG-023", "CG-028"], needs=[CGROUPS])
 async def the_limit_of_a_sidecar_counts_for_later_init_containers(node: Node) -> None:
-    """An init container without limits, after a sidecar that has them, leaves the pod limited; the
-    sidecar counts beside the regular containers."""
+    """An init container without limits that comes after a sidecar with limits does not take the
+    pod's limits away; the sidecar counts beside the regular containers."""
     helper = sidecar("helper", **limited("50m", "16Mi"))
     init = container("init", exits(0))
     main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
@@ -144,7 +145,8 @@ async def the_limit_of_a_sidecar_counts_for_later_init_containers(node: Node) ->
 
 @conformance(id="cgroup-init-peak", rules=["CG-023"], needs=[CGROUPS])
 async def the_greatest_init_container_counts(node: Node) -> None:
-    """An init container that asks for more than all regular ones together decides."""
+    """If an init container requests more than all regular containers together, the pod's cgroup has
+    its values."""
     init = container("init", exits(0), **limited("1", "256Mi", asks_cpu="500m"))
     main = container("main", **limited("200m", "64Mi", asks_cpu="100m"))
     group = await cgroup_of(node, pod("web", main, init=[init]))
@@ -154,7 +156,7 @@ async def the_greatest_init_container_counts(node: Node) -> None:
 
 @conformance(id="cgroup-besteffort", rules=["CG-010", "CG-029"], needs=[CGROUPS])
 async def a_besteffort_pod_has_no_limits(node: Node) -> None:
-    """The cgroup of a BestEffort pod has the least CPU and no limit."""
+    """The cgroup of a BestEffort pod has the minimum of CPU shares and no limits."""
     group = await cgroup_of(node, pod("web"))
     expect_equal(node, group[1], "besteffort", "parent of a BestEffort pod's cgroup")
     expect_cpu(node, group, 2, 1)
@@ -164,7 +166,7 @@ async def a_besteffort_pod_has_no_limits(node: Node) -> None:
 
 @conformance(id="cgroup-pod-level", rules=["CG-002", "CG-023", "CG-028"], needs=[CGROUPS])
 async def resources_of_the_pod_itself_count(node: Node) -> None:
-    """Resources in the pod's own spec make it Guaranteed and are its limits, whatever its
+    """Resources at the level of the pod decide its QoS class and its limits, whatever its
     containers lack."""
     amounts = {"cpu": "500m", "memory": "128Mi"}
     plan = pod(
@@ -182,7 +184,7 @@ async def resources_of_the_pod_itself_count(node: Node) -> None:
     id="cgroup-quota-off", rules=["CG-031"], needs=[CGROUPS], node_config={"cpuCFSQuota": False}
 )
 async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
-    """With cpuCFSQuota false the limit of the CPU is no quota; memory is limited."""
+    """With cpuCFSQuota false a CPU limit becomes no quota; memory is limited all the same."""
     group = await cgroup_of(node, GUARANTEED)
     expect_limits(node, group, quota_us=None, memory_mi=150)
 
@@ -192,8 +194,8 @@ async def without_cpu_cfs_quota_pods_have_none(node: Node) -> None:
     node_config={"cpuCFSQuotaPeriod": "50ms"},
 )  # fmt: skip
 async def the_period_is_the_configured_one(node: Node) -> None:
-    """cpuCFSQuotaPeriod is the period of pods, and their quota is counted in it; a limit of a
-    thousandth of a CPU still gets a millisecond."""
+    """The quota of a pod is in periods of cpuCFSQuotaPeriod, and never below a millisecond, even
+    for a limit of a thousandth of a CPU."""
     group = await cgroup_of(node, GUARANTEED)
     expect_equal(node, node.cgroups.cpu_period_us(*group), 50_000, "period")
     expect_limits(node, group, quota_us=65_000, memory_mi=150)
@@ -206,7 +208,7 @@ async def the_period_is_the_configured_one(node: Node) -> None:
     node_config={"podPidsLimit": 64},
 )  # fmt: skip
 async def every_pod_gets_the_limit_of_processes(node: Node) -> None:
-    """podPidsLimit limits the processes of each pod, of every class."""
+    """podPidsLimit limits the processes of each pod, in every QoS class."""
     group = await cgroup_of(node, GUARANTEED)
     expect_equal(node, node.cgroups.pids_limit(*group), 64, "processes of a Guaranteed pod")
     group = await cgroup_of(node, pod("other"))
@@ -218,8 +220,8 @@ async def every_pod_gets_the_limit_of_processes(node: Node) -> None:
     needs=[CGROUPS, Feature.MEMORY_USE], node_config={"podPidsLimit": 40},
 )  # fmt: skip
 async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> None:
-    """Forks fail in a pod that has as many processes as podPidsLimit allows: it has just that many
-    and runs on, and other pods of the node can still start and fork."""
+    """In a pod that has reached podPidsLimit forks fail: it keeps running with exactly that many
+    processes, and other pods of the node can still start and fork."""
     group = await cgroup_of(node, pod("greedy", container("main", runs(processes=400))))
     await node.run_until(
         lambda: node.cgroups.pids(*group) == 40, within_s=limits.START_S, what="40 processes"
@@ -238,8 +240,8 @@ async def a_pod_that_forks_without_end_has_its_limit_and_no_more(node: Node) -> 
     node_config={"cgroupDriver": "systemd"},
 )  # fmt: skip
 async def with_the_systemd_driver_cgroups_are_slices(node: Node) -> None:
-    """With the systemd driver each level is a slice that has the names of those above it, dashes
-    of the UID are underscores, and the sandbox gets the whole path."""
+    """With the systemd driver each level is a slice whose name begins with those above it, dashes
+    of the UID become underscores, and RunPodSandbox gets the whole path."""
     plan = pod("web", container("main", **limited("333m", "64Mi", asks_cpu="100m")),
                metadata={"uid": "11111111-2222-3333-4444-555555555555"})  # fmt: skip
     group = await cgroup_of(node, plan)
@@ -276,7 +278,8 @@ async def the_uid_of_a_static_pod_has_no_dashes(node: Node) -> None:
     machine={"cores": 2, "hugepages": (HugePages(2 * MI, 512), HugePages(1 << 30, 1))},
 )  # fmt: skip
 async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
-    """The limits of huge pages are the sums of the containers; of other sizes there are none."""
+    """The limit of each size of huge pages is the sum of the containers, and 0 for sizes that none
+    requests."""
     amounts = {"hugepages-2Mi": "4Mi", "memory": "64Mi"}
     one: dict[str, Any] = {"resources": {"limits": amounts, "requests": amounts}}
     group = await cgroup_of(node, pod("web", container("a", **one), container("b", **one)))
@@ -289,8 +292,8 @@ async def a_pod_gets_the_huge_pages_it_asks_for(node: Node) -> None:
 
 @conformance(id="container-memory-v1", rules=["CG-050"], needs=[V1])
 async def a_container_may_not_swap_v1(node: Node) -> None:
-    """With v1 the runtime is told a limit of memory and swap that is the limit of memory, and none
-    of both for a container without one."""
+    """With cgroup v1 the limit of memory and swap together is the memory limit, so that the
+    container cannot swap; without a memory limit both are left out."""
     await node.apply_static(pod("web", container("a", **limited("", "64Mi")), container("b")))
     await node.wait_running("web", "b")
     made = [c.request.config.linux.resources for c in node.calls("CreateContainer")]
@@ -301,8 +304,8 @@ async def a_container_may_not_swap_v1(node: Node) -> None:
 
 @conformance(id="container-memory-v2", rules=["CG-050", "EVIC-122"], needs=[V2])
 async def a_container_may_not_swap_v2(node: Node) -> None:
-    """With v2 the runtime is told files: no swap, and all processes of a container die together
-    when its memory runs out."""
+    """With cgroup v2 CreateContainer carries the files of the cgroup: no swap, and all processes of
+    a container are killed together when its memory runs out."""
     await node.apply_static(pod("web", container("main", **limited("", "64Mi"))))
     await node.wait_running("web")
     made = node.calls("CreateContainer")[0].request.config.linux.resources
@@ -319,9 +322,12 @@ async def a_container_may_not_swap_v2(node: Node) -> None:
     machine={"cores": 4, "memory_bytes": 8192 * MI, "swap_bytes": 4096 * MI},
 )
 async def a_burstable_container_may_swap_its_share(node: Node) -> None:
-    """With LimitedSwap a Burstable container gets the part of the swap that its request is of the
-    memory; one of a critical pod, as every static pod is, a Guaranteed one, and one that asks for
-    nothing, get none."""
+    """With LimitedSwap a Burstable container may use the same part of the node's swap as it
+    requests of the node's memory.
+
+    Containers of critical pods (every static pod is one), of Guaranteed pods, and those that
+    request no memory may use none.
+    """
     asks = container("asks", **asking(memory="1Gi"))
     await node.api.create_pod(pod("burst", asks, container("no")))
     await node.api.create_pod(pod("sure", container("main", **limited("100m", "1Gi"))))

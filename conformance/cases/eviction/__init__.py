@@ -1,1 +1,1 @@
-"""Eviction and admission under pressure (EVIC-)."""
+"""Evictions for memory, disks and processes, and the admission of pods under pressure (EVIC-)."""

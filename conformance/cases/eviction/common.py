@@ -1,4 +1,4 @@
-"""What cases about evictions share: pods that use something, and waiting for a victim."""
+"""Helpers of the cases about evictions: pods that use resources, and waiting for a victim."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def hungry(
     limits: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> PodPlan:
-    """A pod with one container that uses so much and does not end well when it is stopped."""
+    """A pod with one container that uses so much, and exits with an error when it is stopped."""
     work = runs(
         memory_bytes=memory_mi * MI,
         disk_bytes=disk_mi * MI,
@@ -37,7 +37,7 @@ def hungry(
 
 
 async def first_victim(node: Node) -> str:
-    """Run until some pod is evicted; its name."""
+    """Run until a pod is evicted, and return its name."""
     await node.run_until(lambda: node.events("Evicted"), within_s=2 * CYCLE_S, what="an eviction")
     return str(node.events("Evicted")[0]["involvedObject"]["name"])
 
@@ -52,7 +52,7 @@ async def has_condition(node: Node, kind: str, status: str = "True") -> None:
 
 
 async def nothing_happens(node: Node, *, for_s: float = 3 * limits.EVICTION_CYCLE_S) -> None:
-    """Let that time pass; no pod is stopped, no condition is True."""
+    """Let that time pass and expect that no pod is stopped and no condition is True."""
     await node.run_for(for_s)
     expect_equal(node, node.count("StopContainer"), 0, "stops")
     for kind in ("MemoryPressure", "DiskPressure", "PIDPressure"):
@@ -60,7 +60,7 @@ async def nothing_happens(node: Node, *, for_s: float = 3 * limits.EVICTION_CYCL
 
 
 async def evicted_for(node: Node, name: str, message: str, *, within_s: float) -> None:
-    """Run until the pod is evicted, with a message that begins like this."""
+    """Run until the pod is evicted with a message that begins with that text."""
     await node.run_until(
         lambda: node.api.phase(name) == "Failed", within_s=within_s, what=f"{name} evicted"
     )

@@ -1,4 +1,4 @@
-"""Disk pressure on a node whose disk can be set."""
+"""Disk pressure, on a node whose free disk space can be set."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def writer(name: str, written_mi: int, **spec: Any) -> PodPlan:
     id="disk-larger-first", rules=["EVIC-081", "EVIC-044"], needs=[API, NODE], node_config=HARD
 )
 async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
-    """Under disk pressure the pod with the largest usage dies first."""
+    """Under disk pressure the pod that uses most is evicted first."""
     node.machine.leave_disk(PLENTY)
     await node.api.run_pods(writer("small", 100), writer("large", 900))
     node.machine.leave_disk(LITTLE)
@@ -43,8 +43,8 @@ async def the_pod_that_wrote_most_is_evicted(node: Node) -> None:
 
 @conformance(id="disk-request-counts", rules=["EVIC-081"], needs=[API, NODE], node_config=HARD)
 async def what_a_pod_asked_for_does_not_count_against_it(node: Node) -> None:
-    """Of two pods above their ephemeral-storage request the one further above it dies, though it
-    wrote less; one within its request comes after both."""
+    """Pods are ranked by how far they are above their ephemeral-storage request: the one furthest
+    above is evicted though it wrote less, and one within its request comes last."""
     asked = {"within": ("2Gi", 1200), "large": ("800Mi", 900), "small": ("10Mi", 300)}
     node.machine.leave_disk(PLENTY)
     for name, (request, written_mi) in asked.items():
@@ -89,8 +89,8 @@ async def unused_images_go_before_any_pod(node: Node) -> None:
     node_config=HARD,
 )
 async def the_event_comes_before_the_reclaim(node: Node) -> None:
-    """While images are being removed for want of space, the event of the node is there already,
-    and no pod is stopped."""
+    """The event about the node is recorded before images are removed to free space, and no pod is
+    stopped meanwhile."""
     node.machine.leave_disk(PLENTY)
     await node.api.run_pods(writer("web", 100))
     await node.run_for(150)
@@ -116,7 +116,7 @@ async def the_event_comes_before_the_reclaim(node: Node) -> None:
     id="disk-refuses-all", rules=["EVIC-110", "EVIC-061"], needs=[API, NODE], node_config=HARD
 )
 async def every_ordinary_pod_is_refused_under_disk_pressure(node: Node) -> None:
-    """Under disk pressure a pod is rejected whatever its requests."""
+    """Under disk pressure every ordinary pod is rejected, whatever its requests."""
     node.machine.leave_disk(LITTLE)
     await node.run_until(
         lambda: node.api.node_condition("DiskPressure").get("status") == "True",

@@ -1,4 +1,5 @@
-"""One disk, a disk for images, a disk for images without containers: who is ranked by what."""
+"""How pods are ranked with one disk for all, a disk for images and layers, and a disk for images
+alone."""
 
 from typing import Any
 
@@ -32,7 +33,7 @@ def writer(name: str, disk_mi: int, **more: Any) -> Any:
 
 
 def log_something(node: Node, name: str, size_bytes: int) -> None:
-    """Put another file beside the container's log."""
+    """Write another file beside the container's log."""
     node.machine.write_log(name, "main", "0.log.old", "x" * size_bytes)
 
 
@@ -44,7 +45,8 @@ async def unused_image_is_old(node: Node) -> None:
 @conformance(id="imagefs-pressure", rules=["EVIC-023", "EVIC-045"], needs=[API, NODE, RESTART],
              node_config=IMAGEFS)  # fmt: skip
 async def a_disk_for_images_runs_out(node: Node) -> None:
-    """With a disk for images pods are ranked by their writable layers when it runs out."""
+    """With a disk of their own for images and layers, pods are ranked by their writable layers when
+    it runs out."""
     await node.machine.separate_disks()
     await node.api.run_pods(writer("small", 100), writer("large", 900))
     node.machine.leave_disk(LITTLE, disk="images")
@@ -68,7 +70,8 @@ async def inodes_of_the_disk_for_images_run_out(node: Node) -> None:
 @conformance(id="nodefs-ranks-logs", rules=["EVIC-045", "EVIC-081"], needs=[API, NODE, RESTART],
              node_config=NODEFS)  # fmt: skip
 async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
-    """With a disk for images pods are ranked by logs and volumes when the node's disk runs out."""
+    """With a disk of their own for images and layers, pods are ranked by their logs and volumes
+    when the node's disk runs out."""
     await node.machine.separate_disks()
     await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
@@ -79,7 +82,8 @@ async def with_a_disk_for_images_logs_count_on_the_other(node: Node) -> None:
 @conformance(id="nodefs-reclaims-nothing", rules=["EVIC-045", "EVIC-070"],
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC], node_config=NODEFS)  # fmt: skip
 async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
-    """With a disk for images no image is removed when the node's disk runs out."""
+    """With a disk of their own for images no image is removed when the node's disk runs out: that
+    would free nothing there."""
     await node.machine.separate_disks()
     await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
@@ -95,7 +99,7 @@ async def removing_images_does_not_free_the_node_s_disk(node: Node) -> None:
     node_config=IMAGEFS,
 )
 async def unused_images_make_room_on_their_disk(node: Node) -> None:
-    """When unused images are enough no pod dies for a disk for images."""
+    """When removing unused images is enough for their disk, no pod is evicted for it."""
     await node.machine.separate_disks()
     await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
@@ -112,7 +116,8 @@ async def unused_images_make_room_on_their_disk(node: Node) -> None:
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
              node_config={**IMAGEFS, **CRIO})  # fmt: skip
 async def images_alone_on_a_disk(node: Node) -> None:
-    """With images alone on a disk nothing that pods have counts there: the lower priority dies."""
+    """When a disk that has only images runs out, pods use nothing of it and are ranked by priority
+    alone."""
     await node.machine.separate_disks(split=True)
     await node.api.run_pods(writer("large", 900, priority=10), writer("low", 1, priority=1))
     node.machine.leave_disk(LITTLE, disk="images")
@@ -123,7 +128,8 @@ async def images_alone_on_a_disk(node: Node) -> None:
              needs=[API, NODE, RESTART, VIRTUAL, Feature.IMAGE_GC],
              node_config={**NODEFS, **CRIO})  # fmt: skip
 async def layers_with_the_node_s_files(node: Node) -> None:
-    """With images alone on a disk writable layers count on the node's, and no image is removed."""
+    """When images alone have a disk, writable layers count on the node's disk, and no image is
+    removed for that one."""
     await node.machine.separate_disks(split=True)
     await node.api.run_pods(writer("small", 100), writer("large", 900))
     await unused_image_is_old(node)
@@ -135,8 +141,8 @@ async def layers_with_the_node_s_files(node: Node) -> None:
 @conformance(id="only-crio-splits", rules=["EVIC-040"], level=Level.DETAIL,
              needs=[API, NODE, RESTART, VIRTUAL], node_config=NODEFS)  # fmt: skip
 async def other_runtimes_do_not_split(node: Node) -> None:
-    """Of a runtime that is not CRI-O a disk for containers is not asked for: layers are taken to
-    be with the images."""
+    """Unless the runtime is CRI-O, the kubelet does not ask it for a disk of containers and takes
+    the layers to be with the images."""
     await node.machine.separate_disks(split=True)
     await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
@@ -147,7 +153,8 @@ async def other_runtimes_do_not_split(node: Node) -> None:
 @conformance(id="layout-decided-once", rules=["EVIC-040"], level=Level.DETAIL,
              needs=[API, NODE, RESTART, VIRTUAL], node_config=NODEFS)  # fmt: skip
 async def the_layout_is_decided_at_the_start(node: Node) -> None:
-    """A disk for images that comes later changes nothing for a running kubelet."""
+    """The layout of the disks is read once, at the start: a disk for images that appears later
+    changes nothing for a running kubelet."""
     await node.api.run_pods(writer("layer", 900), writer("logs", 1))
     log_something(node, "logs", 2 * MI)
     await node.machine.separate_disks(restart=False)
@@ -159,8 +166,8 @@ async def the_layout_is_decided_at_the_start(node: Node) -> None:
              node_config={"evictionHard": {"containerfs.available": "99.9%",
                                            "containerfs.inodesFree": "99.9%"}})  # fmt: skip
 async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
-    """A threshold for containerfs is taken and ignored: without one for the disk it is copied
-    from there is none."""
+    """A configured threshold for containerfs is accepted and ignored: the kubelet copies that of
+    the disk which has the layers, and here that disk has none."""
     await node.api.run_pods(hungry("web", requests=REQUEST))
     await nothing_happens(node, for_s=2 * limits.EVICTION_CYCLE_S + 2)
 
@@ -168,7 +175,8 @@ async def thresholds_of_containerfs_are_ignored(node: Node) -> None:
 @conformance(id="image-disk-frozen", rules=["EVIC-054"], needs=[API, NODE, RESTART],
              node_config=IMAGEFS)  # fmt: skip
 async def an_old_measurement_acts_once(node: Node) -> None:
-    """While ImageFsInfo keeps its time stamp, its disk is acted on only once."""
+    """A measurement is acted on only once: while ImageFsInfo keeps its time stamp, no second pod is
+    evicted for that disk."""
     await node.machine.separate_disks()
     plans = [writer(name, 10) for name in ("one", "two", "three")]
     await node.api.run_pods(*plans)
@@ -192,8 +200,8 @@ async def an_old_measurement_acts_once(node: Node) -> None:
                  "evictionSoftGracePeriod": {"memory.available": "1h"},
              })  # fmt: skip
 async def another_threshold_makes_a_reclaim_too_little(node: Node) -> None:
-    """When removing images was enough for the disk, but memory is below a soft threshold whose
-    time has not come, a pod dies for the disk all the same."""
+    """When removing images is enough for the disk, but memory is below a soft threshold whose grace
+    period is not over, a pod is evicted for the disk all the same."""
     await node.api.run_pods(writer("web", 100))
     await unused_image_is_old(node)
     node.machine.leave_memory(100 * MI)

@@ -1,4 +1,5 @@
-"""Memory pressure on a node whose memory can be set: who dies, when, and what is said."""
+"""Memory pressure, on a node whose free memory can be set: which pod is evicted, when, and what is
+reported."""
 
 from typing import Any
 
@@ -15,7 +16,7 @@ HARD = {"evictionHard": {"memory.available": "200Mi"}}
 
 
 def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodPlan:
-    """A pod that holds memory and does not end well when it is stopped."""
+    """A pod that holds memory, and exits with an error when it is stopped."""
     fields: dict[str, Any] = {}
     if requests_mi:
         fields["resources"] = {"requests": {"memory": f"{requests_mi}Mi"}}
@@ -25,7 +26,7 @@ def eater(name: str, uses_mi: int, *, requests_mi: int = 0, **spec: Any) -> PodP
 
 @conformance(id="memory-above-threshold", rules=["EVIC-053"], needs=[API, NODE], node_config=HARD)
 async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
-    """With slightly more memory available than the threshold nothing happens."""
+    """With slightly more memory available than the threshold no pod is evicted."""
     await node.api.run_pods(eater("web", 50))
     node.machine.leave_memory(201 * MI)
     await node.run_for(3 * limits.EVICTION_CYCLE_S)
@@ -39,7 +40,7 @@ async def nothing_is_evicted_above_the_threshold(node: Node) -> None:
     id="memory-over-request-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD
 )
 async def the_pod_above_its_request_is_evicted(node: Node) -> None:
-    """A pod that uses more than it requested dies before a larger one within its request."""
+    """A pod that uses more than it requests is evicted before a larger one within its request."""
     await node.api.run_pods(
         eater("within", 300, requests_mi=400), eater("above", 100, requests_mi=50)
     )
@@ -52,7 +53,8 @@ async def the_pod_above_its_request_is_evicted(node: Node) -> None:
     id="memory-lower-priority-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD
 )
 async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
-    """Of two pods above their request the one of lower priority dies, though it uses less."""
+    """Of two pods above their requests the one of lower priority is evicted, though it uses
+    less."""
     await node.api.run_pods(eater("important", 300, priority=100), eater("other", 100, priority=1))
     node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "other", "victim")
@@ -60,7 +62,7 @@ async def among_those_above_the_lower_priority_is_evicted(node: Node) -> None:
 
 @conformance(id="memory-larger-first", rules=["EVIC-080"], needs=[API, NODE], node_config=HARD)
 async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
-    """At equal priority the pod furthest above its request dies, though it uses less."""
+    """At equal priority the pod furthest above its request is evicted, though it uses less."""
     await node.api.run_pods(eater("large", 120, requests_mi=60), eater("small", 90, requests_mi=10))
     node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "small", "victim")
@@ -69,7 +71,7 @@ async def among_equals_the_larger_consumption_is_evicted(node: Node) -> None:
 @conformance(id="memory-class-not-asked", rules=["EVIC-084", "EVIC-080"], needs=[API, NODE],
              node_config=HARD)  # fmt: skip
 async def the_qos_class_plays_no_role(node: Node) -> None:
-    """A Burstable pod far above its request dies before a BestEffort pod that uses little."""
+    """A Burstable pod far above its request is evicted before a BestEffort pod that uses little."""
     await node.api.run_pods(eater("any", 40), eater("burst", 200, requests_mi=50))
     node.machine.leave_memory(150 * MI)
     expect_equal(node, await first_victim(node), "burst", "victim")
@@ -80,7 +82,7 @@ async def the_qos_class_plays_no_role(node: Node) -> None:
     id="memory-one-per-cycle", rules=["EVIC-086", "EVIC-050"], needs=[API, NODE], node_config=HARD
 )
 async def one_pod_is_evicted_at_a_time(node: Node) -> None:
-    """When the first victim frees enough memory the second pod lives on."""
+    """When the first victim frees enough memory, no second pod is evicted."""
     await node.api.run_pods(eater("first", 200), eater("second", 100))
     node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "first", "victim")
@@ -93,7 +95,8 @@ async def one_pod_is_evicted_at_a_time(node: Node) -> None:
     id="memory-message", rules=["EVIC-091", "EVIC-090"], needs=[API, NODE], node_config=HARD
 )
 async def the_message_names_threshold_and_consumption(node: Node) -> None:
-    """The pod's message says what was low, the threshold, and what each container used."""
+    """The message of an evicted pod names the resource that was low, the threshold, and what each
+    container used."""
     await node.api.run_pods(eater("web", 300, requests_mi=100))
     node.machine.leave_memory(50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Failed", within_s=2 * CYCLE_S)
@@ -112,7 +115,8 @@ async def the_message_names_threshold_and_consumption(node: Node) -> None:
     node_config={**HARD, "evictionPressureTransitionPeriod": "60s"},
 )
 async def the_condition_stays_for_the_transition_period(node: Node) -> None:
-    """MemoryPressure stays True for evictionPressureTransitionPeriod after the pressure ended."""
+    """MemoryPressure stays True for evictionPressureTransitionPeriod after the pressure has
+    ended."""
     await node.api.run_pods(eater("web", 10))
 
     def pressure() -> str:
@@ -135,7 +139,8 @@ async def the_condition_stays_for_the_transition_period(node: Node) -> None:
     node_config=HARD,
 )
 async def an_evicted_pod_that_exits_zero_has_succeeded(node: Node) -> None:
-    """When all containers end with 0 on SIGTERM the evicted pod shows Succeeded, no reason."""
+    """An evicted pod whose containers all exit 0 on SIGTERM is shown as Succeeded, without a
+    reason."""
     await node.api.run_pods(pod("web", container("main", runs(memory_bytes=300 * MI))))
     node.machine.leave_memory(50 * MI)
     await node.run_until(lambda: node.api.phase("web") == "Succeeded", within_s=2 * CYCLE_S)

@@ -1,4 +1,5 @@
-"""Who the kernel's OOM killer takes first, and what the kubelet says of those it took."""
+"""Which containers the kernel's OOM killer takes first, and what the kubelet reports about its
+victims."""
 
 from typing import Any
 
@@ -20,14 +21,14 @@ CRITICAL: dict[str, Any] = {"priority": 2000000000, "priorityClassName": "system
 
 
 def asks(name: str, memory: str = "", cpu: str = "", *, limited: bool = False) -> Container:
-    """A container with requests, and the same limits if `limited`."""
+    """A container with requests, and with `limited` the same limits."""
     amounts = {key: text for key, text in (("memory", memory), ("cpu", cpu)) if text}
     resources = {"requests": amounts} | ({"limits": amounts} if limited else {})
     return container(name, runs(), resources=resources)
 
 
 async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
-    """oom_score_adj of the pod's containers as the runtime was told, by name."""
+    """The oom_score_adj that the runtime was given for the pod's containers, by name."""
     await node.api.create_pod(plan)
     name = plan.name
     await node.run_until(lambda: node.api.phase(name) == "Running", within_s=limits.START_S)
@@ -36,14 +37,15 @@ async def scores(node: Node, plan: PodPlan) -> dict[str, int]:
 
 
 async def memory_bytes(node: Node) -> int:
-    """The node's memory."""
+    """The memory of the node."""
     await node.run_until(lambda: node.api.capacity("memory"), within_s=limits.START_S)
     return parse_nano(node.api.capacity("memory")) // NANO
 
 
 @conformance(id="oom-score-classes", rules=["EVIC-120", "LIFE-140"], needs=[API])
-async def the_class_of_a_pod_decides_who_dies(node: Node) -> None:
-    """Guaranteed and node-critical pods die last, BestEffort ones first, Burstable between."""
+async def the_class_of_a_pod_decides_which_one_is_killed(node: Node) -> None:
+    """When memory runs out, containers of BestEffort pods are killed first, Burstable ones next,
+    Guaranteed and node-critical ones last."""
     wanted = {
         "sure": (pod("sure", asks("main", "8Mi", "10m", limited=True)), -997),
         "besteffort": (pod("besteffort"), 1000),
@@ -58,7 +60,8 @@ async def the_class_of_a_pod_decides_who_dies(node: Node) -> None:
 
 @conformance(id="oom-score-share", rules=["EVIC-120"], needs=[API])
 async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> None:
-    """A request of a part of the node's memory takes that part of 1000 off, rounded down."""
+    """The score of a Burstable container is 1000 minus the thousandths of the node's memory that it
+    requests, rounded down."""
     total = await memory_bytes(node)
     parts = {"a": total // 4, "b": total // 3, "c": total // 2000, "d": 1}
     plan = pod("web", *(asks(name, str(amount)) for name, amount in parts.items()))
@@ -68,7 +71,8 @@ async def a_burstable_pod_is_spared_by_its_share_of_the_memory(node: Node) -> No
 
 @conformance(id="oom-score-sidecar", rules=["EVIC-120"], needs=[API])
 async def a_sidecar_dies_no_earlier_than_the_smallest_regular_container(node: Node) -> None:
-    """A sidecar with a small request is as safe as the regular container with the smallest one."""
+    """A sidecar with a small request has the score of the regular container with the smallest
+    request, so that it is not killed earlier."""
     total = await memory_bytes(node)
     small, large = total // 20, total // 5
     sidecar: dict[str, Any] = {"restartPolicy": "Always"}
@@ -98,7 +102,8 @@ async def what_only_the_pod_requests_is_shared_by_its_containers(node: Node) -> 
 
 @conformance(id="oom-killed", rules=["EVIC-123"], needs=[STATUS])
 async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: Node) -> None:
-    """What the kernel kills at its memory limit shows 137 and OOMKilled, and starts again."""
+    """A container that the kernel kills at its memory limit shows exit code 137 and OOMKilled, and
+    is started again."""
     limited: dict[str, Any] = {"resources": {"limits": {"memory": "16Mi"}}}
     eater = container("main", runs(memory_bytes=64 * MI), **limited)
     await node.apply_static(pod("web", eater, container("other", runs())))
@@ -114,7 +119,7 @@ async def a_container_above_its_limit_is_restarted_as_after_any_failure(node: No
 
 
 async def whole_group(node: Node) -> str | None:
-    """What the runtime was told of whole groups."""
+    """The value of memory.oom.group that the runtime was given; None when it was given none."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     made = node.calls("CreateContainer", pod="web")[0].request.config.linux.resources.unified
@@ -124,13 +129,14 @@ async def whole_group(node: Node) -> str | None:
 
 @conformance(id="oom-group-v1", rules=["EVIC-122"], needs=[STATUS, Feature.CGROUP_V1])
 async def on_cgroup_v1_single_processes_are_killed(node: Node) -> None:
-    """On cgroup v1 the runtime is told nothing of whole groups."""
+    """With cgroup v1 the runtime is not asked to have all processes of a container killed
+    together."""
     expect_equal(node, await whole_group(node), None, "memory.oom.group")
 
 
 @conformance(id="oom-group-v2", rules=["EVIC-122"], needs=[STATUS, Feature.CGROUP_V2])
 async def on_cgroup_v2_all_of_a_container_is_killed(node: Node) -> None:
-    """On cgroup v2 a container at its limit dies as a whole."""
+    """With cgroup v2 all processes of a container that reaches its limit are killed together."""
     expect_equal(node, await whole_group(node), "1", "memory.oom.group")
 
 
@@ -141,7 +147,7 @@ async def on_cgroup_v2_all_of_a_container_is_killed(node: Node) -> None:
     node_config={"singleProcessOOMKill": True},
 )
 async def single_processes_can_be_asked_for(node: Node) -> None:
-    """With singleProcessOOMKill the kernel picks single processes on cgroup v2, too."""
+    """With singleProcessOOMKill the kernel kills single processes on cgroup v2, too."""
     expect_equal(node, await whole_group(node), None, "memory.oom.group")
 
 
@@ -182,8 +188,8 @@ async def a_machine_out_of_memory_is_an_event_of_the_node(node: Node) -> None:
     needs=[API, NODE, STATUS],
 )
 async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> None:
-    """The machine is out of memory: a BestEffort pod's container is the victim though a Guaranteed
-    one uses more, the event names it, and it starts again."""
+    """When the machine is out of memory, the container of a BestEffort pod is killed though one of
+    a Guaranteed pod uses more; an event names it, and it is started again."""
     sure: dict[str, Any] = {"resources": {"limits": {"memory": "512Mi", "cpu": "100m"}}}
     await node.api.create_pod(pod("sure", container("main", runs(memory_bytes=400 * MI), **sure)))
     await node.api.create_pod(pod("web", container("main", runs(memory_bytes=50 * MI))))
@@ -207,8 +213,9 @@ async def a_machine_out_of_memory_takes_a_besteffort_pod_first(node: Node) -> No
 
 @conformance(id="oom-pod-limit", rules=["CG-028", "EVIC-123"], needs=[STATUS, NODE])
 async def above_the_limit_of_a_pod_its_biggest_container_goes(node: Node) -> None:
-    """Two containers are together above the limit of their pod: the one with more memory is killed,
-    the other runs on, and no event tells of the node."""
+    """When two containers together exceed the limit of their pod, the one that uses more memory is
+    killed and the other keeps running; no event about the node is recorded, since the machine has
+    memory left."""
     together: dict[str, Any] = {"resources": {"limits": {"memory": "64Mi", "cpu": "1"}}}
     big = container("big", runs(memory_bytes=40 * MI))
     small = container("small", runs(memory_bytes=30 * MI))

@@ -1,4 +1,5 @@
-"""A disk that really fills up, and memory that is really used: on a machine or on the fake."""
+"""A disk that really fills up, and memory that is really used: on this machine, or on the fake
+one."""
 
 from typing import Any
 
@@ -32,9 +33,10 @@ def with_volume(name: str) -> PodPlan:
     needs=[API, STATUS, DISK],
     node_config={**QUICK, "evictionHard": {"nodefs.available": "100Mi"}},
 )  # fmt: skip
-async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
-    """When the disk with the volumes has too little left, the pod that wrote most into an emptyDir
-    is evicted; what it had is room enough, so the condition goes and the other pod runs on."""
+async def the_pod_that_wrote_most_is_evicted_from_a_full_disk(node: Node) -> None:
+    """When the disk with the volumes has too little room left, the pod that wrote most into an
+    emptyDir is evicted; that frees enough, so the condition ends and the other pod keeps
+    running."""
     node.machine.leave_disk(300 * MI)
     await node.api.run_pods(with_volume("big"), with_volume("small"))
     node.machine.write_volume_file("big", "scratch", "file", "x" * 40 * MI)
@@ -54,8 +56,9 @@ async def who_wrote_most_goes_when_the_disk_is_full(node: Node) -> None:
     id="disk-without-inodes", rules=["EVIC-022", "EVIC-081"], needs=[API, STATUS, DISK],
     node_config={**QUICK, "evictionHard": {"nodefs.inodesFree": "1000"}},
 )  # fmt: skip
-async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
-    """The same for inodes: the pod with the most files is evicted, and they go with it."""
+async def the_pod_with_most_files_is_evicted_when_inodes_end(node: Node) -> None:
+    """When the disk has too few inodes left, the pod with most files in an emptyDir is evicted, and
+    its files are removed."""
     node.machine.leave_inodes(2000)
     await node.api.run_pods(with_volume("many"), with_volume("few"))
     for number in range(300):
@@ -74,9 +77,9 @@ async def who_made_most_files_goes_when_inodes_end(node: Node) -> None:
     needs=[API, STATUS, Feature.PRESSURE, Feature.MEMORY_USE],
     node_config={"evictionPressureTransitionPeriod": "1s"},
 )  # fmt: skip
-async def who_takes_the_memory_that_is_left_goes(node: Node) -> None:
-    """A threshold just below what is available is crossed by a pod that takes much memory: it is
-    evicted, the modest one runs on."""
+async def the_pod_that_takes_the_free_memory_is_evicted(node: Node) -> None:
+    """With a threshold just below what is available, a pod that takes much memory is evicted, and
+    one that takes little keeps running."""
     asks = {"memory": "1Mi", "cpu": "1m"}
     await node.api.run_pods(hungry("modest", memory_mi=4, requests=asks))
     free = (await node.kubelet.summary())["node"]["memory"]["availableBytes"]

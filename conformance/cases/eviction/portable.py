@@ -1,4 +1,5 @@
-"""Every signal by a threshold far above what any node has left, so that it shows anywhere."""
+"""Every eviction signal, by a threshold far above what any node has left, so that it works on every
+machine."""
 
 from conformance.cases.eviction.common import evicted_for, has_condition, hungry
 from conformance.harness import limits
@@ -13,9 +14,12 @@ EVICTED_S = limits.START_S + 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 
 
 async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> None:
-    """The signal alone is under pressure: the Node tells what it lacks and has the condition, and
-    an ordinary pod ends. It is evicted; or refused, when the restarted kubelet looked at the node
-    before it looked at the pod (EVIC-112)."""
+    """Put the node under pressure by that signal alone and expect the event, the Node's condition,
+    and the end of an ordinary pod.
+
+    The pod is evicted, or refused when the restarted kubelet looked at the node before it looked at
+    the pod (EVIC-112).
+    """
     await node.api.run_pods(hungry("web", requests=REQUEST))
     async with node.kubelet.pressure(signal):
         await has_condition(node, condition)
@@ -26,7 +30,8 @@ async def ends_pods(node: Node, signal: str, resource: str, condition: str) -> N
 
 @conformance(id="pressure-pids", rules=["EVIC-025", "EVIC-062", "EVIC-056"], needs=[API, PRESSURE])
 async def few_processes_left(node: Node) -> None:
-    """Below a threshold of pid.available an ordinary pod ends, and the Node has PIDPressure."""
+    """Below a threshold of pid.available an ordinary pod is evicted, and the Node has
+    PIDPressure."""
     await ends_pods(node, "pid.available", "pids", "PIDPressure")
     seen = node.api.node_condition("PIDPressure")
     wanted = ("KubeletHasInsufficientPID", "kubelet has insufficient PID available")
@@ -35,7 +40,8 @@ async def few_processes_left(node: Node) -> None:
 
 @conformance(id="pressure-disk", rules=["EVIC-022", "EVIC-061", "EVIC-056"], needs=[API, PRESSURE])
 async def little_disk_left(node: Node) -> None:
-    """Below a threshold of nodefs.available an ordinary pod ends, and the Node has DiskPressure."""
+    """Below a threshold of nodefs.available an ordinary pod is evicted, and the Node has
+    DiskPressure."""
     await ends_pods(node, "nodefs.available", "ephemeral-storage", "DiskPressure")
     seen = node.api.node_condition("DiskPressure")
     wanted = ("KubeletHasDiskPressure", "kubelet has disk pressure")
@@ -44,19 +50,22 @@ async def little_disk_left(node: Node) -> None:
 
 @conformance(id="pressure-inodes", rules=["EVIC-022", "EVIC-056"], needs=[API, PRESSURE])
 async def few_inodes_left(node: Node) -> None:
-    """The same for nodefs.inodesFree."""
+    """Below a threshold of nodefs.inodesFree an ordinary pod is evicted, and the Node has
+    DiskPressure."""
     await ends_pods(node, "nodefs.inodesFree", "inodes", "DiskPressure")
 
 
 @conformance(id="pressure-images", rules=["EVIC-023", "EVIC-028"], needs=[API, PRESSURE])
 async def little_disk_left_for_images(node: Node) -> None:
-    """The same for imagefs.available."""
+    """Below a threshold of imagefs.available an ordinary pod is evicted, and the Node has
+    DiskPressure."""
     await ends_pods(node, "imagefs.available", "ephemeral-storage", "DiskPressure")
 
 
 @conformance(id="pressure-image-inodes", rules=["EVIC-023"], needs=[API, PRESSURE])
 async def few_inodes_left_for_images(node: Node) -> None:
-    """The same for imagefs.inodesFree."""
+    """Below a threshold of imagefs.inodesFree an ordinary pod is evicted, and the Node has
+    DiskPressure."""
     await ends_pods(node, "imagefs.inodesFree", "inodes", "DiskPressure")
 
 
@@ -64,8 +73,8 @@ async def few_inodes_left_for_images(node: Node) -> None:
     id="pressure-soft", rules=["EVIC-053", "EVIC-087", "EVIC-004"], needs=[API, Feature.RESTART]
 )
 async def below_a_soft_threshold(node: Node) -> None:
-    """Below a soft threshold the condition comes first; the pod dies after the grace period, with
-    evictionMaxPodGracePeriod for itself."""
+    """Below a soft threshold the condition shows at once; after the grace period a pod is evicted
+    and has evictionMaxPodGracePeriod to stop."""
     await node.api.run_pods(hungry("web", requests=REQUEST, grace_s=20))
     signal = "memory.available"
     await node.kubelet.restart(
@@ -92,8 +101,8 @@ async def below_a_soft_threshold(node: Node) -> None:
     node_config={"featureGates": {"PodAndContainerStatsFromCRI": True}},
 )
 async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
-    """With the gate PodAndContainerStatsFromCRI pods are ranked by what ListPodSandboxStats says
-    of them: not by their use, but by what of it they did not request."""
+    """With the gate PodAndContainerStatsFromCRI pods are ranked by the memory that
+    ListPodSandboxStats reports, and by how much of it they did not request."""
     large = hungry("a", memory_mi=90, requests={"memory": "80Mi", "cpu": "1m"})
     await node.api.run_pods(large, hungry("b", memory_mi=60, requests=REQUEST))
     async with node.kubelet.pressure("memory.available"):
@@ -105,7 +114,8 @@ async def memory_of_pods_is_what_the_runtime_says(node: Node) -> None:
 
 @conformance(id="pressure-refuses-all", rules=["EVIC-110", "EVIC-111"], needs=[API, PRESSURE])
 async def pods_with_requests_are_refused_under_disk_pressure(node: Node) -> None:
-    """Under DiskPressure a pod with requests is rejected: Failed, Evicted, no CRI call."""
+    """Under DiskPressure a pod with requests is rejected: it is Failed with reason Evicted, and no
+    CRI call is made for it."""
     async with node.kubelet.pressure("nodefs.available"):
         await has_condition(node, "DiskPressure")
         await node.api.create_pod(hungry("web", requests=REQUEST))

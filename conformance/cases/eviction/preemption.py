@@ -1,4 +1,4 @@
-"""Room for critical pods: who ends so that a critical pod fits, and how (PREE-)."""
+"""Preemption: which pods are stopped so that a critical pod fits on the node, and how (PREE-)."""
 
 from typing import Any
 
@@ -23,24 +23,25 @@ GONE_S = limits.START_S + limits.STOP_S + limits.STATUS_PASS_S
 
 
 def sized(name: str, cpu_m: int, *, limited: bool = False, **spec: Any) -> PodPlan:
-    """A pod with a request, Guaranteed if it is `limited` too; its containers end badly."""
+    """A pod with a request, and with `limited` the same limits; its containers exit with an error
+    when they are stopped."""
     amounts = {"cpu": f"{cpu_m}m", "memory": "8Mi"}
     resources = {"requests": amounts} | ({"limits": amounts} if limited else {})
     return pod(name, container("main", runs(stop_exit_code=1), resources=resources), **spec)
 
 
 async def running(node: Node, name: str) -> None:
-    """Run until the pod is Running, though others must stop first."""
+    """Run until the pod is Running, though others must be stopped first."""
     await node.run_until(lambda: node.api.phase(name) == "Running", within_s=GONE_S, what=name)
 
 
 def preempted(node: Node) -> list[str]:
-    """The victims, in order."""
+    """The names of the preempted pods, in order."""
     return [event["involvedObject"]["name"] for event in node.events("Preempting")]
 
 
 async def cpus_m(node: Node) -> int:
-    """What the node can give to pods, in millicores."""
+    """The CPU that the node can give to pods, in millicores."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     return 1000 * parse_nano(node.api.allocatable("cpu")) // NANO
 
@@ -49,7 +50,8 @@ async def cpus_m(node: Node) -> int:
     id="preempt-one", rules=["PREE-001", "PREE-008", "LIFE-230"], needs=[API], node_config=TWO_PODS
 )
 async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
-    """On a full node an ordinary pod ends for a critical one, before that one's sandbox is made."""
+    """On a full node an ordinary pod is stopped for a critical one, before the sandbox of the
+    critical one is made."""
     await node.api.run_pods(pod("one", container("main", runs(stop_exit_code=1))), pod("two"))
     await node.api.create_pod(pod("critical", **CRITICAL))
     await running(node, "critical")
@@ -62,7 +64,8 @@ async def a_critical_pod_takes_the_place_of_another(node: Node) -> None:
 
 @conformance(id="preempt-status", rules=["PREE-007", "LIFE-230"], needs=[API], node_config=TWO_PODS)
 async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
-    """A preempted pod is Failed with reason, message and DisruptionTarget; the grace is its own."""
+    """A preempted pod is Failed with reason, message and the condition DisruptionTarget, and is
+    stopped with its own grace period."""
     victim = pod("web", container("main", ignores_term()), grace_s=4)
     await node.api.run_pods(victim, sized("large", 1, limited=True))
     await node.api.create_pod(pod("critical", **CRITICAL))
@@ -82,7 +85,8 @@ async def a_preempted_pod_says_why_it_ended(node: Node) -> None:
 
 @conformance(id="preempt-not-for-ordinary", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
 async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
-    """A pod of high, but no system priority gets no room: it is refused, and nothing stops."""
+    """A pod whose priority is high but not a system priority is refused on a full node, and nothing
+    is stopped for it."""
     await node.api.run_pods(pod("one"), pod("two"))
     await node.api.create_pod(pod("important", priority=1000000000))
     await node.run_until(lambda: node.api.phase("important") == "Failed", within_s=REFUSED_S)
@@ -95,7 +99,8 @@ async def an_ordinary_pod_is_refused_on_a_full_node(node: Node) -> None:
     id="preempt-best-effort-first", rules=["PREE-005"], needs=[API], node_config={"maxPods": 3}
 )
 async def the_least_qos_class_ends_first(node: Node) -> None:
-    """Of a Guaranteed, a Burstable and a BestEffort pod, each enough, the BestEffort one ends."""
+    """Of a Guaranteed, a Burstable and a BestEffort pod that would each free enough, the BestEffort
+    one is preempted."""
     besteffort = pod("besteffort", container("main", runs(stop_exit_code=1)))
     await node.api.run_pods(sized("guaranteed", 1, limited=True), sized("burstable", 1), besteffort)
     await node.api.create_pod(pod("critical", **CRITICAL))
@@ -105,7 +110,7 @@ async def the_least_qos_class_ends_first(node: Node) -> None:
 
 @conformance(id="preempt-closest", rules=["PREE-002", "PREE-006"], needs=[API])
 async def the_pod_that_comes_closest_ends(node: Node) -> None:
-    """Of pods of one class the smallest that is enough ends, not the largest."""
+    """Of several pods of one QoS class the smallest one that frees enough is preempted."""
     cpus = await cpus_m(node)
     plans = [sized(name, cpus * share // 100) for name, share in SHARES.items()]
     await node.api.run_pods(*plans)
@@ -119,7 +124,8 @@ SHARES = {"small": 15, "large": 50, "middle": 25}  # percent of the node's CPUs;
 
 @conformance(id="preempt-in-order", rules=["PREE-005", "PREE-007"], needs=[API])
 async def several_victims_end_one_after_the_other(node: Node) -> None:
-    """When no class is enough, Burstable pods end before Guaranteed ones, one at a time."""
+    """When one QoS class alone does not free enough, Burstable pods are preempted before Guaranteed
+    ones, one at a time."""
     cpus = await cpus_m(node)
     half = cpus * 45 // 100
     await node.api.run_pods(sized("guaranteed", half, limited=True), sized("burstable", half))
@@ -134,7 +140,7 @@ async def several_victims_end_one_after_the_other(node: Node) -> None:
     id="preempt-critical-by-priority", rules=["PREE-003"], needs=[API], node_config=TWO_PODS
 )
 async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
-    """A system-node-critical pod takes the place of a system-cluster-critical one."""
+    """A system-cluster-critical pod is preempted for a system-node-critical one."""
     work = container("main", runs(stop_exit_code=1))
     await node.api.run_pods(pod("cluster", work, **CRITICAL), pod("node", work, **NODE_CRITICAL))
     await node.api.create_pod(pod("new", **NODE_CRITICAL))
@@ -144,7 +150,7 @@ async def a_critical_pod_ends_for_a_more_critical_one(node: Node) -> None:
 
 @conformance(id="preempt-not-enough", rules=["PREE-004"], needs=[API])
 async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> None:
-    """A critical pod that is larger than the node is refused, and nobody ends for it."""
+    """A critical pod that is larger than the node is refused, and no pod is preempted for it."""
     cpus = await cpus_m(node)
     await node.api.run_pods(sized("web", cpus // 2))
     await node.api.create_pod(sized("critical", cpus + 7, **CRITICAL))
@@ -161,8 +167,9 @@ async def a_critical_pod_is_refused_where_no_room_can_be_made(node: Node) -> Non
 
 
 @conformance(id="preempt-other-reason", rules=["PREE-001"], needs=[API], node_config=TWO_PODS)
-async def nobody_ends_for_a_pod_that_is_refused_anyway(node: Node) -> None:
-    """A critical pod that does not belong on the node is refused for that, and nothing stops."""
+async def no_pod_ends_for_one_that_is_refused_anyway(node: Node) -> None:
+    """A critical pod that does not belong on this node is refused for that reason, and no pod is
+    preempted for it."""
     await node.api.run_pods(pod("one"), pod("two"))
     await node.api.create_pod(pod("critical", nodeSelector={"no": "such"}, **CRITICAL))
     await node.run_until(lambda: node.api.phase("critical") == "Failed", within_s=REFUSED_S)
@@ -174,7 +181,8 @@ async def nobody_ends_for_a_pod_that_is_refused_anyway(node: Node) -> None:
 
 @conformance(id="preempt-static", rules=["PREE-001", "PREE-008"], needs=[API], node_config=TWO_PODS)
 async def a_static_pod_is_critical(node: Node) -> None:
-    """A static pod takes the place of an ordinary one; later pods wait until that has stopped."""
+    """An ordinary pod is preempted for a static one; pods that come later wait until it has
+    stopped."""
     victim = pod("victim", container("main", ignores_term()), grace_s=4)
     await node.api.run_pods(victim, sized("other", 1))
     await node.apply_static(pod("static"))
@@ -191,7 +199,7 @@ async def a_static_pod_is_critical(node: Node) -> None:
     id="preempt-by-resize", rules=["PREE-009"], level=Level.DETAIL, needs=[API, Feature.CGROUPS]
 )
 async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> None:
-    """When a resize of a critical pod does not fit, ordinary pods end for it, too."""
+    """When the resize of a critical pod does not fit, ordinary pods are preempted for it, too."""
     cpus = await cpus_m(node)
     critical = pod(
         "critical", container("main", runs(), resources=cpu(cpus * 20 // 100)), **CRITICAL
@@ -207,5 +215,5 @@ async def a_critical_pod_that_grows_takes_the_place_of_another(node: Node) -> No
 
 
 def cpu(amount_m: int) -> dict[str, dict[str, str]]:
-    """A request for CPU alone."""
+    """A resize that requests so much CPU and nothing else."""
     return {"requests": {"cpu": f"{amount_m}m"}}

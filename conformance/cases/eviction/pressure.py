@@ -1,4 +1,5 @@
-"""A node under memory pressure, made by a threshold far above what is available: portable."""
+"""A node under memory pressure by a threshold far above what is available, so that it works on
+every machine."""
 
 from typing import Any
 
@@ -16,8 +17,10 @@ EVICTED_S = limits.START_S + 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
 
 
 def burstable(name: str, **spec: Any) -> PodPlan:
-    """A pod with a request, which memory pressure does not keep from starting (EVIC-110). The
-    request is small: the threshold is taken from what the node can allocate."""
+    """A pod with a request, which therefore starts under memory pressure (EVIC-110).
+
+    The request is small, because the threshold leaves the node little allocatable memory.
+    """
     fields: dict[str, Any] = {"resources": {"requests": {"memory": "1Mi", "cpu": "1m"}}}
     return pod(name, container("main", runs(stop_exit_code=1), **fields), **spec)
 
@@ -33,7 +36,8 @@ async def evicted(node: Node, name: str, *, within_s: float = EVICTED_S) -> None
     id="evict-hard", rules=["EVIC-087", "EVIC-088", "EVIC-094", "EVIC-095"], needs=[API, PRESSURE]
 )
 async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
-    """Below a hard threshold a pod is stopped with 2 s, whatever its grace, and stays Failed."""
+    """Below a hard threshold a pod is stopped with 2 s, whatever its grace period, and stays
+    Failed."""
     await node.api.run_pods(burstable("web", grace_s=20))
     async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
@@ -53,7 +57,7 @@ async def a_hard_threshold_evicts_with_the_minimum_grace(node: Node) -> None:
 
 @conformance(id="evict-not-static", rules=["EVIC-085", "SRC-039"], needs=[STATUS, PRESSURE])
 async def static_pods_are_never_evicted(node: Node) -> None:
-    """Under pressure a static pod runs on, even one without any request."""
+    """Under pressure a static pod keeps running, even one without requests."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     async with node.kubelet.pressure(MEMORY):
@@ -73,7 +77,7 @@ async def static_pods_start_under_pressure(node: Node) -> None:
 
 @conformance(id="evict-not-critical", rules=["EVIC-085"], needs=[API, PRESSURE])
 async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
-    """The ordinary pod is evicted; the one with priority 2000000000 runs on."""
+    """The ordinary pod is evicted, and the one with priority 2000000000 keeps running."""
     await node.api.run_pods(burstable("vital", priority=2_000_000_000), burstable("web"))
     async with node.kubelet.pressure(MEMORY):
         await evicted(node, "web")
@@ -86,7 +90,7 @@ async def pods_of_system_priority_are_never_evicted(node: Node) -> None:
     id="evict-phase-withheld", rules=["EVIC-094", "LIFE-190"], needs=[API, PRESSURE, FAULTS]
 )
 async def the_eviction_shows_when_the_containers_are_gone(node: Node) -> None:
-    """While StopContainer has not returned the API shows the evicted pod as Running."""
+    """Until StopContainer has returned, the API shows the evicted pod as Running."""
     await node.api.run_pods(burstable("web"))
     node.runtime.on("StopContainer", pod="web").delays(4)
     async with node.kubelet.pressure(MEMORY):
@@ -138,7 +142,8 @@ async def pressure_shows_in_the_node(node: Node) -> None:
     id="pressure-refuses", rules=["EVIC-110", "EVIC-111", "LIFE-011"], needs=[API, PRESSURE]
 )
 async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None:
-    """Under memory pressure a pod without requests is rejected: Failed, Evicted, no CRI call."""
+    """Under memory pressure a pod without requests is rejected: it is Failed with reason Evicted,
+    and no CRI call is made for it."""
     async with node.kubelet.pressure(MEMORY):
         await node.run_until(
             lambda: node.api.node_condition("MemoryPressure").get("status") == "True",
@@ -159,7 +164,8 @@ async def best_effort_pods_are_refused_under_memory_pressure(node: Node) -> None
 
 @conformance(id="pressure-cycle", rules=["EVIC-050"], level=Level.SHOULD, needs=[API, PRESSURE])
 async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
-    """While pressure lasts the next pod is evicted after the one before has been cleaned up."""
+    """While the pressure lasts, the next pod is evicted only after the one before has been cleaned
+    up."""
     await node.api.run_pods(burstable("one"), burstable("two"))
     async with node.kubelet.pressure(MEMORY):
         for name in ("one", "two"):
@@ -173,8 +179,8 @@ async def several_pods_are_evicted_one_after_the_other(node: Node) -> None:
     needs=[API, FAULTS, PRESSURE],
 )  # fmt: skip
 async def an_eviction_that_takes_too_long_is_told(node: Node) -> None:
-    """When an evicted pod has not stopped after 10 s Warning ExceededGracePeriod is told, the pod
-    is not Failed yet, and the kill goes on."""
+    """When an evicted pod has not stopped after 10 s, an event says so (Warning
+    ExceededGracePeriod); the pod is not Failed yet, and the kill goes on."""
     await node.api.run_pods(burstable("web"))
     rule = node.runtime.on("StopContainer", pod="web").hangs()
     async with node.kubelet.pressure(MEMORY):

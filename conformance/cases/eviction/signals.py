@@ -1,4 +1,5 @@
-"""Every signal evicts: processes, allocatable memory, inodes; and what is said about it."""
+"""The other signals, on a node that can be set (processes, allocatable memory, inodes), and what is
+reported."""
 
 from conformance.cases.eviction.common import (
     MI,
@@ -26,7 +27,8 @@ EVICTED_S = 2 * limits.EVICTION_CYCLE_S + limits.STOP_S
     node_config=PIDS,
 )  # fmt: skip
 async def processes_run_out(node: Node) -> None:
-    """When fewer processes are left than the threshold, the Node says so and a pod is evicted."""
+    """When fewer process IDs are left than the threshold, the Node has PIDPressure and a pod is
+    evicted."""
     await node.api.run_pods(hungry("web", requests=REQUEST))
     node.machine.leave_pids(500)
     wanted = "The node was low on resource: pids. Threshold quantity: 1k, available: 500. "
@@ -41,7 +43,7 @@ async def processes_run_out(node: Node) -> None:
 
 @conformance(id="pid-lower-priority-first", rules=["EVIC-082"], needs=[API, NODE], node_config=PIDS)
 async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
-    """Of two pods the one of lower priority dies, though it has fewer processes."""
+    """Of two pods the one of lower priority is evicted, though it has fewer processes."""
     low = hungry("low", processes=2, requests=REQUEST, priority=1)
     await node.api.run_pods(hungry("high", processes=90, requests=REQUEST, priority=9), low)
     node.machine.leave_pids(500)
@@ -50,7 +52,7 @@ async def under_pid_pressure_the_lower_priority_goes_first(node: Node) -> None:
 
 @conformance(id="pid-more-first", rules=["EVIC-082"], needs=[API, NODE], node_config=PIDS)
 async def under_pid_pressure_the_pod_with_most_processes_goes_first(node: Node) -> None:
-    """At equal priority the pod with more processes dies, whatever it requested."""
+    """At equal priority the pod with more processes is evicted, whatever it requests."""
     small, large = hungry("few", processes=3), hungry("many", processes=40, requests=REQUEST)
     await node.api.run_pods(small, large)
     node.machine.leave_pids(500)
@@ -76,8 +78,8 @@ async def under_pid_pressure_every_ordinary_pod_is_refused(node: Node) -> None:
     },
 )  # fmt: skip
 async def pods_may_not_use_what_is_reserved(node: Node) -> None:
-    """When all pods together come near their cgroup's limit a pod is evicted, though the node has
-    memory enough."""
+    """When all pods together come close to the limit of their cgroup, a pod is evicted, although
+    the node has free memory: it is reserved."""
     await node.api.run_pods(hungry("small", memory_mi=300), hungry("large", memory_mi=600))
     wanted = "The node was low on resource: memory. Threshold quantity: 200Mi, available: 124Mi. "
     await evicted_for(node, "large", wanted, within_s=EVICTED_S)
@@ -104,7 +106,7 @@ async def without_enforcement_nothing_is_reserved(node: Node) -> None:
     node_config=INODES,
 )  # fmt: skip
 async def inodes_run_out(node: Node) -> None:
-    """When the disk has few inodes left the pod with most of them is evicted."""
+    """When the disk has few inodes left, the pod that has most of them is evicted."""
     small = hungry("small", inodes=10, requests=REQUEST)
     await node.api.run_pods(small, hungry("large", inodes=700, requests=REQUEST))
     node.machine.leave_inodes(200)
@@ -123,7 +125,7 @@ async def inodes_run_out(node: Node) -> None:
     node_config=INODES,
 )  # fmt: skip
 async def a_storage_request_protects_inodes_too(node: Node) -> None:
-    """Of two pods the one that requested storage lives, though it has more inodes."""
+    """Of two pods the one without a storage request is evicted, though it has fewer inodes."""
     asked = hungry("asked", inodes=700, requests={**REQUEST, "ephemeral-storage": "1Gi"})
     await node.api.run_pods(asked, hungry("plain", inodes=10, requests=REQUEST))
     node.machine.leave_inodes(200)
@@ -135,7 +137,7 @@ async def a_storage_request_protects_inodes_too(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "25%"}},
 )  # fmt: skip
 async def a_threshold_may_be_a_share(node: Node) -> None:
-    """A threshold in percent is a share of the capacity, shown in bytes."""
+    """A threshold in percent is a share of the capacity; the event shows it in bytes."""
     await node.api.run_pods(hungry("web", memory_mi=100))
     node.machine.leave_memory(2049 * MI)
     await nothing_happens(node)
@@ -149,7 +151,7 @@ async def a_threshold_may_be_a_share(node: Node) -> None:
     node_config={"evictionHard": {"nodefs.available": "1Gi", "memory.available": "200Mi"}},
 )  # fmt: skip
 async def memory_is_more_urgent_than_disk(node: Node) -> None:
-    """When memory and disk run out together memory is reclaimed first."""
+    """When memory and disk run out together, memory is reclaimed first."""
     await node.api.run_pods(hungry("web", memory_mi=300), hungry("other", memory_mi=10, disk_mi=50))
     node.machine.leave_disk(100 * MI)
     node.machine.leave_memory(100 * MI)
@@ -163,7 +165,8 @@ async def memory_is_more_urgent_than_disk(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def a_pod_without_running_containers_goes_first(node: Node) -> None:
-    """A pod that has not started yet is evicted before any that runs, whatever its priority."""
+    """A pod that has not started yet has no usage to rank by, and is evicted before all that run,
+    whatever its priority."""
     await node.api.create_pod(pod("stuck", priority=1000))
     node.runtime.on("CreateContainer", pod="stuck").hangs()
     await node.api.run_pods(hungry("web", memory_mi=300))
@@ -182,7 +185,7 @@ async def a_pod_without_running_containers_goes_first(node: Node) -> None:
     },
 )  # fmt: skip
 async def changes_of_conditions_are_told(node: Node) -> None:
-    """A change of MemoryPressure is told by an event of the Node, in both directions."""
+    """Each change of MemoryPressure, in both directions, is reported in an event about the Node."""
     node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
     before = node.event_count("NodeHasSufficientMemory")
@@ -201,7 +204,7 @@ async def changes_of_conditions_are_told(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def the_kubelet_sets_no_taints(node: Node) -> None:
-    """Under pressure the Node has no taints of the kubelet's: they are the controllers'."""
+    """Under pressure the kubelet adds no taints to the Node: controllers do that."""
     node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
     await node.run_for(2 * limits.EVICTION_CYCLE_S)
@@ -214,7 +217,7 @@ async def the_kubelet_sets_no_taints(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> None:
-    """While the disk of the images cannot be found nothing is evicted, not even for memory."""
+    """While the disk of the images cannot be found, no pod is evicted, not even for memory."""
     node.machine.lose_image_disk()
     await node.api.run_pods(hungry("web", memory_mi=300))
     node.machine.leave_memory(100 * MI)
@@ -229,7 +232,8 @@ async def an_unknown_image_disk_keeps_the_kubelet_from_looking(node: Node) -> No
     },
 )  # fmt: skip
 async def the_kernel_tells_before_the_next_look(node: Node) -> None:
-    """With kernelMemcgNotification and cgroup v1 a pod is evicted as soon as memory runs short."""
+    """With kernelMemcgNotification and cgroup v1 the kernel notifies the kubelet, which evicts a
+    pod as soon as memory runs short."""
     await node.api.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)  # between two looks
     began_s = node.now_s
@@ -244,7 +248,8 @@ async def the_kernel_tells_before_the_next_look(node: Node) -> None:
     node_config={"evictionHard": {"memory.available": "200Mi"}},
 )  # fmt: skip
 async def without_notification_the_kubelet_looks_every_ten_seconds(node: Node) -> None:
-    """Without kernelMemcgNotification nothing happens before the next look."""
+    """Without kernelMemcgNotification no pod is evicted before the kubelet's next look, which comes
+    every 10 s."""
     await node.api.run_pods(hungry("web", memory_mi=300))
     await node.run_for(limits.EVICTION_CYCLE_S + 2.5)
     node.machine.leave_memory(100 * MI)

@@ -29,7 +29,8 @@ LOW = "The node was low on resource: memory. "
     id="soft-waits", rules=["EVIC-053", "EVIC-004"], needs=[API, NODE], node_config=SOFT
 )  # fmt: skip
 async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
-    """Below a soft threshold the condition shows at once, and a pod dies after the grace period."""
+    """Below a soft threshold the condition shows at once, and a pod is evicted after the grace
+    period."""
     await node.api.run_pods(hungry("web", memory_mi=50))
     node.machine.leave_memory(100 * MI)
     began_s = node.now_s
@@ -46,7 +47,8 @@ async def a_soft_threshold_waits_for_its_grace_period(node: Node) -> None:
     node_config=SOFT,
 )  # fmt: skip
 async def recovery_restarts_the_grace_period(node: Node) -> None:
-    """When memory comes back before the grace period is over nobody dies, and it starts anew."""
+    """When memory comes back before the grace period is over, no pod is evicted, and the next grace
+    period begins anew."""
     await node.api.run_pods(hungry("web", memory_mi=50))
     for _ in range(3):
         node.machine.leave_memory(100 * MI)
@@ -62,8 +64,8 @@ async def recovery_restarts_the_grace_period(node: Node) -> None:
                  "evictionMaxPodGracePeriod": 7},
 )  # fmt: skip
 async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
-    """A soft threshold stops a pod with the smaller of evictionMaxPodGracePeriod and its own
-    grace period."""
+    """A soft threshold stops a pod with the shorter of evictionMaxPodGracePeriod and its own grace
+    period."""
     patient = hungry("patient", memory_mi=90, grace_s=60)
     await node.api.run_pods(patient, hungry("quick", memory_mi=50, grace_s=3))
     node.machine.leave_memory(20 * MI)
@@ -79,7 +81,7 @@ async def a_soft_eviction_leaves_the_pod_some_time(node: Node) -> None:
                  "evictionMaxPodGracePeriod": 7},
 )  # fmt: skip
 async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
-    """With a grace period of 0 s a soft threshold acts at once and leaves pods no time."""
+    """A soft threshold with a grace period of 0 s acts at once and leaves pods no time to stop."""
     await node.api.run_pods(hungry("web", memory_mi=50, grace_s=30))
     node.machine.leave_memory(100 * MI)
     await evicted_for(node, "web", LOW, within_s=2 * CYCLE_S)
@@ -93,7 +95,8 @@ async def a_soft_threshold_without_grace_is_a_hard_one(node: Node) -> None:
                  "evictionMinimumReclaim": {MEMORY: "300Mi"}},
 )  # fmt: skip
 async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
-    """Once below the threshold, pods die until threshold and minimum reclaim together are free."""
+    """Once the threshold is crossed, pods are evicted until the threshold plus the minimum reclaim
+    is free."""
     plans = [hungry(name, memory_mi=size) for name, size in (("a", 250), ("b", 200), ("c", 90))]
     await node.api.run_pods(*plans)
     node.machine.leave_memory(100 * MI)
@@ -109,7 +112,7 @@ async def evictions_go_on_until_the_minimum_is_reclaimed(node: Node) -> None:
     node_config={"evictionHard": {MEMORY: "200Mi"}},
 )  # fmt: skip
 async def without_a_minimum_the_threshold_is_enough(node: Node) -> None:
-    """Without minimum reclaim no second pod dies once the threshold is passed."""
+    """Without a minimum reclaim no second pod is evicted once the threshold is free."""
     await node.api.run_pods(hungry("a", memory_mi=110), hungry("b", memory_mi=90))
     node.machine.leave_memory(100 * MI)
     expect_equal(node, await first_victim(node), "a", "victim")
@@ -122,7 +125,7 @@ async def without_a_minimum_the_threshold_is_enough(node: Node) -> None:
     needs=[API, NODE, Feature.VIRTUAL_TIME], node_config={"evictionHard": {MEMORY: "200Mi"}},
 )  # fmt: skip
 async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
-    """Pressure that is over is remembered for five minutes, but not by a new kubelet."""
+    """Pressure that has ended is remembered for five minutes, but not by a restarted kubelet."""
     node.machine.leave_memory(100 * MI)
     await has_condition(node, "MemoryPressure")
     node.machine.leave_memory(900 * MI)
@@ -140,10 +143,10 @@ async def a_restarted_kubelet_knows_of_no_pressure(node: Node) -> None:
     node_config={"evictionHard": {MEMORY: "200Mi"}},
 )  # fmt: skip
 async def under_memory_pressure_some_pods_may_start(node: Node) -> None:
-    """Under MemoryPressure pods with requests, pods that tolerate it and critical pods start."""
+    """Under MemoryPressure pods with requests, pods that tolerate it, and critical pods start."""
     node.machine.leave_memory(150 * MI)
     await has_condition(node, "MemoryPressure")
-    node.machine.leave_memory(900 * MI)  # the condition lasts, and nobody has to die
+    node.machine.leave_memory(900 * MI)  # the condition stays, and no pod must be evicted
     await node.run_for(limits.EVICTION_CYCLE_S + 1)
     tolerated = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}
     await node.api.run_pods(

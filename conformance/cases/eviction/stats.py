@@ -14,7 +14,8 @@ MI = 1024 * 1024
     needs=[Feature.STATUS],
 )  # fmt: skip
 async def the_summary_has_all_that_signals_are_made_from(node: Node) -> None:
-    """The summary of the node has memory, the kubelet's and the images' disk, and processes."""
+    """The summary of the node has what eviction signals are made of: memory, the disks of the
+    kubelet and of the images, and processes."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(limits.EVICTION_CYCLE_S)

@@ -26,7 +26,7 @@ def with_volume(name: str, *, medium: str = "", **spec: Any) -> PodPlan:
 
 
 def limited(name: str, disk_mi: int, limit: str, **spec: Any) -> PodPlan:
-    """A pod with one container that writes so much into its layer."""
+    """A pod with one container that writes so much into its writable layer."""
     return hungry(name, disk_mi=disk_mi, limits={"ephemeral-storage": limit}, **spec)
 
 
@@ -34,7 +34,8 @@ def limited(name: str, disk_mi: int, limit: str, **spec: Any) -> PodPlan:
     id="volume-limit", rules=["EVIC-100", "EVIC-103"], needs=[API, STATUS], node_config=FAST
 )
 async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
-    """A pod whose emptyDir holds more than its sizeLimit is evicted, and another one lives on."""
+    """A pod whose emptyDir holds more than its sizeLimit is evicted, and another pod keeps
+    running."""
     await node.api.run_pods(with_volume("full"), with_volume("fine"))
     node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
     node.machine.write_volume_file("fine", "scratch", "file", "x" * 10_000)
@@ -56,7 +57,7 @@ async def a_volume_above_its_limit_ends_the_pod(node: Node) -> None:
     needs=[API, STATUS, Feature.VIRTUAL_TIME],
 )
 async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
-    """A volume is measured at most every minute: its pod lives that long."""
+    """A volume is measured at most once a minute, so a pod above its limit lives that long."""
     await node.api.run_pods(with_volume("full"))
     await node.run_for(65)  # measured empty in the first minute
     node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
@@ -73,7 +74,7 @@ async def volumes_are_measured_every_one_or_two_minutes(node: Node) -> None:
     node_config=FAST,
 )
 async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
-    """The same for a volume with medium Memory."""
+    """A pod whose emptyDir in memory holds more than its sizeLimit is evicted, too."""
     await node.api.run_pods(with_volume("full", medium="Memory"))
     node.machine.write_volume_file("full", "scratch", "file", "x" * 100_000)
     await evicted_for(node, "full", VOLUME, within_s=MEASURED_S)
@@ -81,8 +82,8 @@ async def a_volume_in_memory_has_a_limit_too(node: Node) -> None:
 
 @conformance(id="container-limit", rules=["EVIC-102", "EVIC-103"], needs=[API])
 async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
-    """A container that wrote more than its ephemeral-storage limit ends its pod, while the limits
-    of all containers together are not reached."""
+    """A pod is evicted when one container wrote more than its ephemeral-storage limit, although the
+    sum of all containers' limits is not reached."""
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     small, large = ({"limits": {"ephemeral-storage": text}} for text in ("20Mi", "500Mi"))
     plan = pod("web", container("main", work, resources=small), container("b", resources=large))
@@ -95,7 +96,8 @@ async def a_container_above_its_storage_limit_ends_the_pod(node: Node) -> None:
 
 @conformance(id="pod-limit", rules=["EVIC-101"], needs=[API])
 async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
-    """A container without limit counts against the limits of the others."""
+    """The writes of a container without limit count against the sum of the other containers'
+    limits."""
     work = runs(disk_bytes=40 * MI, stop_exit_code=1)
     asked = {"limits": {"ephemeral-storage": "20Mi"}}
     await node.api.run_pods(pod("web", container("main", resources=asked), container("b", work)))
@@ -105,7 +107,8 @@ async def a_pod_above_the_sum_of_its_limits_is_ended(node: Node) -> None:
 
 @conformance(id="limits-all-at-once", rules=["EVIC-086", "EVIC-102"], needs=[API])
 async def all_offenders_end_in_one_cycle(node: Node) -> None:
-    """Two pods above their limits end in the same cycle, and a pod within its limit lives on."""
+    """Two pods above their limits are evicted in the same cycle, and a pod within its limit keeps
+    running."""
     plans = [limited(name, 40, "20Mi") for name in ("one", "two")]
     await node.api.run_pods(*plans, limited("fine", 10, "20Mi"))
     for name in ("one", "two"):
@@ -117,7 +120,7 @@ async def all_offenders_end_in_one_cycle(node: Node) -> None:
 
 @conformance(id="limits-not-critical", rules=["EVIC-085", "EVIC-102"], needs=[API])
 async def critical_pods_may_exceed_their_limits(node: Node) -> None:
-    """A pod of a system priority above its storage limit runs on."""
+    """A pod of a system priority that is above its storage limit keeps running."""
     vital = limited("vital", 40, "20Mi", priority=2_000_000_000)
     await node.api.run_pods(vital, limited("web", 40, "20Mi"))
     await evicted_for(node, "web", "Pod ephemeral", within_s=EVICTED_S)
@@ -132,7 +135,7 @@ async def critical_pods_may_exceed_their_limits(node: Node) -> None:
     node_config={**FAST, "localStorageCapacityIsolation": False},
 )
 async def limits_can_be_switched_off(node: Node) -> None:
-    """With localStorageCapacityIsolation off nobody is ended for a volume above its limit."""
+    """With localStorageCapacityIsolation off no pod is evicted for a volume above its limit."""
     await node.api.run_pods(with_volume("web"))
     node.machine.write_volume_file("web", "scratch", "file", "x" * 100_000)
     await node.run_for(MEASURED_S)

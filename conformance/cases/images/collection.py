@@ -9,7 +9,7 @@ from conformance.harness.workload import exits
 from conformance.registry import Feature, Level, conformance
 
 NEEDS = [Feature.STATUS, Feature.IMAGE_GC, Feature.VIRTUAL_TIME]
-# Always too full: whatever the disk, more than nothing of it is used.
+# Some part of every disk is used, so with these thresholds it is always too full.
 TOO_FULL = {
     "imageGCHighThresholdPercent": 1,
     "imageGCLowThresholdPercent": 0,
@@ -19,7 +19,7 @@ PERIOD_S = 300.0  # GC-101
 
 
 def ids_of(node: Node, name: str) -> set[str]:
-    """The ids under which the runtime listed that image."""
+    """The IDs under which the runtime listed that image."""
     return {
         image.id
         for call in node.calls("ListImages")
@@ -29,7 +29,7 @@ def ids_of(node: Node, name: str) -> set[str]:
 
 
 def removed(node: Node) -> set[str]:
-    """What the kubelet wanted to have removed."""
+    """The images that the kubelet asked the runtime to remove."""
     return {call.request.image.image for call in node.calls("RemoveImage")}
 
 
@@ -40,8 +40,8 @@ def removed(node: Node) -> set[str]:
     node_config=TOO_FULL,
 )
 async def unused_images_go_and_used_ones_stay(node: Node) -> None:
-    """On a disk that is too full images that no container uses are removed; those of running and
-    of finished containers stay."""
+    """When the images' disk is too full, images that no container uses are removed; those of
+    running and of finished containers stay."""
     registry = await node.runtime.registry()
     await registry.add("done:1")
     done = f"{registry.open_host}/done:1"
@@ -71,8 +71,8 @@ async def unused_images_go_and_used_ones_stay(node: Node) -> None:
     node_config=TOO_FULL,
 )
 async def too_little_freed_is_told(node: Node) -> None:
-    """When the used images alone are too much the node has an event; a second failure in a row is
-    another one."""
+    """When the used images alone are too much, an event about the node says so, and another one
+    when that happens a second time in a row."""
     await node.api.create_pod(pod("web"))
     await wait_running(node, "web")
     await node.run_until(
@@ -97,9 +97,9 @@ async def too_little_freed_is_told(node: Node) -> None:
     needs=NEEDS,
     node_config={"imageMaximumGCAge": "4m", "imageMinimumGCAge": "1s"},
 )
-async def images_that_nobody_used_for_long_go(node: Node) -> None:
-    """With imageMaximumGCAge an image that was unused for longer is removed, whatever the room on
-    the disk, but not before the kubelet has run for that long; used images stay."""
+async def images_that_are_unused_for_long_go(node: Node) -> None:
+    """With imageMaximumGCAge an image that has been unused for longer is removed, however empty the
+    disk is, but not before the kubelet itself has run for that long; used images stay."""
     await node.apply_static(pod("web"))
     await wait_running(node, "web")
     await node.run_for(200)

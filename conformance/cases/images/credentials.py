@@ -1,4 +1,4 @@
-"""Pull secrets, and who may use an image that one of them brought to the node."""
+"""Pull secrets, and which pods may use an image that was pulled with one."""
 
 from typing import Any
 
@@ -23,26 +23,26 @@ NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 
 def with_secrets(name: str, image: str, *secrets: str, **fields: Any) -> PodPlan:
-    """A pod whose container has that image, and its pull secrets."""
+    """A pod whose container has that image, with those pull secrets."""
     references = [{"name": secret} for secret in secrets]
     return pod(name, container("main", image=image, **fields), imagePullSecrets=references)
 
 
 async def private_image(node: Node) -> tuple[str, str]:
-    """An image behind a password: its name, and its host."""
+    """An image behind a password: its reference and its host."""
     registry = await node.runtime.registry()
     await registry.add("team/app:1")
     return f"{registry.closed_host}/team/app:1", registry.closed_host
 
 
 def users(node: Node, image: str, pod: str | None = None) -> list[str]:
-    """As whom the pulls of that image came; "": anonymously."""
+    """The user of each pull of that image; "" for an anonymous pull."""
     return [call.request.auth.username for call in pulls(node, image, pod)]
 
 
 @conformance(id="pull-with-secret", rules=["BACK-209", "CRI-097"], needs=NEEDS)
 async def a_pull_secret_opens_its_registry(node: Node) -> None:
-    """The user and password of a pull secret for the image's registry go with the pull."""
+    """The user and password of a pull secret for the image's registry are sent with the pull."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host))
     await node.api.create_pod(with_secrets("web", image, "login"))
@@ -52,7 +52,7 @@ async def a_pull_secret_opens_its_registry(node: Node) -> None:
 
 @conformance(id="pull-with-old-secret", rules=["BACK-209"], needs=NEEDS)
 async def a_secret_in_the_old_format_does_too(node: Node) -> None:
-    """The same with a secret of type kubernetes.io/dockercfg."""
+    """A pull secret of the old type kubernetes.io/dockercfg serves as well."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", f"https://{host}/v1/", kind="dockercfg"))
     await node.api.create_pod(with_secrets("web", image, "login"))
@@ -62,7 +62,8 @@ async def a_secret_in_the_old_format_does_too(node: Node) -> None:
 
 @conformance(id="pull-wrong-password", rules=["BACK-205", "BACK-209"], needs=NEEDS)
 async def a_wrong_password_is_told(node: Node) -> None:
-    """With a wrong password: ErrImagePull with the runtime's words, no anonymous try after it."""
+    """With a wrong password the container waits with ErrImagePull and the runtime's message, and no
+    anonymous pull is tried."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host, password="guess"))
     await node.api.create_pod(with_secrets("web", image, "login"))
@@ -84,7 +85,8 @@ async def without_a_secret_the_pull_is_anonymous(node: Node) -> None:
 
 @conformance(id="pull-secret-of-another-host", rules=["BACK-209"], needs=NEEDS)
 async def a_login_goes_to_its_own_registry_only(node: Node) -> None:
-    """A login for another host, port or path is not sent."""
+    """A login for another host, port or path is not sent, so that no registry learns the password
+    of another."""
     image, host = await private_image(node)
     others = (f"other.{host}", f"{host}:5000", f"{host}/another")
     await node.api.create_secret(pull_secret("login", *others))
@@ -95,8 +97,8 @@ async def a_login_goes_to_its_own_registry_only(node: Node) -> None:
 
 @conformance(id="pull-secrets-in-turn", rules=["BACK-209"], needs=NEEDS)
 async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
-    """Several logins for one image are tried one after the other: the longer path first, logins
-    for one place in the order of the secrets, until one succeeds."""
+    """Several logins for one image are tried one after the other until one succeeds: those for the
+    longer path first, equal ones in the order of the secrets."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("wide", f"*.{host.partition('.')[2]}", user="wide"))
     await node.api.create_secret(pull_secret("host", host, user="host"))
@@ -110,8 +112,8 @@ async def every_login_is_tried_the_closest_place_first(node: Node) -> None:
 
 @conformance(id="pull-with-node-login", rules=["BACK-209"], needs=[*NEEDS, Feature.RESTART])
 async def a_login_of_the_node_is_for_every_pod(node: Node) -> None:
-    """A Docker configuration in the kubelet's root directory opens a registry for all pods, after
-    their own secrets; what it brought may be used by every pod."""
+    """A Docker configuration in the kubelet's root directory is a login for all pods, tried after
+    their own secrets, and an image pulled with it may be used by every pod."""
     image, host = await private_image(node)
     await node.kubelet.stop()
     node.machine.write_root_file("config.json", docker_config(host))
@@ -127,7 +129,8 @@ async def a_login_of_the_node_is_for_every_pod(node: Node) -> None:
 
 @conformance(id="pull-secret-missing", rules=["BACK-209", "LIFE-070"], needs=NEEDS)
 async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
-    """A pull secret that does not exist: a warning, and the pull goes on without it."""
+    """When a pull secret does not exist, an event warns of it and the image is pulled without
+    it."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -144,8 +147,8 @@ async def a_missing_secret_is_told_and_left_out(node: Node) -> None:
 
 @conformance(id="pull-secret-without-api", rules=["BACK-209", "NODE-207"], needs=NEEDS, node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
 async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
-    """While the API server is away a restarted container of a pod with a pull secret still pulls
-    with it."""
+    """While the API server cannot be reached, a restarted container still pulls with the pod's
+    secret, which the kubelet remembers."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host))
     work = in_turn(exits(1, after_s=5), runs())
@@ -167,8 +170,8 @@ async def a_known_secret_serves_while_the_api_is_away(node: Node) -> None:
 
 @conformance(id="image-not-for-everyone", rules=["BACK-210"], needs=NEEDS)
 async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
-    """A pod without the secret must pull the present image itself, and cannot; with policy Never
-    it is told that the image is not there."""
+    """A pod without the secret must pull an image that is present but was pulled with that secret,
+    and the registry refuses it; with policy Never the image counts as absent for that pod."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host))
     await node.api.create_pod(with_secrets("owner", image, "login"))
@@ -183,7 +186,7 @@ async def an_image_pulled_with_a_secret_is_not_for_everyone(node: Node) -> None:
 
 @conformance(id="image-for-the-same-secret", rules=["BACK-210"], needs=NEEDS)
 async def the_same_login_needs_no_second_pull(node: Node) -> None:
-    """Pods with the same secret, or with the same login in another one, use the present image
+    """Pods with the same secret, or with the same login in another secret, use the present image
     without a pull."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host))
@@ -210,8 +213,9 @@ async def an_image_pulled_anonymously_is_for_everyone(node: Node) -> None:
 
 
 @conformance(id="image-records-stay", rules=["BACK-211"], needs=[*NEEDS, Feature.RESTART])
-async def a_restarted_kubelet_knows_who_pulled(node: Node) -> None:
-    """After a restart an image pulled with a secret is still not for everyone."""
+async def a_restarted_kubelet_knows_with_what_an_image_was_pulled(node: Node) -> None:
+    """After a restart of the kubelet an image that was pulled with a secret still may not be used
+    without it."""
     image, host = await private_image(node)
     await node.api.create_secret(pull_secret("login", host))
     await node.api.create_pod(with_secrets("owner", image, "login"))

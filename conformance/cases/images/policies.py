@@ -1,4 +1,5 @@
-"""Whether an image is looked for and pulled: policies, names, answers of the runtime."""
+"""Whether the kubelet looks for an image and pulls it: policies, names, and answers of the
+runtime."""
 
 from conformance.cases.images.seen import (
     PULLED_S,
@@ -24,7 +25,7 @@ NO_CRASH_DELAY = {"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}}
 
 @conformance(id="image-policy-present", rules=["BACK-202"], needs=[API, STATUS])
 async def a_present_image_is_not_pulled(node: Node) -> None:
-    """With IfNotPresent an image that is there is used, and an event says so."""
+    """With IfNotPresent an image that is present is used, and an event says so."""
     await node.api.create_pod(pod("web"))
     await wait_running(node, "web")
     expect_equal(node, node.count("PullImage"), 0, "pulls")
@@ -34,7 +35,8 @@ async def a_present_image_is_not_pulled(node: Node) -> None:
 
 @conformance(id="image-policy-absent", rules=["BACK-202", "BACK-213"], needs=[STATUS, REGISTRY])
 async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
-    """With IfNotPresent: a look, the pull, a look for the size, one for the user, the container."""
+    """With IfNotPresent an absent image is looked for and pulled, then its size and its user are
+    looked up, and the container is created."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -49,7 +51,7 @@ async def an_absent_image_is_looked_for_and_pulled(node: Node) -> None:
 
 @conformance(id="image-policy-always", rules=["BACK-202"], needs=[STATUS, REGISTRY], node_config=NO_CRASH_DELAY)  # fmt: skip  # noqa: E501
 async def always_pulls_at_every_start(node: Node) -> None:
-    """With Always there is no look before the pull, and a restart pulls again."""
+    """With Always the image is pulled without looking for it first, again at every restart."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -66,7 +68,8 @@ async def always_pulls_at_every_start(node: Node) -> None:
 
 @conformance(id="image-policy-never", rules=["BACK-202"], needs=[API, STATUS, REGISTRY])
 async def never_does_not_pull(node: Node) -> None:
-    """With Never an absent image is not pulled, though it could be: ErrImageNeverPull."""
+    """With Never an absent image is not pulled, although the registry has it: the container waits
+    with ErrImageNeverPull."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -90,8 +93,8 @@ async def never_uses_what_is_there(node: Node) -> None:
 
 @conformance(id="image-default-tag", rules=["BACK-201", "BACK-202"], needs=[STATUS, REGISTRY])
 async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
-    """Without tag and policy: `:latest` is pulled without a look; the spec's text stays as it
-    is."""
+    """Without a tag and a policy the image `:latest` is pulled without looking for it first; the
+    pod's spec stays as written."""
     registry = await node.runtime.registry()
     await registry.add("app:latest")
     image = f"{registry.open_host}/app"
@@ -107,7 +110,8 @@ async def a_name_without_tag_means_latest_and_always(node: Node) -> None:
 
 @conformance(id="image-name-invalid", rules=["BACK-201"], needs=[STATUS])
 async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
-    """A name that cannot be parsed: InvalidImageName, without a call about it."""
+    """A container whose image is no valid reference waits with InvalidImageName, and no call about
+    the image is made."""
     image = "localhost/Upper:1"
     await node.apply_static(pod("web", container("main", image=image), container("fine")))
     message = await wait_waiting(node, "web", "InvalidImageName")
@@ -123,7 +127,7 @@ async def a_name_that_is_no_reference_is_not_looked_for(node: Node) -> None:
 
 @conformance(id="image-inspect-error", rules=["BACK-203"], needs=[API, STATUS, FAULTS])
 async def a_failing_look_is_told_and_repeated(node: Node) -> None:
-    """When ImageStatus fails the container waits: ImageInspectError; then it is tried again."""
+    """While ImageStatus fails the container waits with ImageInspectError, and it is tried again."""
     with node.runtime.on("ImageStatus").fails("UNKNOWN", "store is broken"):
         await node.api.create_pod(pod("web"))
         message = await wait_waiting(node, "web", "ImageInspectError")
@@ -140,7 +144,7 @@ async def a_failing_look_is_told_and_repeated(node: Node) -> None:
 
 
 async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
-    """The waiting state when a pull fails with that."""
+    """The waiting state of a container whose pull fails with that code and text."""
     with node.runtime.on("PullImage").fails(code, text):
         await node.apply_static(pod("web", container("main", image=MISSING_IMAGE)))
         await node.run_until(
@@ -154,8 +158,8 @@ async def _reason_of(node: Node, code: str, text: str) -> dict[str, str]:
 
 @conformance(id="registry-unavailable", rules=["BACK-205"], needs=[STATUS, FAULTS])
 async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
-    """A pull error that begins with RegistryUnavailable gives that reason, and its rest the
-    message."""
+    """The text of a pull error that begins with RegistryUnavailable becomes that reason, with the
+    rest as the message."""
     state = await _reason_of(node, "UNKNOWN", "RegistryUnavailable: no route")
     text = f"image pull failed for {MISSING_IMAGE} because the registry is unavailable: no route"
     wanted = {"reason": "RegistryUnavailable", "message": text}
@@ -168,7 +172,8 @@ async def a_registry_that_is_away_has_a_reason_of_its_own(node: Node) -> None:
 
 @conformance(id="signature-refused", rules=["BACK-205"], needs=[STATUS, FAULTS])
 async def a_refused_signature_has_a_reason_of_its_own(node: Node) -> None:
-    """The same for SignatureValidationFailed."""
+    """The text of a pull error that begins with SignatureValidationFailed becomes that reason, with
+    the rest as the message."""
     state = await _reason_of(node, "UNKNOWN", "SignatureValidationFailed: unknown key")
     text = f"image pull failed for {MISSING_IMAGE} because the signature validation failed: unknown key"  # noqa: E501
     wanted = {"reason": "SignatureValidationFailed", "message": text}

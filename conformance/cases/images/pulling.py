@@ -1,4 +1,4 @@
-"""Pulls that succeed, fail and succeed again, and the waiting between them."""
+"""Pulls that succeed, fail, and succeed again, and the delays between them."""
 
 import re
 
@@ -23,7 +23,8 @@ API, STATUS, FAULTS, REGISTRY = Feature.API, Feature.STATUS, Feature.FAULTS, Fea
 
 @conformance(id="pull-success", rules=["BACK-204"], needs=[API, STATUS, REGISTRY])
 async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
-    """Events: Pulling, then Pulled with how long it took and the image's size."""
+    """A pull is reported by the events Pulling and Pulled; the second has its duration and the
+    image's size."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -51,8 +52,8 @@ async def a_pull_is_told_with_its_time_and_size(node: Node) -> None:
     id="pull-missing-tag", rules=["BACK-204", "BACK-205", "CRI-096"], needs=[API, STATUS, REGISTRY]
 )
 async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
-    """An image that the registry does not have: ErrImagePull with the runtime's words, in the
-    status and in events."""
+    """When the registry does not have the image, status and events have ErrImagePull with the
+    runtime's message."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:2"
@@ -68,8 +69,8 @@ async def a_missing_tag_is_told_as_the_runtime_tells_it(node: Node) -> None:
 
 @conformance(id="pull-outage", rules=["BACK-206", "BACK-207"], needs=[API, STATUS, REGISTRY])
 async def an_outage_is_waited_out(node: Node) -> None:
-    """While nobody answers the pull fails and is backed off; once the registry is back the next
-    try succeeds."""
+    """While the registry does not answer, the pull fails and is backed off; once it is back, the
+    next try succeeds."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"
@@ -99,8 +100,8 @@ async def an_outage_is_waited_out(node: Node) -> None:
     needs=[STATUS, REGISTRY, Feature.VIRTUAL_TIME],
 )
 async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
-    """Failing pulls come 10, 20, 40, 80, 160, 300, 300 s after each other, at the next try of the
-    pod, which comes every 10 to 15 s."""
+    """Failing pulls are repeated after 10, 20, 40, 80, 160, 300 and 300 s, each at the next sync of
+    the pod, which comes every 10 to 15 s."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image)))
@@ -117,7 +118,8 @@ async def pull_delays_double_up_to_five_minutes(node: Node) -> None:
 
 @conformance(id="pull-pending", rules=["BACK-207", "LIFE-122"], needs=[STATUS, REGISTRY])
 async def a_container_without_image_holds_no_other_up(node: Node) -> None:
-    """While one image cannot be pulled the pod's other container runs; the phase is Pending."""
+    """While the image of one container cannot be pulled the pod's other container runs, and the
+    phase is Pending."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     await node.apply_static(pod("web", container("main", image=image), container("fine")))
@@ -129,8 +131,8 @@ async def a_container_without_image_holds_no_other_up(node: Node) -> None:
 
 @conformance(id="pull-back-off-shared", rules=["BACK-206"], needs=[STATUS, REGISTRY])
 async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
-    """Two containers of a pod with the same missing image make one pull; another pod is not held
-    up by it."""
+    """Two containers of a pod with the same missing image cause one pull, because they share its
+    back-off; another pod does not."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/nothing:1"
     two = (container("main", image=image), container("other", image=image))
@@ -147,7 +149,7 @@ async def the_back_off_is_one_per_pod_and_image(node: Node) -> None:
 
 @conformance(id="pull-deadline", rules=["CRI-006", "BACK-208"], needs=[STATUS, REGISTRY])
 async def a_pull_has_no_deadline(node: Node) -> None:
-    """PullImage carries no deadline: a big image may take its time."""
+    """PullImage carries no deadline, because a big image may take its time."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     image = f"{registry.open_host}/app:1"

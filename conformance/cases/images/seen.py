@@ -1,4 +1,4 @@
-"""What the cases of this area look at: waiting states, pulls, events about an image."""
+"""Helpers of the cases about images: waiting states, pulls, and events about an image."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def waiting(node: Node, pod: str, container: str = "main") -> dict[str, str]:
 
 
 async def wait_running(node: Node, pod: str, container: str = "main") -> None:
-    """Run until the container runs, whose image may have to be pulled."""
+    """Run until the container runs; its image may have to be pulled first."""
     await node.run_until(
         lambda: node.running(pod, container),
         within_s=PULLED_S,
@@ -26,7 +26,7 @@ async def wait_running(node: Node, pod: str, container: str = "main") -> None:
 
 
 async def wait_waiting(node: Node, pod: str, reason: str, container: str = "main") -> str:
-    """Run until the container waits for that reason; the message."""
+    """Run until the container waits for that reason, and return the message."""
     await node.run_until(
         lambda: waiting(node, pod, container).get("reason") == reason,
         within_s=2 * PULL_RETRY_S,
@@ -36,7 +36,7 @@ async def wait_waiting(node: Node, pod: str, reason: str, container: str = "main
 
 
 async def wait_event(node: Node, pod: str, reason: str, message: str) -> dict[str, Any]:
-    """Run until there is such an event about the pod; the event."""
+    """Run until there is such an event about the pod, and return it."""
 
     def found() -> list[dict[str, Any]]:
         return [e for e in node.events(reason, pod=pod) if e["message"] == message]
@@ -48,7 +48,7 @@ async def wait_event(node: Node, pod: str, reason: str, message: str) -> dict[st
 
 
 def expect_about(node: Node, event: dict[str, Any], kind: str, container: str = "main") -> None:
-    """The event has that type and is about that container."""
+    """Expect that the event has that type and is about that container."""
     expect_equal(node, event["type"], kind, f"type of event {event['reason']}")
     path = event["involvedObject"].get("fieldPath")
     expect_equal(node, path, f"spec.containers{{{container}}}", f"field of {event['reason']}")
@@ -60,7 +60,8 @@ def pulls(node: Node, image: str, pod: str | None = None) -> list[Any]:
 
 
 def error_of(call: Any) -> str:
-    """How the kubelet tells the error of a pull: without the code if it is UNKNOWN (BACK-205)."""
+    """The error of a pull as the kubelet reports it: without the code if that is UNKNOWN
+    (BACK-205)."""
     code, text = call.error
     if code == "UNKNOWN":
         return str(text)

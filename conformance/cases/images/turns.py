@@ -1,4 +1,4 @@
-"""How many pulls at a time, and how often."""
+"""How many images are pulled at a time, and how often."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PODS = ("one", "two", "three")
 
 
 async def pull_three(node: Node) -> list[Any]:
-    """Three pods with images of their own, each pull of which takes a while; the pulls."""
+    """Run three pods, each with an image that takes a while to pull, and return the pulls."""
     registry = await node.runtime.registry()
     with node.runtime.on("PullImage").delays(TAKES_S):
         for name in PODS:
@@ -56,7 +56,7 @@ async def pulls_come_one_at_a_time_by_default(node: Node) -> None:
     node_config={"serializeImagePulls": False},
 )
 async def parallel_pulls_have_no_limit_of_their_own(node: Node) -> None:
-    """With serializeImagePulls false all images are pulled at once."""
+    """With serializeImagePulls false all images are pulled at the same time."""
     calls = await pull_three(node)
     expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 3), "pulls, at once")
 
@@ -68,7 +68,7 @@ async def parallel_pulls_have_no_limit_of_their_own(node: Node) -> None:
     node_config={"maxParallelImagePulls": 2},
 )
 async def the_number_of_parallel_pulls_can_be_limited(node: Node) -> None:
-    """With maxParallelImagePulls 2 alone pulls are parallel, and two at a time."""
+    """maxParallelImagePulls 2 alone makes pulls parallel, two at a time."""
     calls = await pull_three(node)
     expect_equal(node, (len(calls), most_at_once(node, calls)), (3, 2), "pulls, at once")
 
@@ -82,7 +82,8 @@ def seconds(text: str) -> float:
 
 @conformance(id="pull-waiting-told", rules=["BACK-208", "BACK-204"], needs=[API, FAULTS, REGISTRY])
 async def the_event_tells_the_waiting_apart(node: Node) -> None:
-    """Of two pulls at once the second tells two times: the pull's own, and with its waiting."""
+    """When two images are pulled one after the other, the second event names two durations: that of
+    the pull, and that with the wait for its turn."""
     registry = await node.runtime.registry()
     with node.runtime.on("PullImage").delays(TAKES_S):
         for name in PODS[:2]:
@@ -110,8 +111,8 @@ async def the_event_tells_the_waiting_apart(node: Node) -> None:
     node_config={"registryPullQPS": 1, "registryBurst": 1},
 )
 async def a_pull_above_the_rate_fails_at_once(node: Node) -> None:
-    """A second pull within the second that the rate allows one for fails without a call, and is
-    backed off like any other failure."""
+    """With a rate of one pull per second, a second pull within that second fails without a call to
+    the runtime, and is backed off like any other failure."""
     registry = await node.runtime.registry()
     await registry.add("app:1")
     other, image = f"{registry.open_host}/other:1", f"{registry.open_host}/app:1"

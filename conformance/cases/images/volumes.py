@@ -1,4 +1,4 @@
-"""Images as volumes: pulled before the containers start, mounted by the runtime."""
+"""Images as volumes: pulled before the containers start, and mounted by the runtime."""
 
 from typing import Any
 
@@ -22,7 +22,8 @@ MOUNTED = [{"name": "data", "mountPath": "/data"}]
 
 
 def with_volume(image: str, *others: Any, policy: str = "IfNotPresent", **fields: Any) -> PodPlan:
-    """A pod whose container mounts the image at /data; `others`: containers that do not."""
+    """A pod with a container that mounts the image at /data, and the containers `others` that do
+    not."""
     volume = {"name": "data", "image": {"reference": image, "pullPolicy": policy}}
     main = container("main", volumeMounts=MOUNTED, **fields)
     return pod("web", main, *others, volumes=[volume])
@@ -38,8 +39,8 @@ def mount_of(node: Node, path: str) -> Any:
 
 @conformance(id="image-volume", rules=["LIFE-130", "CRI-099"], needs=[API, *NEEDS])
 async def an_image_can_be_mounted(node: Node) -> None:
-    """The image of a volume is pulled, told about the pod, and given to the runtime to mount,
-    read-only and without a host path."""
+    """The image of a volume is pulled with the pod's sandbox configuration, and CreateContainer
+    asks the runtime to mount it, read-only and without a host path."""
     registry = await node.runtime.registry()
     await registry.add("data:1")
     image = f"{registry.open_host}/data:1"
@@ -57,8 +58,8 @@ async def an_image_can_be_mounted(node: Node) -> None:
 
 @conformance(id="image-volume-missing", rules=["LIFE-130", "BACK-204"], needs=[API, *NEEDS])
 async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None:
-    """A container that mounts an image that cannot be pulled waits for that reason; one that does
-    not runs."""
+    """A container that mounts an image that cannot be pulled waits with that reason; a container
+    that does not mount it runs."""
     registry = await node.runtime.registry()
     image = f"{registry.open_host}/data:1"
     await node.api.create_pod(with_volume(image, container("fine")))
@@ -76,7 +77,8 @@ async def a_missing_image_fails_the_containers_that_mount_it(node: Node) -> None
 
 @conformance(id="image-volume-never", rules=["LIFE-130", "BACK-202"], needs=NEEDS)
 async def a_volume_has_a_pull_policy_of_its_own(node: Node) -> None:
-    """With Never the image of a volume is not pulled."""
+    """With policy Never the image of a volume is not pulled, whatever the policies of the
+    containers."""
     registry = await node.runtime.registry()
     await registry.add("data:1")
     image = f"{registry.open_host}/data:1"

@@ -15,7 +15,8 @@ NO_LEVEL = {"PodLevelResources": False, "InPlacePodLevelResourcesVerticalScaling
 
 
 async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
-    """Create the pod and check that it is Failed for that, in status and event, untouched."""
+    """Create the pod and expect that it is Failed with that reason and message, in status and
+    event, and that no call was made for it."""
     await node.api.create_pod(plan)
     name = plan.name
     await node.run_until(lambda: node.api.phase(name) == "Failed", within_s=REFUSED_S)
@@ -29,7 +30,7 @@ async def refused(node: Node, plan: PodPlan, reason: str, message: str) -> None:
 
 @conformance(id="admit-os", rules=["LIFE-224"], needs=[API])
 async def a_pod_for_another_system_is_refused(node: Node) -> None:
-    """A pod whose field or label names Windows does not run on Linux."""
+    """A pod whose field or label names Windows is refused on Linux."""
     message = "Failed to admit pod as the OS field doesn't match node OS"
     await refused(node, pod("field", os={"name": "windows"}), "PodOSNotSupported", message)
     label = {"labels": {"kubernetes.io/os": "windows"}}
@@ -47,7 +48,8 @@ async def an_unsafe_kernel_setting_is_refused(node: Node) -> None:
 
 @conformance(id="admit-name", rules=["LIFE-226"], needs=[API], node_config={"maxPods": 1})
 async def what_does_not_fit_is_told_in_order(node: Node) -> None:
-    """A pod that lacks room and does not belong here is refused for the room."""
+    """A pod that neither fits nor belongs on this node is refused because it does not fit: that is
+    checked first."""
     await node.api.create_pod(pod("one"))
     await node.run_until(lambda: node.api.phase("one") == "Running", within_s=limits.START_S)
     text = "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1"
@@ -56,7 +58,7 @@ async def what_does_not_fit_is_told_in_order(node: Node) -> None:
 
 @conformance(id="admit-ports", rules=["LIFE-226"], needs=[API])
 async def a_taken_host_port_is_refused(node: Node) -> None:
-    """Two pods cannot have the same port of the node."""
+    """A pod that wants a port of the node that another pod has is refused."""
     ports: dict[str, Any] = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
     await node.api.create_pod(pod("one", container("main", **ports)))
     await node.run_until(lambda: node.api.phase("one") == "Running", within_s=limits.START_S)
@@ -71,7 +73,7 @@ async def a_taken_host_port_is_refused(node: Node) -> None:
     node_config={"featureGates": {RESTART_ALL: False, **NO_LEVEL}},
 )
 async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
-    """Pods that use features whose gates are off do not run without them: they are refused."""
+    """Pods that use features whose gates are off are refused: they do not run without them."""
     exits = {"operator": "In", "values": [1]}
     rules: dict[str, Any] = {
         "restartPolicy": "Never",
@@ -86,8 +88,8 @@ async def a_pod_that_needs_what_is_switched_off_is_refused(node: Node) -> None:
 
 @conformance(id="node-features", rules=["NODE-035"], needs=[API])
 async def the_node_tells_what_it_and_its_runtime_can(node: Node) -> None:
-    """The Node names the runtime's handlers in order, whether it keeps to group policies, and the
-    features that pods may need."""
+    """The Node lists the runtime's handlers in order, whether the runtime supports
+    supplementalGroupsPolicy, and the features that pods may need."""
     await node.api.create_pod(pod("web"))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.run_until(

@@ -1,4 +1,4 @@
-"""Pods from the API server: deletion, terminal phases, changes in place."""
+"""Pods from the API server: deletion, terminal phases, and changes in place."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
@@ -21,7 +21,7 @@ async def api_running(node: Node, name: str) -> None:
 
 @conformance(id="api-pod-runs", rules=["LIFE-189", "STAT-022"], needs=[API])
 async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
-    """A pod bound to the node starts, and its status appears at the API."""
+    """A pod that is bound to the node starts, and its status appears at the API."""
     await node.api.create_pod(pod("web"))
     await api_running(node, "web")
     status = (node.api.pod("web") or {})["status"]
@@ -34,7 +34,8 @@ async def an_api_pod_runs_and_its_status_is_written(node: Node) -> None:
 
 @conformance(id="api-delete", rules=["LIFE-200", "STAT-030"], needs=[API])
 async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None:
-    """Deletion with grace: StopContainer with that grace, a terminal phase, then the pod goes."""
+    """A deleted pod gets StopContainer with the deletion's grace period, then a terminal phase, and
+    then it is removed from the API."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=9))
     await api_running(node, "web")
     await node.api.delete_pod("web", grace_s=5)
@@ -49,7 +50,8 @@ async def a_deleted_pod_is_stopped_then_removed_from_the_api(node: Node) -> None
 
 @conformance(id="api-delete-stubborn", rules=["LIFE-200", "LIFE-190"], needs=[API])
 async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> None:
-    """While a container ignores SIGTERM the deleted pod stays, and its phase is Running."""
+    """While a container of a deleted pod ignores SIGTERM, the pod stays at the API and its phase is
+    Running."""
     await node.api.create_pod(pod("web", container("main", ignores_term())))
     await api_running(node, "web")
     await node.api.delete_pod("web", grace_s=4)
@@ -60,7 +62,8 @@ async def a_pod_stays_at_the_api_until_its_containers_are_gone(node: Node) -> No
 
 @conformance(id="api-image-change", rules=["BACK-019", "LIFE-115", "LIFE-116"], needs=[API])
 async def a_changed_image_restarts_the_container(node: Node) -> None:
-    """A new image in the spec stops the container and starts one with that image, at once."""
+    """When the spec names a new image, the container is stopped and one with that image is started,
+    without a delay."""
     await node.api.create_pod(pod("web", container("main"), container("other")))
     await api_running(node, "web")
     changed = [dict((node.api.pod("web") or {})["spec"]["containers"][i]) for i in (0, 1)]
@@ -80,7 +83,7 @@ async def a_changed_image_restarts_the_container(node: Node) -> None:
 @conformance(id="active-deadline", rules=["LIFE-204"], needs=[API])
 async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
     """After activeDeadlineSeconds the pod is stopped and Failed with reason DeadlineExceeded; the
-    time counts from the pod's start, whenever its container was started last."""
+    time counts from the start of the pod, not from that of its newest container."""
     work = in_turn(exits(1, after_s=9), runs(stop_exit_code=1))
     created_s = node.now_s
     await node.api.create_pod(pod("job", container("main", work), activeDeadlineSeconds=11))
@@ -102,7 +105,8 @@ async def a_pod_past_its_active_deadline_fails(node: Node) -> None:
 
 @conformance(id="active-deadline-success", rules=["LIFE-204", "LIFE-166"], needs=[API])
 async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(node: Node) -> None:
-    """Containers that exit 0 on SIGTERM make no success of it, whatever the restartPolicy."""
+    """A pod past its deadline is Failed even if all its containers exit 0 on SIGTERM, whatever its
+    restartPolicy."""
     policies = ("Always", "OnFailure", "Never")
     for policy in policies:
         job = pod(policy.lower(), restartPolicy=policy, activeDeadlineSeconds=4)
@@ -126,7 +130,7 @@ async def a_pod_past_its_active_deadline_fails_even_if_its_containers_succeed(no
 
 @conformance(id="terminal-stays", rules=["STAT-029", "LIFE-206"], needs=[API, Feature.RESTART])
 async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> None:
-    """A Succeeded pod is not started again, also not by a restarted kubelet."""
+    """A Succeeded pod is never started again, not by a restarted kubelet either."""
     await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
     await node.run_until(
         lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + limits.STOP_S
@@ -139,8 +143,8 @@ async def a_finished_pod_stays_finished_over_a_kubelet_restart(node: Node) -> No
 
 @conformance(id="phase-from-outside", rules=["STAT-029", "LIFE-166"], needs=[API])
 async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
-    """A running pod that somebody else marks as Failed is stopped, and stays Failed although its
-    container ends with 0."""
+    """A running pod that another client of the API marks as Failed is stopped, and stays Failed
+    although its container exits 0."""
     plan = pod("web", container("main", runs(stop_exit_code=0)), restartPolicy="OnFailure")
     await node.api.create_pod(plan)
     await api_running(node, "web")
@@ -163,7 +167,8 @@ async def a_terminal_phase_at_the_api_is_final(node: Node) -> None:
 
 @conformance(id="deleted-while-down", rules=["LIFE-202", "LIFE-200"], needs=[API, Feature.RESTART])
 async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(node: Node) -> None:
-    """A restarted kubelet gives a pod that is being deleted its full deletion grace."""
+    """A restarted kubelet gives a pod that is being deleted the full grace period of its
+    deletion."""
     await node.api.create_pod(pod("web", grace_s=9))
     await api_running(node, "web")
     await node.kubelet.stop()
@@ -178,7 +183,8 @@ async def a_pod_deleted_while_the_kubelet_was_down_is_stopped_with_its_grace(nod
 
 @conformance(id="start-events", rules=["LIFE-240", "LIFE-241"], needs=[API], level=Level.SHOULD)
 async def a_start_and_a_stop_tell_their_story_in_events(node: Node) -> None:
-    """A normal life emits Pulled, Created, Started and Killing, about the container."""
+    """The start and the stop of a container are reported by the events Pulled, Created, Started and
+    Killing."""
     await node.api.create_pod(pod("web"))
     await api_running(node, "web")
     await node.api.delete_pod("web", grace_s=2)

@@ -1,4 +1,5 @@
-"""What a kubelet asks of the runtime for a container: environment, users, resources, namespaces."""
+"""What the kubelet passes to the runtime for a container: environment, users, resources,
+namespaces."""
 
 from typing import Any
 
@@ -13,12 +14,12 @@ NODE_NAMESPACE, POD_NAMESPACE = 2, 0  # NamespaceMode
 
 
 def variable(name: str, **source: Any) -> dict[str, Any]:
-    """A variable with valueFrom."""
+    """An environment variable with valueFrom."""
     return {"name": name, "valueFrom": source}
 
 
 async def created(node: Node, name: str = "main", *, within_s: float = limits.START_S) -> Any:
-    """The config of the first CreateContainer for that container that succeeded."""
+    """The configuration in the first successful CreateContainer for that container."""
     await node.run_until(
         lambda: node.count("StartContainer", container=name),
         within_s=within_s,
@@ -28,13 +29,14 @@ async def created(node: Node, name: str = "main", *, within_s: float = limits.ST
 
 
 def variables(config: Any) -> dict[str, str]:
-    """The environment of a config."""
+    """The environment variables in a container's configuration."""
     return {e.key: e.value.decode() if isinstance(e.value, bytes) else e.value for e in config.envs}
 
 
 @conformance(id="env-expansion", rules=["LIFE-137"], needs=[STATUS])
 async def variables_see_those_before_them(node: Node) -> None:
-    """`$(NAME)` is replaced by earlier variables, in values, command and arguments."""
+    """`$(NAME)` is replaced by the value of an earlier variable, in values, command and
+    arguments."""
     env = [
         {"name": "A", "value": "1"},
         {"name": "B", "value": "$(A)-$(C)-$$(A)"},
@@ -49,7 +51,8 @@ async def variables_see_those_before_them(node: Node) -> None:
 
 @conformance(id="env-downward", rules=["LIFE-137"], needs=[STATUS])
 async def a_container_can_be_told_about_its_pod(node: Node) -> None:
-    """Fields of the pod and the container's own resources become variables; CPU is rounded up."""
+    """fieldRef and resourceFieldRef give a container fields of its pod and its own resources as
+    variables; CPU is rounded up."""
     env = [
         variable("NAME", fieldRef={"fieldPath": "metadata.name"}),
         variable("SPACE", fieldRef={"fieldPath": "metadata.namespace"}),
@@ -80,7 +83,8 @@ async def a_container_can_be_told_about_its_pod(node: Node) -> None:
 
 @conformance(id="env-objects", rules=["LIFE-137"], needs=[API])
 async def config_maps_and_secrets_become_variables(node: Node) -> None:
-    """envFrom gives whole objects with a prefix, valueFrom single keys, which win."""
+    """envFrom turns whole objects into variables with a prefix, valueFrom single keys; the latter
+    win."""
     await node.api.create_object(
         "configmaps", {"metadata": {"name": "settings"}, "data": {"MODE": "fast", "LEVEL": "3"}}
     )
@@ -107,8 +111,8 @@ async def config_maps_and_secrets_become_variables(node: Node) -> None:
 
 @conformance(id="env-missing-object", rules=["LIFE-137", "LIFE-131"], needs=[API])
 async def a_missing_config_map_keeps_its_container_waiting(node: Node) -> None:
-    """Without its ConfigMap a container waits: CreateContainerConfigError; it starts when the
-    ConfigMap is there. Others start all the same."""
+    """A container whose ConfigMap does not exist waits with CreateContainerConfigError and starts
+    when it is created; the pod's other containers start all the same."""
     env = [variable("MODE", configMapKeyRef={"name": "settings", "key": "MODE"})]
     await node.api.create_pod(pod("web", container("main", env=env), container("other")))
     await node.run_until(
@@ -131,7 +135,8 @@ async def a_missing_config_map_keeps_its_container_waiting(node: Node) -> None:
 
 @conformance(id="env-services", rules=["LIFE-137"], needs=[API])
 async def services_of_the_namespace_become_variables(node: Node) -> None:
-    """Address and ports of the namespace's services are variables, unless the pod wants none."""
+    """Address and ports of the namespace's services become variables, unless the pod has
+    enableServiceLinks false."""
     await node.api.create_object(
         "services",
         {
@@ -171,7 +176,8 @@ async def services_of_the_namespace_become_variables(node: Node) -> None:
 
 @conformance(id="config-user", rules=["LIFE-141"], needs=[STATUS])
 async def the_container_wins_over_the_pod_in_users_and_profiles(node: Node) -> None:
-    """User, group, capabilities, privileges and seccomp: the container's own, else the pod's."""
+    """User, group, capabilities, privileges and seccomp profile are the container's own where it
+    has them, else the pod's."""
     own = {
         "runAsUser": 1001,
         "capabilities": {"add": ["NET_ADMIN"], "drop": ["ALL"]},
@@ -202,7 +208,7 @@ async def the_container_wins_over_the_pod_in_users_and_profiles(node: Node) -> N
 
 @conformance(id="config-non-root", rules=["LIFE-141", "LIFE-131"], needs=[STATUS])
 async def a_container_that_must_not_be_root_is_not_started_as_root(node: Node) -> None:
-    """runAsNonRoot and user 0: the container waits with CreateContainerConfigError."""
+    """A container with runAsNonRoot and user 0 waits with CreateContainerConfigError."""
     bad = container("main", securityContext={"runAsNonRoot": True, "runAsUser": 0})
     await node.apply_static(pod("web", bad, container("other")))
     await node.run_until(
@@ -221,7 +227,8 @@ async def a_container_that_must_not_be_root_is_not_started_as_root(node: Node) -
 
 @conformance(id="config-resources", rules=["LIFE-139", "LIFE-140"], needs=[STATUS])
 async def requests_and_limits_reach_the_runtime(node: Node) -> None:
-    """CPU shares from the request, quota and memory limit from the limit; OOM scores by QoS."""
+    """CPU shares come from the request, CPU quota and memory limit from the limits, and the OOM
+    score from the QoS class."""
     limited = container(
         "main",
         resources={
@@ -248,7 +255,8 @@ async def requests_and_limits_reach_the_runtime(node: Node) -> None:
 
 @conformance(id="config-host-namespaces", rules=["LIFE-134", "LIFE-133"], needs=[STATUS])
 async def a_pod_on_the_nodes_namespaces_says_so_to_sandbox_and_container(node: Node) -> None:
-    """hostNetwork, hostPID and hostIPC: namespace NODE for both, and no host name."""
+    """hostNetwork, hostPID and hostIPC give sandbox and containers the namespace mode NODE, and the
+    sandbox no host name."""
     await node.apply_static(pod("web", hostNetwork=True, hostPID=True, hostIPC=True))
     container_config = await created(node)
     (run,) = node.calls("RunPodSandbox", pod="web")
@@ -261,7 +269,8 @@ async def a_pod_on_the_nodes_namespaces_says_so_to_sandbox_and_container(node: N
 
 @conformance(id="config-shared-pids", rules=["LIFE-134"], needs=[STATUS])
 async def containers_of_a_pod_can_share_one_pid_namespace(node: Node) -> None:
-    """shareProcessNamespace: the PID namespace is the pod's, network and IPC are as always."""
+    """With shareProcessNamespace the PID namespace is the pod's; network and IPC are the pod's as
+    always."""
     await node.apply_static(pod("web", shareProcessNamespace=True))
     spaces = (await created(node)).linux.security_context.namespace_options
     seen = (spaces.network, spaces.pid, spaces.ipc)
@@ -270,7 +279,8 @@ async def containers_of_a_pod_can_share_one_pid_namespace(node: Node) -> None:
 
 @conformance(id="config-dns", rules=["LIFE-135"], needs=[STATUS])
 async def the_pods_own_dns_settings_are_used_alone_or_added(node: Node) -> None:
-    """dnsPolicy None: only dnsConfig counts; options of one name are replaced."""
+    """With dnsPolicy None only dnsConfig counts; with other policies it is added, and replaces
+    options of the same name."""
     own = {
         "nameservers": ["192.0.2.53"],
         "searches": ["example.test"],
@@ -286,7 +296,8 @@ async def the_pods_own_dns_settings_are_used_alone_or_added(node: Node) -> None:
 
 @conformance(id="config-ports", rules=["LIFE-133", "LIFE-136"], needs=[STATUS])
 async def ports_of_regular_containers_are_mapped_at_the_sandbox(node: Node) -> None:
-    """Each port of a regular container is a mapping of the sandbox, without hostPort too."""
+    """Each port of a regular container is a port mapping of the sandbox, with or without
+    hostPort."""
     ports = [
         {"name": "web", "containerPort": 80},
         {"containerPort": 53, "protocol": "UDP"},
@@ -300,8 +311,8 @@ async def ports_of_regular_containers_are_mapped_at_the_sandbox(node: Node) -> N
 
 @conformance(id="env-file-missing", rules=["LIFE-137", "LIFE-131"], needs=[API])
 async def a_missing_file_of_variables_keeps_its_container_waiting(node: Node) -> None:
-    """A variable from a file that is not in the volume: CreateContainerConfigError, also where it
-    is optional."""
+    """A container whose variable comes from a file that is missing in the volume waits with
+    CreateContainerConfigError, even if the variable is optional."""
     source = {"volumeName": "shared", "path": "env", "key": "MODE", "optional": True}
     main = container("main", env=[variable("MODE", fileKeyRef=source)])
     other = container("other", volumeMounts=[{"name": "shared", "mountPath": "/shared"}])

@@ -1,4 +1,4 @@
-"""Ephemeral containers: added to a running pod, never restarted, stopped with it."""
+"""Ephemeral containers: added to a running pod, never restarted, stopped with the pod."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
@@ -13,7 +13,8 @@ PID_TARGET, PID_CONTAINER = 3, 1  # NamespaceMode
 
 @conformance(id="ephemeral-starts", rules=["LIFE-112", "LIFE-174"], needs=[API])
 async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
-    """An ephemeral container starts in the pod's sandbox; the others run on; it has a status."""
+    """An ephemeral container starts in the pod's sandbox and has a status; the other containers
+    keep running."""
     web = pod("web")
     await node.api.create_pod(web)
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
@@ -29,7 +30,7 @@ async def an_ephemeral_container_joins_the_running_pod(node: Node) -> None:
 
 @conformance(id="ephemeral-once", rules=["LIFE-112", "BACK-016", "LIFE-162"], needs=[API])
 async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
-    """An ephemeral container that fails stays down, and the pod stays Running and ready."""
+    """An ephemeral container that fails is not restarted, and the pod stays Running and ready."""
     web = pod("web")
     await node.api.create_pod(web)
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
@@ -48,7 +49,8 @@ async def an_ephemeral_container_is_never_restarted(node: Node) -> None:
 
 @conformance(id="ephemeral-target", rules=["LIFE-134"], needs=[API])
 async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) -> None:
-    """With a target the container is created in the target's PID namespace, else in its own."""
+    """An ephemeral container with a target is created in the target's PID namespace, without one in
+    its own."""
     web = pod("web")
     await node.api.create_pod(web)
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
@@ -67,7 +69,7 @@ async def an_ephemeral_container_can_share_the_processes_of_another(node: Node) 
 
 @conformance(id="ephemeral-before-init", rules=["LIFE-112", "LIFE-113"], needs=[API])
 async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -> None:
-    """While an init container runs an ephemeral container starts beside it."""
+    """An ephemeral container starts while an init container still runs."""
     setup = container("setup", exits(0, after_s=6))
     web = pod("web", container("main"), init=[setup])
     await node.api.create_pod(web)
@@ -89,7 +91,8 @@ async def an_ephemeral_container_does_not_wait_for_init_containers(node: Node) -
 
 @conformance(id="ephemeral-stops", rules=["LIFE-117", "LIFE-143"], needs=[API])
 async def an_ephemeral_container_does_not_keep_a_finished_pod(node: Node) -> None:
-    """When the regular containers of a run-once pod are done the ephemeral one is stopped too."""
+    """When the regular containers of a run-once pod have ended, the ephemeral container is stopped
+    too."""
     job = pod("job", container("main", exits(0, after_s=5)), restartPolicy="Never")
     await node.api.create_pod(job)
     await node.run_until(

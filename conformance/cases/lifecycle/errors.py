@@ -1,4 +1,4 @@
-"""What the kubelet does when the runtime or an image lets it down."""
+"""What the kubelet does when the runtime fails or an image cannot be used."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
@@ -18,7 +18,8 @@ def waiting_reason(node: Node, pod_name: str, name: str) -> str:
 
 @conformance(id="sandbox-retried", rules=["LIFE-130", "LIFE-037"], needs=[STATUS, FAULTS])
 async def a_failed_sandbox_is_tried_again(node: Node) -> None:
-    """When RunPodSandbox fails nothing is created, and it is tried again within 15 s."""
+    """When RunPodSandbox fails no container is created, and the sandbox is tried again within 15
+    s."""
     node.runtime.on("RunPodSandbox", pod="web").fails("UNKNOWN", "no network", times=1)
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
@@ -31,7 +32,8 @@ async def a_failed_sandbox_is_tried_again(node: Node) -> None:
 
 @conformance(id="create-error", rules=["LIFE-131", "LIFE-037"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_be_created_waits_with_the_reason(node: Node) -> None:
-    """A failing CreateContainer shows as waiting, CreateContainerError, and is tried again."""
+    """A container whose CreateContainer fails waits with CreateContainerError, and is tried
+    again."""
     rule = node.runtime.on("CreateContainer", container="main").fails("UNKNOWN", "no space")
     await node.apply_static(pod("web"))
     await node.run_until(
@@ -46,7 +48,8 @@ async def a_container_that_cannot_be_created_waits_with_the_reason(node: Node) -
 
 @conformance(id="start-error", rules=["LIFE-131", "LIFE-114"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_be_started_is_created_again(node: Node) -> None:
-    """After a failed StartContainer the container is replaced by a new attempt, not stopped."""
+    """After a failed StartContainer the container is replaced by a new attempt; it is not
+    stopped."""
     node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no such program", times=1)
     await node.apply_static(pod("web"))
     await node.run_until(lambda: node.running("web"), within_s=RETRIED_S, what="main runs")
@@ -61,7 +64,7 @@ async def a_container_that_cannot_be_started_is_created_again(node: Node) -> Non
 
 @conformance(id="one-cannot-start", rules=["LIFE-122"], needs=[STATUS, FAULTS])
 async def a_container_that_cannot_start_does_not_hold_up_the_others(node: Node) -> None:
-    """When one regular container cannot be created the next ones start in the same sync."""
+    """When one regular container cannot be created, the next ones start in the same sync."""
     node.runtime.on("CreateContainer", container="bad").fails("UNKNOWN", "no space")
     await node.apply_static(pod("web", container("bad"), container("good")))
     await node.run_until(lambda: node.running("web", "good"), within_s=limits.START_S)
@@ -70,7 +73,8 @@ async def a_container_that_cannot_start_does_not_hold_up_the_others(node: Node) 
 
 @conformance(id="pull-error", rules=["LIFE-131", "BACK-205", "BACK-206"], needs=[STATUS])
 async def a_missing_image_shows_as_pull_error(node: Node) -> None:
-    """An image that cannot be pulled: ErrImagePull or ImagePullBackOff, and no container."""
+    """A container whose image cannot be pulled waits with ErrImagePull or ImagePullBackOff, and is
+    not created."""
     bad = container("main", image=MISSING_IMAGE)
     await node.apply_static(pod("web", bad, container("other")))
     await node.run_until(
@@ -85,7 +89,8 @@ async def a_missing_image_shows_as_pull_error(node: Node) -> None:
 
 @conformance(id="image-never", rules=["BACK-202"], needs=[STATUS])
 async def policy_never_does_not_pull(node: Node) -> None:
-    """With imagePullPolicy Never an absent image is not pulled: ErrImageNeverPull."""
+    """With imagePullPolicy Never an absent image is not pulled: the container waits with
+    ErrImageNeverPull."""
     never = container("main", image=MISSING_IMAGE, imagePullPolicy="Never")
     await node.apply_static(pod("web", never))
     await node.run_until(
@@ -107,7 +112,8 @@ async def a_present_image_is_not_pulled(node: Node) -> None:
 
 @conformance(id="poststart-failure", rules=["LIFE-142"], needs=[STATUS])
 async def a_failing_poststart_hook_kills_the_container(node: Node) -> None:
-    """When the postStart hook fails the container is stopped; the next one waits for neither."""
+    """When the postStart hook fails the container is stopped; the next container waits for
+    neither."""
     bad = container("main", hooks={"postStart": hook(exit_code=1)})
     await node.apply_static(pod("web", bad, container("next"), restartPolicy="Never"))
     await node.run_until(

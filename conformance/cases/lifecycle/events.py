@@ -1,4 +1,4 @@
-"""What becomes of many events: counted, combined, dropped (BACK-012)."""
+"""How many similar events become few: counted, combined, dropped (BACK-012)."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ SPAM_BURST = 25
 
 
 def imageless(count: int) -> list[Container]:
-    """Containers whose images are absent and must not be pulled: each sync tells of each of them,
-    once with a message of its own and once with the common one."""
+    """Containers whose images are absent and must not be pulled: each sync records for each of them
+    one event with its own message and one with a common message."""
     return [
         container(f"c{i}", image=f"{MISSING_IMAGE}{i}", imagePullPolicy="Never")
         for i in range(count)
@@ -23,7 +23,7 @@ def imageless(count: int) -> list[Container]:
 
 
 def written(node: Node, event_type: str) -> list[Any]:
-    """The kubelet's requests that post or patch events about pod web of that type."""
+    """The kubelet's requests that create or patch events of that type about the pod web."""
     events = {e["metadata"]["name"]: e for e in node.events(pod="web")}
     posts = node.api.requests("POST", "/events$")
     patches = node.api.requests("PATCH", "/events/")
@@ -34,7 +34,7 @@ def written(node: Node, event_type: str) -> list[Any]:
 
 @conformance(id="similar-events-combined", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
 async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
-    """The tenth different message of one object, type and reason, and the later ones, become one
+    """From the tenth different message on, events with the same object, type and reason become one
     event with a rising count."""
     await node.api.create_pod(pod("web", *imageless(12)))
     await node.run_until(
@@ -54,7 +54,8 @@ async def events_that_differ_in_their_message_are_combined(node: Node) -> None:
 
 @conformance(id="event-flood-dropped", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
 async def a_flood_of_events_about_one_object_is_dropped(node: Node) -> None:
-    """After 25 events of one type about one pod the rest are dropped; other types still pass."""
+    """After 25 events of one type about one pod the next ones are dropped; events of other types
+    are still written."""
     await node.api.create_pod(pod("web", *imageless(20), container("main")))
     await node.run_until(
         lambda: node.events("Started", pod="web"), within_s=limits.START_S, what="event Started"
@@ -66,7 +67,7 @@ async def a_flood_of_events_about_one_object_is_dropped(node: Node) -> None:
 
 @conformance(id="repeated-event-counts", rules=["BACK-012"], level=Level.SHOULD, needs=[API])
 async def the_same_event_again_counts_up(node: Node) -> None:
-    """An event that repeats is one object whose count and last time move."""
+    """A repeated event stays one object, whose count and last time change."""
     await node.api.create_pod(pod("web", *imageless(1)))
     await node.run_until(
         lambda: node.event_count("ErrImageNeverPull", pod="web") >= 3,

@@ -1,4 +1,4 @@
-"""Lifecycle hooks other than exec, and what a hook's end means for the rest of the pod."""
+"""Lifecycle hooks other than exec, and what the end of a hook means for the rest of the pod."""
 
 from typing import Any
 
@@ -20,7 +20,8 @@ def sleeping(seconds: int) -> dict[str, object]:
 
 @conformance(id="prestop-sleep", rules=["LIFE-143"], needs=[STATUS])
 async def a_sleep_hook_uses_up_its_seconds_of_the_grace(node: Node) -> None:
-    """A preStop hook that sleeps needs nobody in the container; the grace is shorter by it."""
+    """A preStop hook that sleeps runs no program in the container, and its seconds are taken from
+    the grace period."""
     await node.apply_static(pod("web", container("main", lifecycle=sleeping(3)), grace_s=9))
     await node.wait_running("web")
     since = node.now_s
@@ -36,7 +37,8 @@ async def a_sleep_hook_uses_up_its_seconds_of_the_grace(node: Node) -> None:
 
 @conformance(id="prestop-before-kill", rules=["LIFE-143", "LIFE-115"], needs=[Feature.API])
 async def a_prestop_hook_runs_for_a_single_container_too(node: Node) -> None:
-    """A container that is replaced runs its preStop hook before StopContainer."""
+    """The preStop hook also runs before StopContainer when only the container is replaced, not the
+    pod."""
     web = container("main", hooks={"preStop": hook(takes_s=1)})
     await node.api.create_pod(pod("web", web, container("other"), grace_s=5))
     await node.run_until(
@@ -60,7 +62,8 @@ async def a_prestop_hook_runs_for_a_single_container_too(node: Node) -> None:
 
 @conformance(id="poststart-retried", rules=["LIFE-142", "BACK-001"], needs=[STATUS])
 async def a_container_whose_poststart_hook_fails_is_started_again(node: Node) -> None:
-    """The container is stopped with its preStop hook and the pod's grace, and starts again."""
+    """A container whose postStart hook fails is stopped, with its preStop hook and the pod's grace
+    period, and started again."""
     hooks = {
         "postStart": hook(exit_code=1, name="first"),
         "preStop": hook(takes_s=1, name="last"),
@@ -79,7 +82,8 @@ async def a_container_whose_poststart_hook_fails_is_started_again(node: Node) ->
 
 @conformance(id="hook-http", rules=["LIFE-142"], needs=[STATUS, Feature.POD_SERVERS])
 async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
-    """A postStart hook over HTTP goes to the pod's address; an answer 500 is good enough."""
+    """A postStart hook over HTTP is sent to the pod's address, and every answer, also status 500,
+    is a success."""
     action = {"port": PORT, "path": "/started", "httpHeaders": [{"name": "X-Hook", "value": "1"}]}
     main = container(
         "main",
@@ -96,7 +100,7 @@ async def an_http_hook_calls_the_pod_and_takes_any_answer(node: Node) -> None:
 
 
 async def stops_for(node: Node, action: dict[str, Any]) -> None:
-    """Expect that a container with that postStart hook is stopped for it."""
+    """Expect that a container with that postStart hook is stopped because of it."""
     main = container("main", lifecycle={"postStart": action})
     await node.apply_static(pod("job", main, restartPolicy="Never"))
     await node.run_until(
@@ -108,14 +112,15 @@ async def stops_for(node: Node, action: dict[str, Any]) -> None:
 
 
 @conformance(id="hook-http-refused", rules=["LIFE-142"], needs=[STATUS, Feature.POD_NETWORK])
-async def an_http_hook_nobody_answers_fails(node: Node) -> None:
+async def an_http_hook_to_a_closed_port_fails(node: Node) -> None:
     """A postStart hook over HTTP to a closed port stops the container like any failed hook."""
     await stops_for(node, {"httpGet": {"port": 9}})
 
 
 @conformance(id="hook-tcp-never-runs", rules=["LIFE-143"], needs=[STATUS])
-async def a_tcp_hook_is_refused_and_harms_nobody(node: Node) -> None:
-    """A tcpSocket preStop hook is not carried out: StopContainer follows at once, full grace."""
+async def a_tcp_hook_is_refused_and_delays_no_stop(node: Node) -> None:
+    """A preStop hook with tcpSocket is not carried out: StopContainer follows at once, with the
+    full grace period."""
     main = container("main", lifecycle={"preStop": {"tcpSocket": {"port": PORT}}})
     await node.apply_static(pod("web", main, grace_s=6))
     await node.wait_running("web")
@@ -128,9 +133,9 @@ async def a_tcp_hook_is_refused_and_harms_nobody(node: Node) -> None:
 
 
 @conformance(id="prestop-odd-host", rules=["LIFE-143", "PROBE-066"], needs=[Feature.API])
-async def a_hook_whose_host_makes_no_url_keeps_nobody_from_being_stopped(node: Node) -> None:
-    """A preStop hook over HTTP to `127.0.0.1:99` fails at once: StopContainer follows, with the
-    full grace."""
+async def a_prestop_hook_whose_host_makes_no_url_delays_no_stop(node: Node) -> None:
+    """A preStop hook over HTTP whose host makes no valid URL (`127.0.0.1:99`) fails at once:
+    StopContainer follows, with the full grace period."""
     action = {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}}
     main = container("main", lifecycle={"preStop": action})
     await node.api.create_pod(pod("web", main, grace_s=6))
@@ -151,13 +156,14 @@ async def a_hook_whose_host_makes_no_url_keeps_nobody_from_being_stopped(node: N
 
 @conformance(id="poststart-odd-host", rules=["LIFE-142", "PROBE-066"], needs=[STATUS])
 async def a_hook_whose_host_makes_no_url_is_a_failed_hook(node: Node) -> None:
-    """A postStart hook over HTTP to such a host stops the container like any failed hook."""
+    """A postStart hook over HTTP whose host makes no valid URL stops the container like any failed
+    hook."""
     await stops_for(node, {"httpGet": {"port": PORT, "host": "127.0.0.1:99"}})
 
 
 @conformance(id="prestop-goes-on", rules=["LIFE-143"], needs=[STATUS])
 async def a_hook_that_outlasts_the_grace_is_not_given_up(node: Node) -> None:
-    """When the grace is over the container is stopped; the call of its preStop hook is not
+    """When the grace period is over the container is stopped; the call of its preStop hook is not
     cancelled and ends by itself."""
     hooks = {"preStop": hook(takes_s=8)}
     await node.apply_static(pod("web", container("main", ignores_term(), hooks=hooks), grace_s=3))

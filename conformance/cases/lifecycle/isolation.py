@@ -1,4 +1,5 @@
-"""Pods that ask for more than the default: handlers, users of their own, mounts read-only below."""
+"""Pods that ask for other isolation than the default: runtime handlers, user namespaces,
+recursively read-only mounts."""
 
 from typing import Any
 
@@ -26,13 +27,13 @@ async def started(node: Node, name: str) -> None:
 
 
 def users(config: Any) -> Any:
-    """The user namespace that a config of a sandbox or container asks for."""
+    """The user namespace in the configuration of a sandbox or container."""
     return config.linux.security_context.namespace_options.userns_options
 
 
 @conformance(id="status-user-and-image", rules=["LIFE-170", "CRI-083", "CRI-084"], needs=[STATUS])
 async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node) -> None:
-    """`user` is what the runtime tells, and `imageID` its image_ref."""
+    """In a container's status `user` is what the runtime reports, and `imageID` its image_ref."""
     whose = {"runAsUser": 1234, "runAsGroup": 5678, "supplementalGroups": [77]}
     await node.apply_static(pod("web", container("main"), securityContext=whose))
     await node.wait_running("web")
@@ -53,7 +54,7 @@ async def a_status_shows_whose_the_process_is_and_which_image_it_runs(node: Node
 
 @conformance(id="runtime-class-handler", rules=["LIFE-146", "CRI-030"], needs=[API])
 async def a_runtime_class_names_the_handler(node: Node) -> None:
-    """The handler of a pod's RuntimeClass goes into RunPodSandbox; without a class none does."""
+    """RunPodSandbox has the handler of the pod's RuntimeClass, and none without a class."""
     await node.api.create_runtime_class("plain", "runc")
     await node.api.create_pod(pod("web", container("main"), runtimeClassName="plain"))
     await node.api.create_pod(pod("other", container("main")))
@@ -65,7 +66,8 @@ async def a_runtime_class_names_the_handler(node: Node) -> None:
 
 @conformance(id="runtime-class-missing", rules=["LIFE-146"], needs=[API])
 async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
-    """Without its RuntimeClass a pod gets no sandbox, an event says why, and it is tried again."""
+    """A pod whose RuntimeClass does not exist gets no sandbox, an event says why, and it is tried
+    again."""
     await node.api.create_pod(pod("web", container("main"), runtimeClassName="later"))
     await node.run_until(
         lambda: node.events("FailedCreatePodSandBox", pod="web"),
@@ -86,8 +88,9 @@ async def a_pod_waits_for_its_runtime_class(node: Node) -> None:
 
 @conformance(id="user-namespace", rules=["LIFE-147"], needs=FEATURES)
 async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
-    """`hostUsers: false`: 65536 ids for each pod, shared with no other and not with the node, in
-    sandbox, container and every mount; other pods have the node's."""
+    """With `hostUsers: false` each pod gets 65536 user IDs that it shares neither with other pods
+    nor with the node, in the sandbox, in its containers and for every mount; other pods have the
+    node's."""
     own: dict[str, Any] = {"hostUsers": False}
     for name, fields in (("a", own), ("b", own), ("c", {})):
         await node.apply_static(pod(name, container("main"), **fields))
@@ -112,7 +115,8 @@ async def pods_without_the_nodes_users_get_their_own(node: Node) -> None:
 
 @conformance(id="user-namespace-kept", rules=["LIFE-147"], needs=[*FEATURES, Feature.RESTART])
 async def a_pod_keeps_its_users(node: Node) -> None:
-    """A new sandbox of the pod has the ids of the first one, also after a kubelet restart."""
+    """A new sandbox of the pod gets the user IDs of the first one, also after a restart of the
+    kubelet."""
     await node.apply_static(pod("web", container("main"), hostUsers=False))
     await started(node, "web")
     await node.kubelet.restart()
@@ -128,7 +132,7 @@ async def a_pod_keeps_its_users(node: Node) -> None:
 
 @conformance(id="mount-recursive-read-only", rules=["LIFE-148"], needs=[*FEATURES, API])
 async def a_mount_can_be_read_only_all_the_way_down(node: Node) -> None:
-    """`recursiveReadOnly: Enabled` and `IfPossible` go to a runtime that has the feature."""
+    """`recursiveReadOnly: Enabled` and `IfPossible` are passed to a runtime that supports it."""
     mounts = [
         {"name": "d", "mountPath": f"/{mode}", "readOnly": True, "recursiveReadOnly": mode}
         for mode in ("Enabled", "IfPossible", "Disabled")

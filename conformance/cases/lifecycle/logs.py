@@ -1,4 +1,5 @@
-"""Container logs: rotated when they are too big, compressed, never too many (GC-201..203)."""
+"""Container logs: rotated when they are too big, compressed, and limited in number
+(GC-201..203)."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -21,8 +22,8 @@ WITHIN_S = PERIOD_S + limits.NOTICE_S
 
 @conformance(id="log-rotation", rules=["GC-202", "GC-203"], needs=[STATUS], node_config=SMALL_LOGS)
 async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None:
-    """A log of the maximum size is renamed and reopened; the one before is compressed, and never
-    are there more files than allowed."""
+    """A log of the maximum size is renamed and reopened, the older one is compressed, and there are
+    never more files than allowed."""
     chatty = runs(prints=LINE, prints_at_s=(0.0, 4.0, 8.0, 12.0, 16.0))
     await node.apply_static(pod("web", container("main", chatty)))
     await node.wait_running("web")
@@ -44,7 +45,7 @@ async def a_big_log_is_rotated_and_older_ones_are_compressed(node: Node) -> None
     id="log-not-reopened", rules=["GC-203"], needs=[STATUS, FAULTS], node_config=SMALL_LOGS
 )
 async def a_log_that_cannot_be_reopened_keeps_its_name(node: Node) -> None:
-    """When the runtime refuses to reopen the log it gets its name back, and is rotated later."""
+    """When the runtime cannot reopen the log, the file gets its name back and is rotated later."""
     chatty = runs(prints=LINE)
     with node.runtime.on("ReopenContainerLog").fails("UNKNOWN", "not now"):
         await node.apply_static(pod("web", container("main", chatty)))

@@ -1,4 +1,4 @@
-"""Termination messages: from the container's file, from its log, and how much of them."""
+"""Termination messages: from the container's file, from its log, and how long they may be."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ FALLBACK = "FallbackToLogsOnError"
 
 
 async def ended(node: Node, *containers: Any) -> dict[str, str]:
-    """Run the containers once to their ends; message by container ("" for none)."""
+    """Run the containers once until they have ended, and return their messages by name ("" for
+    none)."""
     await node.apply_static(pod("job", *containers, restartPolicy="Never"))
     names = [c.name for c in containers]
     await node.run_until(
@@ -27,14 +28,15 @@ async def ended(node: Node, *containers: Any) -> dict[str, str]:
 
 
 def printing(text: str, code: int = 1, *, message: str = "") -> Workload:
-    """Prints one line and ends."""
+    """A run that prints one line and ends."""
     run = Run(exit_code=code, exit_after_s=1.0, prints=text, termination_message=message)
     return Workload((run,))
 
 
 @conformance(id="message-file", rules=["LIFE-145"], needs=[STATUS])
 async def what_a_container_writes_to_its_message_file_is_shown(node: Node) -> None:
-    """The file's text is the message, after success as well as after failure."""
+    """The text of the message file is the termination message, after success as well as after
+    failure."""
     seen = await ended(
         node, container("bad", exits(1, message="lost")), container("good", exits(0, message="ok"))
     )
@@ -50,8 +52,8 @@ async def without_the_fallback_a_log_is_no_message(node: Node) -> None:
 
 @conformance(id="message-fallback", rules=["LIFE-145"], needs=[STATUS])
 async def the_log_of_a_failed_container_stands_in(node: Node) -> None:
-    """With FallbackToLogsOnError the log is the message of a failure without a message file; not
-    of a success, and not beside a file."""
+    """With FallbackToLogsOnError the log is the message of a container that failed and wrote no
+    message file; not that of one that succeeded or wrote a file."""
     policy: dict[str, Any] = {"terminationMessagePolicy": FALLBACK}
     seen = await ended(
         node,
@@ -65,7 +67,7 @@ async def the_log_of_a_failed_container_stands_in(node: Node) -> None:
 
 @conformance(id="message-limit", rules=["LIFE-145"], needs=[STATUS])
 async def a_long_message_is_cut_to_its_end(node: Node) -> None:
-    """Of a message file the last 4096 bytes are shown, of a log the last 2048."""
+    """The message is the last 4096 bytes of a message file, or the last 2048 of a log."""
     seen = await ended(
         node,
         container("file", exits(1, message="a" + "b" * 4096)),
@@ -77,7 +79,7 @@ async def a_long_message_is_cut_to_its_end(node: Node) -> None:
 
 @conformance(id="message-own-path", rules=["LIFE-138", "LIFE-136"], needs=[STATUS])
 async def the_message_file_is_where_the_container_wants_it(node: Node) -> None:
-    """terminationMessagePath decides where the file is mounted; it is a new one for every run."""
+    """terminationMessagePath is where the message file is mounted; every run gets a new file."""
     main = container("main", exits(1), terminationMessagePath="/tmp/last-words")
     await node.apply_static(pod("web", main))
     await node.run_until(

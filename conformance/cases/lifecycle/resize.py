@@ -24,17 +24,18 @@ RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
 
 
 def asking(cpu: str, memory: str) -> dict[str, Any]:
-    """Requests and limits alike."""
+    """Resources with equal requests and limits."""
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}}
 
 
 def requesting(cpu: str) -> dict[str, Any]:
-    """CPU alone, without a limit."""
+    """A request for CPU alone, without a limit."""
     return {"requests": {"cpu": cpu}}
 
 
 async def run_pod(node: Node, plan: PodPlan) -> None:
-    """Create it and wait until the API knows that it runs."""
+    """Create the pod and run until the API shows it as running and the syncs of its start are
+    over."""
     await node.api.create_pod(plan)
     names = [c.name for c in plan.containers]
     await node.run_until(
@@ -50,9 +51,11 @@ async def resized(node: Node, pod_name: str, times: int = 1) -> None:
 
 
 async def uses_memory(node: Node, used_bytes: int) -> None:
-    """Run until the runtime says that its containers use so much, and a fifth more at most, for
-    some seconds: a shell that fills a variable has it twice for a moment. The runtime is asked
-    because a fake's containers are in no cgroup of this machine."""
+    """Run until the runtime has reported for some seconds that its containers use so much memory,
+    and at most a fifth more: a shell that fills a variable holds it twice for a moment.
+
+    The runtime is asked because a fake's containers are in no cgroup of this machine.
+    """
     began_s = since_s = node.now_s
     while node.now_s < since_s + SETTLED_S:
         in_time = node.now_s < began_s + RESIZE_S + SETTLED_S + node.slack_s
@@ -71,13 +74,13 @@ async def until(node: Node, condition: Callable[[], object], what: str = "") -> 
 
 
 def api_condition(node: Node, pod_name: str, kind: str) -> dict[str, Any]:
-    """The condition at the API; {} when there is none."""
+    """The pod's condition of that type at the API; {} when there is none."""
     conditions = ((node.api.pod(pod_name) or {}).get("status") or {}).get("conditions") or []
     return next((dict(c) for c in conditions if c["type"] == kind), {})
 
 
 def message(node: Node, reason: str, pod_name: str) -> tuple[str, dict[str, Any]]:
-    """The words of the newest such event, and what follows them as JSON."""
+    """The newest event with that reason: the text before the JSON in its message, and the JSON."""
     words, _, summary = node.events(reason, pod=pod_name)[-1]["message"].partition(": ")
     return words, json.loads(summary)
 
@@ -92,7 +95,8 @@ def main_of(cpu: str, memory: str, **fields: Any) -> Container:
 
 @conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS)
 async def a_resize_updates_the_running_container(node: Node) -> None:
-    """More memory and CPU: UpdateContainerResources for memory, then for CPU; no restart."""
+    """For more memory and CPU UpdateContainerResources is called, first for memory and then for
+    CPU, and nothing is restarted."""
     await run_pod(node, pod("web", main_of("100m", "64Mi"), container("other")))
     await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
@@ -127,8 +131,9 @@ async def a_resize_restarts_the_container_where_its_policy_says_so(node: Node) -
 
 @conformance(id="resize-status", rules=["CG-063", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS])
 async def a_resize_in_progress_shows_in_the_status(node: Node) -> None:
-    """While the runtime works, PodResizeInProgress is True for the new generation,
-    allocatedResources are the new ones and resources the old; at the end the condition is gone."""
+    """While the runtime works on a resize, PodResizeInProgress is True for the new generation,
+    allocatedResources are the new values and resources the old ones; afterwards the condition is
+    gone."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdateContainerResources", container="main").delays(3.0):
         await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
@@ -179,7 +184,8 @@ async def events_tell_what_a_resize_asks_for(node: Node) -> None:
 
 @conformance(id="resize-grows-pod-first", rules=["CG-065"], needs=NEEDS)
 async def the_pod_grows_before_its_containers(node: Node) -> None:
-    """More of all: of memory and then of CPU, the pod's cgroup is raised before the container."""
+    """When memory and CPU grow, the pod's cgroup is raised before the container, first for memory
+    and then for CPU: a container never has more than its pod."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
     await resized(node, "web")
@@ -210,7 +216,8 @@ def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) ->
 
 @conformance(id="resize-shrinks-pod-last", rules=["CG-065"], needs=NEEDS)
 async def the_pod_shrinks_after_its_containers(node: Node) -> None:
-    """Less of all: the container first, then the pod's cgroup, of memory and then of CPU."""
+    """When memory and CPU shrink, the container is lowered before the pod's cgroup, first for
+    memory and then for CPU: a container never has more than its pod."""
     await run_pod(node, pod("web", main_of("200m", "96Mi")))
     await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
     await resized(node, "web")
@@ -232,7 +239,7 @@ async def the_pod_shrinks_after_its_containers(node: Node) -> None:
 
 @conformance(id="resize-decreases-first", rules=["CG-065"], needs=NEEDS)
 async def containers_that_get_less_come_first(node: Node) -> None:
-    """Two containers that swap their CPU: the one that gets less is updated before the other."""
+    """When two containers swap their CPU, the one that gets less is updated before the other."""
     await run_pod(
         node,
         pod(
@@ -254,8 +261,8 @@ async def containers_that_get_less_come_first(node: Node) -> None:
     id="resize-error", rules=["CG-063", "CG-065", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS]
 )
 async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
-    """An error of the runtime: reason Error and its text in PodResizeInProgress, a Warning, and
-    another try, which goes on where the first one stopped."""
+    """When the runtime fails, PodResizeInProgress has reason Error and the runtime's text, a
+    warning is recorded, and the next try goes on where the first one stopped."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdateContainerResources", container="main").fails("UNKNOWN", "busy"):
         await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
@@ -280,7 +287,7 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
 
 @conformance(id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
 async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> None:
-    """When UpdatePodSandboxResources fails, nothing is written and no container updated."""
+    """When UpdatePodSandboxResources fails, no cgroup is written and no container updated."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdatePodSandboxResources", pod="web").fails("INTERNAL", "too much"):
         await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
@@ -297,7 +304,7 @@ async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> No
 
 @conformance(id="resize-sandbox-unimplemented", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
 async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
-    """UpdatePodSandboxResources answers UNIMPLEMENTED: the resize goes on."""
+    """When UpdatePodSandboxResources answers UNIMPLEMENTED, the resize goes on."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdatePodSandboxResources", pod="web").fails(
         "UNIMPLEMENTED", "unknown method"
@@ -311,8 +318,8 @@ async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
     id="resize-sandbox-not-implemented", rules=["CRI-122", "CG-065"], needs=[*NEEDS, Feature.FAULTS]
 )
 async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Node) -> None:
-    """The same for UNKNOWN with the words `not implemented`, as containerd 2.2 answers; any other
-    UNKNOWN ends the resize."""
+    """The resize also goes on when UpdatePodSandboxResources answers UNKNOWN with the text `not
+    implemented`, as containerd 2.2 does; any other UNKNOWN ends it."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     call = "UpdatePodSandboxResources"
     with node.runtime.on(call, pod="web").fails("UNKNOWN", "method not implemented yet"):
@@ -327,8 +334,8 @@ async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Nod
 
 @conformance(id="resize-below-usage", rules=["CG-066"], needs=NEEDS)
 async def memory_does_not_shrink_below_what_is_used(node: Node) -> None:
-    """A new memory limit below what the container uses is refused before anything changes, and
-    tried again."""
+    """A memory limit below what the container uses is refused before anything is changed, and tried
+    again."""
     main = container("main", runs(memory_bytes=100 * MI), resources=asking("100m", "256Mi"))
     await run_pod(node, pod("web", main))
     await uses_memory(node, 95 * MI)
@@ -361,8 +368,8 @@ async def a_sidecar_is_resized_too(node: Node) -> None:
 
 @conformance(id="resize-pod-level", rules=["CG-064", "CG-065"], needs=NEEDS)
 async def the_pods_own_resources_can_be_resized(node: Node) -> None:
-    """Other resources of the pod as a whole: its cgroup follows, and so does a container that has
-    no limit of its own."""
+    """When the resources at the level of the pod change, its cgroup follows, and so does a
+    container that has no limit of its own."""
     own = asking("200m", "128Mi")
     await run_pod(node, pod("web", container("main"), resources=own))
     await node.api.resize_whole_pod("web", asking("300m", "192Mi"))
@@ -375,7 +382,7 @@ async def the_pods_own_resources_can_be_resized(node: Node) -> None:
 
 @conformance(id="resize-twice", rules=["CG-064", "CG-065"], needs=NEEDS)
 async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
-    """Up and down again: two updates, and the pod has what it had."""
+    """After a resize up and one down there have been two updates, and the pod has what it had."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     for number, cpu in enumerate(("200m", "100m"), start=1):
         await node.api.resize_pod("web", "main", asking(cpu, "64Mi"))
@@ -392,6 +399,6 @@ def updated(node: Node, times: int) -> bool:
 
 
 def told_of(node: Node, generation: int) -> bool:
-    """The newest event ResizeCompleted is about that generation of the pod."""
+    """Whether the newest event ResizeCompleted is about that generation of the pod."""
     found = node.events("ResizeCompleted", pod="web")
     return bool(found) and message(node, "ResizeCompleted", "web")[1]["generation"] == generation

@@ -1,4 +1,4 @@
-"""Resizes that are not, or not yet, possible; and what a restart of the kubelet does to them."""
+"""Resizes that are not possible, or not yet, and what a restart of the kubelet does to them."""
 
 import json
 from typing import Any
@@ -40,13 +40,13 @@ def taking(name: str, cpu_m: int, **spec: Any) -> Any:
 
 
 async def free_m(node: Node, share: float) -> int:
-    """That share of the CPU the node can give to pods, in millicores."""
+    """That percentage of the CPU that the node can give to pods, in millicores."""
     await node.run_until(lambda: node.api.allocatable("cpu"), within_s=limits.START_S)
     return int(1000 * parse_nano(node.api.allocatable("cpu")) // NANO * share)
 
 
 async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
-    """Wait for the condition with that reason."""
+    """Run until the condition PodResizePending has that reason."""
     await until(
         node,
         lambda: api_condition(node, pod_name, PENDING).get("reason") == reason,
@@ -57,8 +57,11 @@ async def pending(node: Node, pod_name: str, reason: str) -> dict[str, Any]:
 
 @conformance(id="resize-deferred", rules=["CG-062", "CG-063", "LIFE-186"], needs=NEEDS)
 async def a_resize_without_room_is_deferred(node: Node) -> None:
-    """More than the node has, even in all: Deferred, with the message of the refusal; the event
-    names the refusal's own reason. The container keeps what it has."""
+    """A resize that does not fit is Deferred, even if it asks for more than the node has in all,
+    and the condition has the message of the refusal.
+
+    The event names the reason of the refusal itself, and the container keeps what it has.
+    """
     await run_pod(node, taking("web", 100))
     await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     condition = await pending(node, "web", "Deferred")
@@ -76,7 +79,8 @@ async def a_resize_without_room_is_deferred(node: Node) -> None:
 
 @conformance(id="resize-deferred-accepted", rules=["CG-061", "LIFE-186"], needs=NEEDS)
 async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
-    """There is room again: the condition goes, and the resize is carried out."""
+    """When another pod has left and there is room, the condition is removed and the resize is
+    carried out."""
     part = await free_m(node, 0.6)
     await run_pod(node, taking("web", 100))
     await run_pod(node, taking("other", part))
@@ -94,7 +98,7 @@ async def a_deferred_resize_comes_when_another_pod_leaves(node: Node) -> None:
 
 @conformance(id="resize-deferred-smaller", rules=["CG-061"], needs=NEEDS)
 async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
-    """Room that a resize of another pod leaves counts as well."""
+    """A deferred resize is also carried out when the resize of another pod leaves room for it."""
     part = await free_m(node, 0.6)
     await run_pod(node, taking("web", 100))
     await run_pod(node, taking("other", part))
@@ -106,8 +110,8 @@ async def a_deferred_resize_comes_when_another_pod_shrinks(node: Node) -> None:
 
 @conformance(id="resize-order", rules=["CG-061"], needs=NEEDS)
 async def the_higher_priority_gets_the_room(node: Node) -> None:
-    """Of two deferred resizes the one of the pod with the higher priority is done, though it came
-    later; the other stays deferred."""
+    """Of two deferred resizes that of the pod with the higher priority is carried out, though it
+    came later; the other stays deferred."""
     part = await free_m(node, 0.55)
     await run_pod(node, taking("low", 100, priority=1))
     await run_pod(node, taking("high", 100, priority=5))
@@ -136,7 +140,8 @@ async def the_higher_priority_gets_the_room(node: Node) -> None:
     },
 )
 async def under_pressure_a_resize_is_deferred(node: Node) -> None:
-    """While the node has DiskPressure every resize waits, even for less; afterwards it is done."""
+    """While the node has DiskPressure every resize is deferred, even one that asks for less;
+    afterwards it is carried out."""
     await run_pod(node, taking("web", 200))
     node.machine.leave_disk(500 * MI)
     await has_condition(node, "DiskPressure")
@@ -154,7 +159,8 @@ async def under_pressure_a_resize_is_deferred(node: Node) -> None:
 
 @conformance(id="resize-taken-back", rules=["CG-061", "LIFE-186"], needs=NEEDS)
 async def a_pending_resize_can_be_taken_back(node: Node) -> None:
-    """The spec asks for what the pod has again: the condition goes, nothing is updated."""
+    """When the spec again asks for what the pod has, the condition is removed and nothing is
+    updated."""
     await run_pod(node, taking("web", 100))
     await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     await pending(node, "web", "Deferred")
@@ -167,8 +173,8 @@ async def a_pending_resize_can_be_taken_back(node: Node) -> None:
     id="resize-infeasible", rules=["CG-062", "CG-063"], needs=NEEDS, node_config=STATIC_CPUS
 )
 async def a_guaranteed_pod_keeps_its_cpus_under_the_static_policy(node: Node) -> None:
-    """With cpuManagerPolicy static the CPU of a Guaranteed pod cannot be resized: Infeasible, and
-    no further try; its memory can."""
+    """With cpuManagerPolicy static a resize of a Guaranteed pod's CPU is Infeasible and not tried
+    again; its memory can be resized."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
     condition = await pending(node, "web", "Infeasible")
@@ -184,8 +190,9 @@ async def a_guaranteed_pod_keeps_its_cpus_under_the_static_policy(node: Node) ->
 
 @conformance(id="resize-deferred-restart", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
 async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> None:
-    """After a restart the pod is admitted with what was allocated to it, not with its spec, which
-    asks for more than the node has; it runs on, and its resize is still Deferred."""
+    """A restarted kubelet admits a pod with the resources that were allocated to it, not with those
+    of its spec, which the node does not have: the pod keeps running, and its resize is still
+    Deferred."""
     await run_pod(node, taking("web", 100))
     await node.api.resize_pod("web", "main", requesting(TOO_MUCH))
     await pending(node, "web", "Deferred")
@@ -201,8 +208,8 @@ async def a_deferred_resize_survives_a_restart_of_the_kubelet(node: Node) -> Non
 
 @conformance(id="resize-restart-done", rules=["CG-060", "CG-064"], needs=[*NEEDS, Feature.RESTART])
 async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> None:
-    """What a container was given is remembered: no update and no restart of the container by the
-    next kubelet."""
+    """A restarted kubelet knows the resources that its containers were given, and neither updates
+    nor restarts them."""
     policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
     await run_pod(node, pod("web", main_of("100m", "64Mi", resizePolicy=policy)))
     await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
@@ -216,8 +223,8 @@ async def a_finished_resize_is_not_done_again_after_a_restart(node: Node) -> Non
 
 @conformance(id="resize-while-down", rules=["CG-060", "CG-061"], needs=[*NEEDS, Feature.RESTART])
 async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node) -> None:
-    """The next kubelet finds a spec that differs from what is allocated, and resizes the running
-    container, 30 s later if nothing happens before."""
+    """A restarted kubelet finds a spec that differs from what is allocated and resizes the running
+    container, after 30 s unless something makes it look earlier."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     await node.kubelet.stop()
     await node.api.resize_pod("web", "main", asking("200m", "64Mi"))
@@ -237,7 +244,8 @@ async def a_resize_made_while_the_kubelet_is_down_is_done_by_the_next(node: Node
     needs=[*NEEDS, Feature.RESTART, Feature.FAULTS],
 )
 async def a_resize_goes_on_after_the_kubelet_was_killed_in_between(node: Node) -> None:
-    """Killed after memory was updated and before CPU was: the next kubelet does what is left."""
+    """When the kubelet is killed after memory was updated and before CPU was, the next kubelet
+    updates CPU."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     with node.runtime.on("UpdateContainerResources", container="main").delays(1.5):
         await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
@@ -268,7 +276,7 @@ FILES = ("allocated_pods_state", "actuated_pods_state")
 
 
 def noted(node: Node) -> list[Any]:
-    """What both files say of main; the checksum is a number."""
+    """The resources of the container main in both files; the checksum must be a number."""
     found = []
     for file in FILES:
         whole = json.loads(node.machine.read_root_file(file))
@@ -280,8 +288,8 @@ def noted(node: Node) -> list[Any]:
 
 @conformance(id="resize-checkpoint-used", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
 async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
-    """Checkpoints that another program wrote are read at the start; the pod has what they say, and
-    30 s later its spec is found to ask for something else."""
+    """Checkpoints that another program wrote are read at the start: the pod has the resources that
+    they hold, and 30 s later its spec is found to ask for others."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     await node.kubelet.stop()
     for file in FILES:
@@ -301,7 +309,8 @@ async def the_checkpoint_counts_not_the_spec(node: Node) -> None:
 
 @conformance(id="resize-checkpoint-corrupt", rules=["CG-060"], needs=[*NEEDS, Feature.RESTART])
 async def a_corrupt_checkpoint_stops_the_start(node: Node) -> None:
-    """A file whose checksum does not fit its data is not used, and pods run on."""
+    """With a checkpoint whose checksum does not fit its data the kubelet does not start, and pods
+    keep running."""
     await run_pod(node, pod("web", main_of("100m", "64Mi")))
     for file in FILES:
         text = node.machine.read_root_file(file)

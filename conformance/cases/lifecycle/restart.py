@@ -1,4 +1,4 @@
-"""What happens when containers or sandboxes end, and when the kubelet itself does."""
+"""What happens when containers or sandboxes end, and when the kubelet itself is restarted."""
 
 from typing import Any
 
@@ -14,7 +14,8 @@ STATUS, KILL, RESTART = Feature.STATUS, Feature.OUTSIDE_KILL, Feature.RESTART
 
 @conformance(id="killed-restarts", rules=["LIFE-003", "LIFE-114", "LIFE-132"], needs=[STATUS, KILL])
 async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None:
-    """A container killed from outside is created again with attempt 1 in the same sandbox."""
+    """A container that was killed behind the kubelet's back is created again, as attempt 1, in the
+    same sandbox."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.runtime.kill_container("main", pod="web")
@@ -40,8 +41,8 @@ async def a_killed_container_is_replaced_in_the_same_sandbox(node: Node) -> None
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
 )
 async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> None:
-    """When the sandbox is stopped from outside the pod gets a new one and starts from the first
-    init container."""
+    """When the sandbox is stopped behind the kubelet's back, the pod gets a new one and starts
+    again from its first init container."""
     init = [container("setup", exits(0))]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web"), within_s=8)
@@ -65,8 +66,8 @@ async def a_lost_sandbox_is_replaced_and_everything_starts_again(node: Node) -> 
     needs=[STATUS, KILL, Feature.FAULTS],
 )
 async def a_run_once_pod_that_could_not_start_stays_pending_without_its_sandbox(node: Node) -> None:
-    """Policy Never, a container whose start failed, and then the sandbox is lost: there is no other
-    sandbox, and as nothing ever ran the pod is not over, either."""
+    """When a pod with policy Never loses its sandbox after its container failed to start, it gets
+    no other sandbox; since no container has ever run, it has not finished either."""
     with node.runtime.on("StartContainer", container="main").fails("UNKNOWN", "no"):
         await node.apply_static(pod("job", restartPolicy="Never"))
         await node.run_until(
@@ -86,8 +87,11 @@ async def a_run_once_pod_that_could_not_start_stays_pending_without_its_sandbox(
     needs=[STATUS, KILL, Feature.FAULTS],
 )
 async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
-    """The runtime's clock went back before it made the second instance: the first one counts as the
-    newest, so the next is number 1 again, and that name is taken."""
+    """The newest instance of a container is the one with the latest creation time.
+
+    Here the runtime's clock went back before the second instance was made: the first one counts as
+    the newest, so the kubelet makes another number 1, whose name is taken.
+    """
 
     def minute_back(answer: Any) -> None:
         if answer.status.metadata.attempt == 1:
@@ -108,7 +112,8 @@ async def the_newest_instance_is_the_one_created_last(node: Node) -> None:
 
 @conformance(id="run-once-succeeds", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
 async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
-    """With policy Never and exit 0 the pod becomes Succeeded; its sandbox is stopped."""
+    """A pod with policy Never whose container exits 0 becomes Succeeded, and its sandbox is
+    stopped."""
     await node.apply_static(
         pod("job", container("main", exits(0, after_s=1)), restartPolicy="Never")
     )
@@ -125,7 +130,7 @@ async def a_run_once_pod_that_exits_zero_succeeds(node: Node) -> None:
 
 @conformance(id="run-once-fails", rules=["LIFE-164", "LIFE-124"], needs=[STATUS])
 async def a_run_once_pod_that_exits_nonzero_fails(node: Node) -> None:
-    """With policy Never and a non-zero exit the pod becomes Failed and stays so."""
+    """A pod with policy Never whose container exits non-zero becomes Failed and stays so."""
     await node.apply_static(pod("job", container("main", exits(3)), restartPolicy="Never"))
     await node.run_until(
         lambda: node.phase("job") == "Failed", within_s=limits.START_S, what="Failed"
@@ -139,7 +144,8 @@ async def a_run_once_pod_that_exits_nonzero_fails(node: Node) -> None:
 
 @conformance(id="on-failure", rules=["LIFE-124", "LIFE-164"], needs=[STATUS])
 async def on_failure_restarts_until_success(node: Node) -> None:
-    """With policy OnFailure a failing container runs again; after exit 0 the pod has Succeeded."""
+    """With policy OnFailure a failing container runs again until it exits 0; then the pod is
+    Succeeded."""
     work = in_turn(exits(1), exits(0))
     await node.apply_static(pod("job", container("main", work), restartPolicy="OnFailure"))
     await node.run_until(
@@ -163,7 +169,7 @@ async def a_pod_runs_while_one_of_its_containers_does(node: Node) -> None:
 
 @conformance(id="sidecar-restarts-always", rules=["LIFE-120", "BACK-104"], needs=[STATUS, KILL])
 async def a_sidecar_restarts_whatever_the_policy(node: Node) -> None:
-    """A sidecar that ends is started again even in a pod with policy Never."""
+    """A sidecar that ends is started again, even in a pod with policy Never."""
     job = pod("job", container("main"), init=[sidecar("side")], restartPolicy="Never")
     await node.apply_static(job)
     await node.run_until(lambda: node.running("job", "main", "side"), within_s=8)
@@ -209,7 +215,8 @@ async def a_restarted_kubelet_finds_its_pods_and_restarts_none(node: Node) -> No
 
 @conformance(id="kubelet-kill-adopts", rules=["MIRR-008", "LIFE-010"], needs=[STATUS, RESTART])
 async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
-    """The same holds when the kubelet is killed; a container that ended meanwhile restarts."""
+    """Killing and starting the kubelet changes nothing in the runtime, except that a container that
+    ended meanwhile is restarted."""
     work = in_turn(exits(1, after_s=6), runs())
     await node.apply_static(pod("web", container("main"), container("other", work)))
     await node.wait_running("web", "main", "other")
@@ -234,7 +241,7 @@ async def a_killed_kubelet_finds_its_pods_again(node: Node) -> None:
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
 )
 async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
-    """A restarted kubelet shows the restarts that the one before counted, and counts on."""
+    """A restarted kubelet shows the restart count of the one before, and counts on from there."""
     work = in_turn(exits(1), exits(1, after_s=1), runs())
     await node.apply_static(pod("web", container("main", work)))
 
@@ -267,7 +274,8 @@ async def the_restart_count_outlives_the_kubelet(node: Node) -> None:
     node_config={"crashLoopBackOff": {"maxContainerRestartPeriod": "1s"}},
 )
 async def init_containers_that_succeeded_do_not_run_again(node: Node) -> None:
-    """When all regular containers of a pod have crashed they alone are started again."""
+    """When all regular containers of a pod have crashed, they alone are started again, not the init
+    containers."""
     init = [container(name, exits(0, after_s=0.5)) for name in ("first", "second")]
     crash = in_turn(exits(1), exits(1, after_s=1), runs())
     await node.apply_static(pod("web", container("a", crash), container("b", crash), init=init))

@@ -1,4 +1,4 @@
-"""Restart rules of containers: own policies, exit codes, and RestartAllContainers."""
+"""Restart rules of containers: policies of their own, exit codes, and RestartAllContainers."""
 
 from typing import Any
 
@@ -30,7 +30,8 @@ def last_exit(node: Node, pod_name: str, name: str) -> dict[str, Any]:
 
 @conformance(id="own-policy-always", rules=["LIFE-124", "LIFE-164"], needs=[API])
 async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) -> None:
-    """A container's own policy beats the pod's Never; the other one is not restarted."""
+    """A container's own policy Always beats the pod's Never; the other container is not
+    restarted."""
     own = container("own", in_turn(exits(0), runs()), restartPolicy="Always")
     other = container("other", exits(0))
     await node.api.create_pod(pod("job", own, other, restartPolicy="Never"))
@@ -46,7 +47,7 @@ async def a_container_with_policy_always_restarts_in_a_run_once_pod(node: Node) 
 
 @conformance(id="own-policy-never", rules=["LIFE-124"], needs=[API])
 async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: Node) -> None:
-    """A container's own Never beats the pod's Always."""
+    """A container's own policy Never beats the pod's Always."""
     own = container("own", exits(1), restartPolicy="Never")
     await node.api.create_pod(pod("web", own, container("main")))
     await node.run_until(
@@ -61,7 +62,8 @@ async def a_container_with_policy_never_stays_down_in_a_pod_with_always(node: No
 
 @conformance(id="restart-rule", rules=["LIFE-124", "BACK-102"], needs=[API])
 async def a_rule_restarts_on_its_exit_codes_only(node: Node) -> None:
-    """Exit 42 restarts a container that else never does; the exit after it, 1, is the end."""
+    """A rule for exit code 42 restarts a container with policy Never; its next exit, with 1, is
+    final."""
     main = container(
         "main",
         in_turn(exits(42), exits(1)),
@@ -122,7 +124,7 @@ ALL: dict[str, Any] = {
 
 
 async def all_restarted(node: Node) -> None:
-    """The statuses tell of the restart once it is over."""
+    """Run until the statuses show that the restart of all containers is over."""
     await node.run_until(
         lambda: node.api.container("web", "main").get("restartCount") == 1,
         within_s=limits.NOTICE_S,
@@ -143,7 +145,7 @@ async def all_restarted(node: Node) -> None:
     needs=[API],
 )
 async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> None:
-    """Exit 88 stops and removes all containers, and the pod starts over from its first init
+    """Exit code 88 stops and removes all containers, and the pod starts again from its first init
     container in the same sandbox."""
     trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
     web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
@@ -178,8 +180,8 @@ async def one_exit_restarts_all_containers_in_the_same_sandbox(node: Node) -> No
     id="restart-all-goes-on", rules=["LIFE-110", "LIFE-125", "LIFE-185"], needs=[API, FAULTS]
 )
 async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node) -> None:
-    """A reset that failed halfway is finished, and the pod starts over from its init container,
-    although the container that asked for it has been removed behind the kubelet's back."""
+    """A restart of all containers that failed halfway is finished although the container that
+    caused it has been removed behind the kubelet's back."""
     stays = node.runtime.on("RemoveContainer", container="main").fails("UNKNOWN", "busy")
     trigger = container("trigger", in_turn(exits(88, after_s=2), runs()), **ALL)
     web = pod("web", container("main"), trigger, init=[container("setup", exits(0))])
@@ -209,7 +211,8 @@ async def a_restart_of_all_goes_on_without_the_exit_that_asked_for_it(node: Node
 
 @conformance(id="restart-all-never-failed", rules=["LIFE-125", "LIFE-164"], needs=[API])
 async def a_pod_on_its_way_to_restart_never_fails(node: Node) -> None:
-    """A run-once pod whose containers restart together is never shown as Failed or Succeeded."""
+    """A run-once pod whose containers are all restarted is never shown as Failed or Succeeded
+    meanwhile."""
     trigger = container("trigger", in_turn(exits(88, after_s=1), exits(0, after_s=3)), **ALL)
     await node.api.create_pod(
         pod("job", container("main", exits(0)), trigger, restartPolicy="Never")

@@ -1,4 +1,4 @@
-"""The machine goes down, and the kubelet ends its pods before it does (NODE-060..063, LIFE-229)."""
+"""The machine shuts down, and the kubelet stops its pods before that (NODE-060..063, LIFE-229)."""
 
 from typing import Any
 
@@ -30,18 +30,18 @@ def stubborn(name: str, **spec: Any) -> PodPlan:
 
 
 def polite(name: str, **spec: Any) -> PodPlan:
-    """A pod that ends at once, and not well."""
+    """A pod that ends at once on SIGTERM, with an error."""
     return pod(name, container("main", runs(stop_exit_code=1)), **spec)
 
 
 async def run_all(node: Node, *plans: PodPlan) -> None:
-    """Create the pods at the API and run until all are Running and that has settled."""
+    """Create the pods at the API and run until all are Running and their start has settled."""
     await node.api.run_pods(*plans)
     await node.run_for(SETTLED_S)
 
 
 async def shut_down(node: Node, within_s: float) -> None:
-    """Have the machine go down and run until nobody holds it up any more."""
+    """Announce a shutdown and run until the kubelet does not hold it up any more."""
     node.machine.shut_down()
     expect(node, node.machine.holds_up_shutdown, "the shutdown is held up")
     await node.run_until(
@@ -52,7 +52,8 @@ async def shut_down(node: Node, within_s: float) -> None:
 
 
 async def called_off(node: Node) -> None:
-    """A shutdown ends a pod and is called off then; the kubelet says so."""
+    """Announce a shutdown, which ends a pod, call it off, and wait for the kubelet's event about
+    that."""
     await run_all(node, polite("web"))
     await shut_down(node, within_s=limits.STOP_S)
     node.machine.call_off_shutdown()
@@ -65,20 +66,21 @@ async def called_off(node: Node) -> None:
 
 
 def timeouts(node: Node, name: str) -> list[int]:
-    """What the runtime was given to stop the pod's containers."""
+    """The timeouts with which the pod's containers were stopped."""
     return [call.request.timeout for call in node.calls("StopContainer", pod=name)]
 
 
 def apart(node: Node, began_s: float, first: str, second: str) -> tuple[float, float]:
-    """How long the second pod was stopped after the shutdown had begun, and after the first pod was
-    stopped, which may take its time to begin."""
+    """How many seconds after the beginning of the shutdown, and how many after the stop of the
+    first pod, the second pod was stopped."""
     one, two = (node.time_s(node.calls("StopContainer", pod=p)[0]) for p in (first, second))
     return round(two - began_s, 2), round(two - one, 2)
 
 
 @conformance(id="shutdown-order", rules=["NODE-060", "NODE-062"], needs=NEEDS, node_config=SIMPLE)
 async def critical_pods_end_after_all_others(node: Node) -> None:
-    """Ordinary pods end first, with the time that is not for critical ones; those end after."""
+    """Ordinary pods are stopped first, within the time that is not reserved for critical ones;
+    critical pods follow."""
     await run_all(node, stubborn("web"), stubborn("core", **CRITICAL), polite("quick"))
     began_s = node.now_s
     await shut_down(node, within_s=10 + limits.START_S)
@@ -90,7 +92,8 @@ async def critical_pods_end_after_all_others(node: Node) -> None:
 
 @conformance(id="shutdown-status", rules=["NODE-063", "LIFE-230"], needs=NEEDS, node_config=SIMPLE)
 async def the_pods_say_that_the_node_went_down(node: Node) -> None:
-    """A pod that ended for a shutdown is Failed with reason, message and DisruptionTarget."""
+    """A pod that was stopped for a shutdown is Failed with reason, message and the condition
+    DisruptionTarget."""
     await run_all(node, polite("web"))
     node.machine.shut_down()
     await node.run_until(
@@ -107,7 +110,7 @@ async def the_pods_say_that_the_node_went_down(node: Node) -> None:
     id="shutdown-node", rules=["NODE-061", "NODE-022", "LIFE-229"], needs=NEEDS, node_config=SIMPLE
 )
 async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
-    """From the signal on the node is not ready, and new pods are refused."""
+    """From the announcement of the shutdown on the node is not ready, and new pods are refused."""
     await run_all(node, stubborn("web"))
     await node.run_until(
         lambda: node.api.node_condition("Ready").get("status") == "True", within_s=limits.START_S
@@ -141,8 +144,9 @@ async def the_node_is_not_ready_and_takes_no_pods(node: Node) -> None:
     node_config={"shutdownGracePeriodByPodPriority": [group(1000, 5), group(10, 3), group(50, 9)]},
 )
 async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None:
-    """A pod belongs to the highest group not above its priority, or to the lowest; a group without
-    pods takes no time."""
+    """Groups of priorities are stopped from the lowest to the highest. A pod belongs to the highest
+    group that is not above its priority, or else to the lowest; a group without pods takes no
+    time."""
     priorities = {"low": 0, "ten": 10, "most": 2000}
     await run_all(node, *(stubborn(name, priority=n) for name, n in priorities.items()))
     began_s = node.now_s
@@ -155,7 +159,8 @@ async def groups_end_from_the_lowest_priority_to_the_highest(node: Node) -> None
 
 @conformance(id="shutdown-waits-not", rules=["NODE-062"], needs=NEEDS, node_config=SIMPLE)
 async def a_group_that_has_ended_is_not_waited_for(node: Node) -> None:
-    """When the ordinary pods end early, the critical ones do not wait for the rest of the time."""
+    """When all ordinary pods have stopped early, critical ones are stopped without waiting for the
+    rest of that time."""
     await run_all(node, polite("web"), polite("core", **CRITICAL))
     await shut_down(node, within_s=limits.STOP_S)
     web, core = (node.calls("StopContainer", pod=name)[0] for name in ("web", "core"))
@@ -164,7 +169,7 @@ async def a_group_that_has_ended_is_not_waited_for(node: Node) -> None:
 
 @conformance(id="shutdown-called-off", rules=["NODE-064"], needs=NEEDS, node_config=SIMPLE)
 async def a_shutdown_that_is_called_off_lets_pods_in_again(node: Node) -> None:
-    """After the shutdown was called off the node takes pods again."""
+    """After a shutdown has been called off the node takes pods again."""
     await called_off(node)
     await run_all(node, polite("again"))
     expect_equal(node, node.count("StopContainer", pod="again"), 0, "stops of the second pod")
@@ -177,7 +182,7 @@ async def a_shutdown_that_is_called_off_lets_pods_in_again(node: Node) -> None:
     node_config=SIMPLE,
 )
 async def the_shutdown_after_one_that_was_called_off_is_held_up(node: Node) -> None:
-    """After the shutdown was called off the node holds up the next one."""
+    """After a shutdown has been called off, the kubelet holds up the next one as well."""
     await called_off(node)
     await run_all(node, polite("again"))
     await shut_down(node, within_s=limits.STOP_S)

@@ -1,4 +1,5 @@
-"""Sidecars beyond their start: they are kept running, killed by probes, and outlive the others."""
+"""Sidecars after their start: kept running, killed by probes, stopped after the regular
+containers."""
 
 from typing import Any
 
@@ -19,7 +20,7 @@ def starts(node: Node, pod_name: str) -> list[str]:
 
 @conformance(id="sidecar-crash-waits", rules=["LIFE-120", "BACK-001"], needs=[STATUS])
 async def a_sidecar_that_keeps_failing_waits_like_any_container(node: Node) -> None:
-    """A failing sidecar restarts at once, then after 10 s; the main container is left alone."""
+    """A failing sidecar is restarted at once, then after 10 s; the main container is left alone."""
     work = in_turn(exits(1, after_s=1), exits(1, after_s=1), runs())
     await node.apply_static(pod("web", container("main"), init=[sidecar("side", work)]))
     await node.run_until(
@@ -35,9 +36,10 @@ async def a_sidecar_that_keeps_failing_waits_like_any_container(node: Node) -> N
 
 @conformance(id="sidecar-done-is-shown", rules=["LIFE-171"], needs=[STATUS])
 async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node) -> None:
-    """In its back-off a sidecar that exited 0 stays terminated; one that failed tells why it waits.
+    """In its back-off a sidecar that exited 0 is shown as terminated, one that failed as waiting
+    with the reason.
 
-    The exception for exit 0 is made for all init containers, those that start again included.
+    The exception for exit 0 is made for all init containers, sidecars included.
     """
     init = [sidecar("done", exits(0, after_s=1)), sidecar("failed", exits(1, after_s=1))]
     await node.apply_static(pod("web", container("main"), init=init))
@@ -58,7 +60,8 @@ async def a_sidecar_that_ended_well_is_shown_as_ended_while_it_waits(node: Node)
 
 @conformance(id="sidecar-order-of-two", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
 async def sidecars_start_in_their_order_and_init_containers_between_them(node: Node) -> None:
-    """Each sidecar starts when the one before is started, a plain one ends before the next."""
+    """Sidecars and init containers start in the order of the spec: a sidecar must have started
+    before the next one, a plain init container must have ended."""
     init = [sidecar("one"), container("setup", exits(0, after_s=1)), sidecar("two")]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web", "one", "two", "main"), within_s=10)
@@ -68,7 +71,8 @@ async def sidecars_start_in_their_order_and_init_containers_between_them(node: N
 
 @conformance(id="sidecar-liveness", rules=["LIFE-121", "PROBE-034"], needs=[STATUS])
 async def a_sidecar_that_fails_its_liveness_probe_is_restarted(node: Node) -> None:
-    """A liveness failure kills and starts the sidecar, also with policy Never; not the others."""
+    """A failing liveness probe stops the sidecar and starts it again, also with policy Never, and
+    leaves the other containers alone."""
     side = sidecar("side", probes={"liveness": ExecProbe(until_s=2, failure_threshold=2)})
     await node.apply_static(pod("job", container("main"), init=[side], restartPolicy="Never"))
     await node.run_until(
@@ -87,7 +91,8 @@ async def a_sidecar_that_fails_its_liveness_probe_is_restarted(node: Node) -> No
 
 @conformance(id="sidecar-startup-failure", rules=["LIFE-120", "PROBE-034"], needs=[STATUS])
 async def a_sidecar_that_never_starts_up_is_restarted_and_holds_up_the_rest(node: Node) -> None:
-    """A startup probe that fails restarts the sidecar; nothing behind it starts before it has."""
+    """A sidecar whose startup probe fails is restarted, and nothing that comes after it starts
+    before the probe has succeeded."""
     late = ExecProbe(from_s=60, failure_threshold=2)
     side = sidecar("side", probes={"startup": late})
     await node.apply_static(pod("web", container("main"), init=[side]))
@@ -104,7 +109,7 @@ async def a_sidecar_that_never_starts_up_is_restarted_and_holds_up_the_rest(node
     id="sidecar-unready-pod", rules=["LIFE-183", "LIFE-181", "LIFE-175"], needs=[STATUS, KILL]
 )
 async def a_pod_is_ready_with_its_sidecars_only(node: Node) -> None:
-    """A sidecar that is not ready keeps the pod unready, and the pod stays initialized."""
+    """A sidecar that is not ready keeps the pod unready, but the pod stays initialized."""
     side = sidecar("side", probes={"readiness": ExecProbe(until_s=4)})
     await node.apply_static(pod("web", container("main"), init=[side]))
     await node.run_until(
@@ -124,8 +129,8 @@ async def a_pod_is_ready_with_its_sidecars_only(node: Node) -> None:
 
 
 async def stop_of_sidecar(node: Node, *, main_takes_s: float, grace_s: int) -> Any:
-    """The StopContainer of a sidecar whose pod is removed, and whose main container takes its
-    time."""
+    """The StopContainer of a sidecar whose pod is removed, and whose main container takes its time
+    to stop."""
     main = container("main", runs(stop_takes_s=main_takes_s))
     await node.apply_static(pod("web", main, init=[sidecar("side")], grace_s=grace_s))
     await node.run_until(lambda: node.running("web", "main", "side"), within_s=8)
@@ -141,7 +146,8 @@ async def stop_of_sidecar(node: Node, *, main_takes_s: float, grace_s: int) -> A
 
 @conformance(id="sidecar-grace-shared", rules=["LIFE-144", "LIFE-143"], needs=[STATUS])
 async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) -> None:
-    """A sidecar waits for the main containers, and its own grace is shorter by that time."""
+    """A sidecar is stopped after the main containers, and the time that they took is missing from
+    its grace period."""
     stop = await stop_of_sidecar(node, main_takes_s=3, grace_s=8)
     main_ended = node.ended_s(node.calls("StopContainer", container="main")[0])
     expect(node, node.time_s(stop) >= main_ended, "side is stopped after main has ended")
@@ -150,7 +156,8 @@ async def a_sidecar_gets_what_the_main_containers_left_of_the_grace(node: Node) 
 
 @conformance(id="sidecar-out-of-grace", rules=["LIFE-144"], needs=[STATUS])
 async def a_sidecar_does_not_wait_longer_than_its_grace(node: Node) -> None:
-    """When a main container uses the whole grace the sidecar is stopped then, with 2 s."""
+    """When a main container uses up the whole grace period, the sidecar is stopped then, with 2
+    s."""
     stop = await stop_of_sidecar(node, main_takes_s=3600, grace_s=4)
     (first,) = node.calls("StopContainer", container="main")
     waited_s = node.time_s(stop) - node.time_s(first)

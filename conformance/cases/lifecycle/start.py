@@ -23,7 +23,7 @@ async def containers_start_one_after_the_other_in_spec_order(node: Node) -> None
 
 @conformance(id="start-waits-for-start", rules=["LIFE-131"], needs=[STATUS, FAULTS])
 async def the_next_container_waits_for_the_start_of_the_one_before(node: Node) -> None:
-    """A container is created only after StartContainer of the one before has returned."""
+    """A container is created only after StartContainer of the one before it has returned."""
     node.runtime.on("StartContainer", container="one").delays(1.5)
     await node.apply_static(pod("web", container("one"), container("two")))
     await node.wait_running("web", "one", "two")
@@ -59,7 +59,8 @@ async def sandbox_and_containers_carry_the_pod_labels(node: Node) -> None:
 
 @conformance(id="init-order", rules=["LIFE-121", "LIFE-113", "LIFE-120"], needs=[STATUS])
 async def init_containers_run_one_by_one_before_the_others(node: Node) -> None:
-    """Init containers run one at a time to success; regular containers start after the last."""
+    """Init containers run one at a time until they succeed; regular containers start after the
+    last."""
     init = [container("first", exits(0, after_s=1)), container("second", exits(0))]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(
@@ -74,7 +75,8 @@ async def init_containers_run_one_by_one_before_the_others(node: Node) -> None:
 
 @conformance(id="init-status", rules=["LIFE-170", "LIFE-161"], needs=[STATUS])
 async def a_pod_with_running_init_containers_is_pending(node: Node) -> None:
-    """While an init container runs the pod is Pending and its containers wait: PodInitializing."""
+    """While an init container runs, the pod is Pending and its regular containers wait with
+    PodInitializing."""
     init = [container("setup", exits(0, after_s=3))]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.wait_running("web", "setup")
@@ -89,7 +91,7 @@ async def a_pod_with_running_init_containers_is_pending(node: Node) -> None:
 
 @conformance(id="init-failure-never", rules=["LIFE-160", "LIFE-120", "BACK-104"], needs=[STATUS])
 async def a_failed_init_container_fails_a_run_once_pod(node: Node) -> None:
-    """With policy Never a failed init container makes the pod Failed; nothing else starts."""
+    """A failed init container makes a pod with policy Never Failed; nothing else starts."""
     init = [container("setup", exits(4))]
     await node.apply_static(pod("job", container("main"), init=init, restartPolicy="Never"))
     await node.run_until(
@@ -102,7 +104,8 @@ async def a_failed_init_container_fails_a_run_once_pod(node: Node) -> None:
 
 @conformance(id="init-retried", rules=["LIFE-120", "LIFE-124"], needs=[STATUS])
 async def a_failed_init_container_is_retried_on_failure(node: Node) -> None:
-    """With policy OnFailure a failed init container runs again, then the pod goes on."""
+    """With policy OnFailure a failed init container runs again until it succeeds, then the pod goes
+    on."""
     init = [container("setup", in_turn(exits(1), exits(0)))]
     await node.apply_static(pod("job", container("main"), init=init, restartPolicy="OnFailure"))
     await node.run_until(lambda: node.running("job"), within_s=limits.START_S + 5)
@@ -116,7 +119,7 @@ async def a_failed_init_container_is_retried_on_failure(node: Node) -> None:
 
 @conformance(id="sidecar-first", rules=["LIFE-120", "LIFE-121"], needs=[STATUS])
 async def a_sidecar_starts_before_and_stays_beside_the_main_container(node: Node) -> None:
-    """A sidecar starts in its place among the init containers and is not waited for."""
+    """A sidecar starts in its place among the init containers, and its end is not waited for."""
     init = [container("pre", exits(0)), sidecar("side"), container("post", exits(0))]
     await node.apply_static(pod("web", container("main"), init=init))
     await node.run_until(lambda: node.running("web", "side", "main"), within_s=8)
@@ -127,7 +130,8 @@ async def a_sidecar_starts_before_and_stays_beside_the_main_container(node: Node
 
 @conformance(id="sidecar-startup-probe", rules=["PROBE-035", "LIFE-120"], needs=[STATUS])
 async def what_follows_a_sidecar_waits_for_its_startup_probe(node: Node) -> None:
-    """The container after a sidecar with a startup probe starts when the probe has succeeded."""
+    """The container after a sidecar with a startup probe starts only when that probe has
+    succeeded."""
     probe = ExecProbe(from_s=3, failure_threshold=30)
     init = [sidecar("side", probes={"startup": probe})]
     await node.apply_static(pod("web", container("main"), init=init))

@@ -1,4 +1,4 @@
-"""How a pod stops: hooks, grace, the order of containers, sidecars and sandbox."""
+"""How a pod stops: hooks, grace periods, and the order of containers, sidecars and sandbox."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
@@ -40,7 +40,7 @@ async def removal_stops_with_the_grace_of_the_pod(node: Node) -> None:
 
 @conformance(id="stop-default-grace", rules=["SRC-036", "LIFE-143"], needs=[STATUS])
 async def without_a_grace_period_thirty_seconds_are_given(node: Node) -> None:
-    """A pod that names no grace period is stopped with 30 s."""
+    """A pod without a grace period in its spec is stopped with 30 s."""
     await node.apply_static(pod("web", grace_s=None))
     await node.wait_running("web")
     await node.remove_static("web")
@@ -60,7 +60,8 @@ async def stop_container_never_gets_less_than_two_seconds(node: Node) -> None:
 
 @conformance(id="stop-stubborn", rules=["LIFE-143", "LIFE-071"], needs=[STATUS])
 async def a_container_that_ignores_sigterm_lives_until_the_grace_ends(node: Node) -> None:
-    """StopPodSandbox waits for a container that ignores SIGTERM, and no longer than its grace."""
+    """A container that ignores SIGTERM delays StopPodSandbox until the end of its grace period, and
+    no longer."""
     await node.apply_static(pod("web", container("main", ignores_term()), grace_s=3))
     await node.wait_running("web")
     await node.remove_static("web")
@@ -74,7 +75,7 @@ async def a_container_that_ignores_sigterm_lives_until_the_grace_ends(node: Node
 
 @conformance(id="prestop-uses-grace", rules=["LIFE-143"], needs=[STATUS])
 async def a_prestop_hook_shortens_the_grace(node: Node) -> None:
-    """The seconds a preStop hook takes are missing from the timeout of StopContainer."""
+    """The seconds that a preStop hook takes are missing from the timeout of StopContainer."""
     web = container("main", hooks={"preStop": hook(takes_s=2)})
     await node.apply_static(pod("web", web, grace_s=8))
     await node.wait_running("web")
@@ -88,7 +89,8 @@ async def a_prestop_hook_shortens_the_grace(node: Node) -> None:
 
 @conformance(id="prestop-bounded", rules=["LIFE-143"], needs=[STATUS])
 async def a_prestop_hook_is_waited_for_as_long_as_the_grace(node: Node) -> None:
-    """A preStop hook longer than the grace is left behind; StopContainer gets the minimum."""
+    """A preStop hook that outlasts the grace period is not waited for any longer; StopContainer
+    gets the minimum of 2 s."""
     web = container("main", hooks={"preStop": hook(takes_s=30)})
     await node.apply_static(pod("web", web, grace_s=2))
     await node.wait_running("web")
@@ -129,7 +131,7 @@ async def containers_are_stopped_at_the_same_time(node: Node) -> None:
 
 @conformance(id="sidecar-stops-last", rules=["LIFE-144"], needs=[STATUS])
 async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -> None:
-    """Sidecars get StopContainer after the regular containers, the last started first."""
+    """Sidecars are stopped after the regular containers, in the reverse order of their start."""
     main = container("main", runs(stop_takes_s=1))
     init = [sidecar("side1", runs(stop_takes_s=0.5)), sidecar("side2", runs(stop_takes_s=0.5))]
     await node.apply_static(pod("web", main, init=init, grace_s=10))
@@ -149,7 +151,7 @@ async def sidecars_stop_after_the_main_containers_in_reverse_order(node: Node) -
     id="stop-error-retried", rules=["LIFE-071", "LIFE-037"], needs=[STATUS, Feature.FAULTS]
 )
 async def a_failed_stop_is_tried_again(node: Node) -> None:
-    """When the stop of container and sandbox fails the pod is not given up: it is stopped again."""
+    """When container and sandbox cannot be stopped, the kubelet tries again until they are."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     node.runtime.on("StopContainer", container="main").fails("UNKNOWN", "device busy", times=1)

@@ -1,4 +1,4 @@
-"""What becomes of a pod's own volumes, of parts of them, and of pods that cannot have theirs."""
+"""A pod's own volumes, parts of volumes, and pods whose volumes cannot be made."""
 
 import os
 import stat
@@ -24,7 +24,7 @@ def with_volume(name: str, work: Workload, *, restart: str, **fields: Any) -> Po
 
 @conformance(id="volume-removed-at-end", rules=["LIFE-073"], needs=[Feature.API, Feature.STATUS])
 async def a_finished_pod_keeps_no_empty_dir(node: Node) -> None:
-    """What a pod wrote into an emptyDir is removed when it has ended; the pod stays at the API."""
+    """The emptyDirs of a pod that has ended are removed, although the pod stays at the API."""
     await node.api.create_pod(with_volume("job", exits(0, after_s=5), restart="Never"))
     await node.wait_running("job")
     node.machine.write_volume_file("job", "scratch", "file", "x")
@@ -40,7 +40,7 @@ async def a_finished_pod_keeps_no_empty_dir(node: Node) -> None:
 
 @conformance(id="volume-kept-by-restarts", rules=["LIFE-073"], needs=[Feature.STATUS])
 async def an_empty_dir_outlives_its_containers(node: Node) -> None:
-    """What a container wrote into an emptyDir is there when it runs again."""
+    """A file in an emptyDir is still there when the container is restarted."""
     work = in_turn(exits(1, after_s=3), runs())
     await node.apply_static(with_volume("web", work, restart="Always"))
     await node.wait_running("web")
@@ -57,8 +57,8 @@ async def an_empty_dir_outlives_its_containers(node: Node) -> None:
 
 @conformance(id="sub-path-made", rules=["NODE-211"], needs=[Feature.STATUS])
 async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
-    """A subPath that is missing becomes a directory of the volume's mode, and what the container
-    gets is that very directory."""
+    """A missing subPath becomes a directory with the volume's mode, and the container gets that
+    very directory."""
     await node.apply_static(with_volume("web", runs(), restart="Always", subPath="new/part"))
     await node.wait_running("web")
     (call,) = node.calls("CreateContainer", container="main")[-1:]
@@ -70,8 +70,8 @@ async def a_part_of_a_volume_is_made_with_its_mode(node: Node) -> None:
 
 @conformance(id="sub-path-link-out", rules=["NODE-211", "LIFE-131"], needs=[Feature.STATUS])
 async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
-    """A container puts a link to the node's files in the place of the part of the volume that it
-    is given: at its next start it gets nothing, and no word about those files."""
+    """When a container replaces the part of the volume that it is given by a link to the node's
+    files, its next start fails, and the message does not reveal those files."""
     work = in_turn(exits(1, after_s=5), runs())
     await node.apply_static(with_volume("web", work, restart="Always", subPath="part"))
     await node.wait_running("web")
@@ -94,8 +94,8 @@ async def a_sub_path_never_leads_out_of_its_volume(node: Node) -> None:
     id="host-path-type", rules=["NODE-204", "NODE-202"], needs=[Feature.API, Feature.STATUS]
 )
 async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
-    """A hostPath that must be a directory and is not there: no sandbox, an event; with the
-    directory the pod starts."""
+    """While a hostPath that must be a directory does not exist, the pod gets no sandbox and an
+    event says why; it starts once the directory exists."""
     path = node.machine.host_path("data")
     volume = {"name": "data", "hostPath": {"path": str(path), "type": "Directory"}}
     main = container("main", volumeMounts=[{"name": "data", "mountPath": "/data"}])
@@ -120,7 +120,7 @@ async def a_host_path_of_another_type_keeps_its_pod_waiting(node: Node) -> None:
 
 @conformance(id="volume-unused", rules=["NODE-201"], needs=[Feature.API, Feature.STATUS])
 async def a_volume_that_no_container_mounts_is_not_set_up(node: Node) -> None:
-    """A pod with a volume of a ConfigMap that does not exist and that no container mounts runs."""
+    """A pod with a volume of a ConfigMap that does not exist runs if no container mounts it."""
     volume = {"name": "settings", "configMap": {"name": "none"}}
     await node.api.create_pod(pod("web", container("main"), volumes=[volume]))
     await node.wait_running("web")
@@ -128,8 +128,8 @@ async def a_volume_that_no_container_mounts_is_not_set_up(node: Node) -> None:
 
 @conformance(id="volume-missing-object", rules=["NODE-201", "NODE-202"], needs=[Feature.API])
 async def a_volume_that_cannot_be_mounted_keeps_its_pod_waiting(node: Node) -> None:
-    """A pod that mounts a ConfigMap that does not exist gets no sandbox, and an event; it can be
-    deleted."""
+    """A pod that mounts a ConfigMap that does not exist gets no sandbox and an event says why; the
+    pod can be deleted."""
     volume = {"name": "settings", "configMap": {"name": "none"}}
     main = container("main", volumeMounts=[{"name": "settings", "mountPath": "/settings"}])
     await node.api.create_pod(pod("web", main, volumes=[volume]))
@@ -151,7 +151,8 @@ async def a_volume_that_cannot_be_mounted_keeps_its_pod_waiting(node: Node) -> N
 
 @conformance(id="empty-dir-group", rules=["NODE-203"], needs=[Feature.STATUS])
 async def an_empty_dir_is_for_the_group_of_its_pod(node: Node) -> None:
-    """fsGroup: the group may write into an emptyDir, and what is made there will be the group's."""
+    """With fsGroup that group may write into an emptyDir, and files that are made there belong to
+    it."""
     group = os.getgid() or (2000 if os.geteuid() == 0 else 0)
     main = container("main", volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}])
     volumes = [{"name": "scratch", "emptyDir": {}}]

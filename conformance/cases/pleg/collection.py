@@ -1,4 +1,4 @@
-"""What is cleaned up in the runtime, and what must not be."""
+"""What is cleaned up in the runtime, and what must be kept."""
 
 from criapi.v1 import api_pb2 as cri
 
@@ -15,7 +15,7 @@ UID = "11111111-2222-3333-4444-555555555555"
 
 
 async def run_unknown_pod(node: Node) -> str:
-    """Make a sandbox that carries pod labels of a pod nobody knows; its id."""
+    """Make a sandbox with the labels of a pod that no source has, and return its ID."""
     metadata = cri.PodSandboxMetadata(name="stranger", namespace="default", uid=UID)
     labels = {
         "io.kubernetes.pod.name": "stranger",
@@ -30,7 +30,7 @@ async def run_unknown_pod(node: Node) -> str:
 
 
 async def run_unknown_container(node: Node) -> str:
-    """A running container in such a sandbox; its id."""
+    """Run a container in such a sandbox, and return its ID."""
     sandbox = await run_unknown_pod(node)
     config = cri.ContainerConfig(
         metadata=cri.ContainerMetadata(name="main"),
@@ -56,8 +56,8 @@ async def run_unknown_container(node: Node) -> str:
 
 
 @conformance(id="unknown-pod-killed", rules=["LIFE-072", "LIFE-015"], needs=[STATUS])
-async def a_running_pod_nobody_knows_is_killed(node: Node) -> None:
-    """A labelled pod in the runtime without source is stopped by housekeeping, with 2 s."""
+async def a_running_pod_without_source_is_killed(node: Node) -> None:
+    """Housekeeping stops a pod that runs in the runtime and that no source has, with 2 s."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     ghost = await run_unknown_container(node)
@@ -74,8 +74,8 @@ async def a_running_pod_nobody_knows_is_killed(node: Node) -> None:
 
 @conformance(id="removed-after-end", rules=["GC-003", "GC-020"], needs=[STATUS, VIRTUAL])
 async def containers_of_a_removed_pod_are_removed_soon(node: Node) -> None:
-    """After a static pod was removed and has stopped, its containers are removed: at the next
-    relist, or by the next garbage collection."""
+    """When a removed static pod has stopped, its containers are removed at the next relist or by
+    the next garbage collection."""
     await node.apply_static(pod("web", container("main"), container("other")))
     await node.wait_running("web", "main", "other")
     await node.remove_static("web")
@@ -105,7 +105,7 @@ async def the_sandbox_of_a_removed_pod_goes_within_a_minute(node: Node) -> None:
 
 @conformance(id="finished-pod-kept", rules=["GC-002", "GC-010"], needs=[STATUS, VIRTUAL])
 async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:
-    """Garbage collection leaves the newest dead containers of a pod that is still wanted."""
+    """Garbage collection keeps the newest dead containers of a pod that still exists."""
     job = pod("job", container("main", exits(0)), restartPolicy="Never")
     await node.apply_static(job)
     await node.apply_static(pod("web"))
@@ -119,7 +119,7 @@ async def a_finished_pod_keeps_its_last_containers(node: Node) -> None:
 
 @conformance(id="api-pod-collected", rules=["LIFE-200", "GC-020"], needs=[API], level=Level.SHOULD)
 async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) -> None:
-    """A deleted pod's containers are removed from the runtime soon after they stopped."""
+    """The containers of a deleted pod are removed from the runtime soon after they have stopped."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=5))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.api.delete_pod("web")
@@ -135,7 +135,7 @@ async def containers_of_a_deleted_pod_are_removed_before_the_pod_is(node: Node) 
 
 @conformance(id="logs-removed-with-container", rules=["GC-005"], needs=[STATUS])
 async def the_log_goes_with_its_container(node: Node) -> None:
-    """When a dead container is removed its log is deleted; the logs of the others stay."""
+    """When a dead container is removed its log is deleted; the logs of others stay."""
     work = in_turn(exits(1), exits(1, after_s=2), runs())
     await node.apply_static(pod("web", container("main", work)))
     await node.run_until(
@@ -166,8 +166,8 @@ async def the_log_directory_of_a_removed_pod_goes(node: Node) -> None:
 
 @conformance(id="collection-fails", rules=["GC-001"], needs=[API, FAULTS, VIRTUAL])
 async def a_failed_collection_is_told_on_the_node(node: Node) -> None:
-    """A run that cannot list the runtime gives Warning ContainerGCFailed; a removal that fails is
-    no failed run, and is tried again by the next one."""
+    """A garbage collection that cannot list the runtime is reported as Warning ContainerGCFailed;
+    one that cannot remove something is not, and the next one tries again."""
     await node.api.create_pod(pod("job", container("main", exits(0)), restartPolicy="Never"))
     await node.run_until(lambda: node.api.phase("job") == "Succeeded", within_s=limits.START_S + 5)
     with node.runtime.on("RemovePodSandbox").fails("UNKNOWN", "device busy"):

@@ -1,4 +1,4 @@
-"""The kubelet that listens instead of listing (gate EventedPLEG, alpha)."""
+"""The gate EventedPLEG (alpha): the kubelet follows the runtime's events instead of listing."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_spans
@@ -16,7 +16,7 @@ MAX_STREAM_ERRORS = 5
 
 
 def plain_lists(node: Node, since_s: float) -> int:
-    """Relists, and the few lists of other parts that have no filter either."""
+    """The relists, and the few other lists that have no filter either."""
     found = node.calls("ListPodSandbox", since_s=since_s)
     return sum(not c.request.filter.ListFields() for c in found)
 
@@ -26,7 +26,7 @@ def plain_lists(node: Node, since_s: float) -> int:
     needs=[STATUS, KILL, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_death_is_heard_of(node: Node) -> None:
-    """With the gate on the runtime is not listed every second, and a container that dies is still
+    """With the gate on the runtime is not listed every second, and a container that ends is still
     replaced at once."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
@@ -55,7 +55,7 @@ async def a_death_is_heard_of(node: Node) -> None:
     needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
-    """With the gate on a container that crashes is restarted, with its back-off."""
+    """With the gate on a container that crashes is restarted with the usual delays."""
     await node.apply_static(
         pod("web", container("main", in_turn(exits(1), exits(2, after_s=1), runs())))
     )
@@ -77,7 +77,7 @@ async def a_crash_loop_goes_on_without_lists(node: Node) -> None:
     needs=[STATUS, EVENTS], node_config=GATE,
 )  # fmt: skip
 async def a_removed_pod_ends_without_lists(node: Node) -> None:
-    """With the gate on a pod that is removed is stopped once, and its name is free again."""
+    """With the gate on a removed pod is stopped once, and a new pod can have its name."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.remove_static("web")
@@ -101,7 +101,8 @@ async def a_removed_pod_ends_without_lists(node: Node) -> None:
     needs=[STATUS, FAULTS, KILL, Feature.RESTART], node_config=GATE,
 )  # fmt: skip
 async def without_events_the_runtime_is_listed_again(node: Node) -> None:
-    """After five broken streams no other is opened, and the runtime is listed every second."""
+    """After five broken streams of events no other one is opened, and the runtime is listed every
+    second."""
     await node.kubelet.stop()
     before = node.count(STREAM)
     with node.runtime.on(STREAM).fails("UNIMPLEMENTED", "no events here"):

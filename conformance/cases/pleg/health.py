@@ -1,4 +1,4 @@
-"""A runtime that is not well: nothing new starts, nothing running is harmed."""
+"""A runtime that does not work: nothing new starts, and nothing that runs is harmed."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -14,7 +14,7 @@ RESTART, VIRTUAL = Feature.RESTART, Feature.VIRTUAL_TIME
     id="runtime-not-ready", rules=["LIFE-006", "PLEG-202"], needs=[STATUS, FAULTS, RESTART]
 )
 async def nothing_starts_before_the_runtime_is_ready(node: Node) -> None:
-    """While the runtime's Status never succeeded no pod starts; afterwards it does."""
+    """No pod starts before the runtime's Status has succeeded for the first time."""
     await node.kubelet.stop()
     with node.runtime.on("Status").fails("UNKNOWN", "not yet"):
         await node.kubelet.start()
@@ -29,7 +29,7 @@ async def nothing_starts_before_the_runtime_is_ready(node: Node) -> None:
     id="runtime-away-long", rules=["PLEG-202", "LIFE-006"], needs=[STATUS, FAULTS, VIRTUAL]
 )
 async def a_minute_without_a_runtime_harms_no_pod(node: Node) -> None:
-    """While every call fails for a minute nothing changes, and new pods start afterwards."""
+    """While every call fails for a minute nothing changes; new pods start afterwards."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
@@ -42,7 +42,8 @@ async def a_minute_without_a_runtime_harms_no_pod(node: Node) -> None:
 
 @conformance(id="runtime-outage", rules=["NODE-051", "PLEG-009"], needs=[STATUS, FAULTS])
 async def a_short_outage_of_the_runtime_restarts_nothing(node: Node) -> None:
-    """While every call fails for 8 s containers are left alone, and are not restarted after."""
+    """While every call fails for 8 s containers are left alone, and none is restarted
+    afterwards."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
@@ -56,7 +57,7 @@ async def a_short_outage_of_the_runtime_restarts_nothing(node: Node) -> None:
 
 @conformance(id="relist-hangs", rules=["PLEG-201", "PLEG-202"], needs=[STATUS, FAULTS, VIRTUAL])
 async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
-    """When lists fail for more than three minutes no new pod starts until one succeeds."""
+    """When lists have failed for more than three minutes, no new pod starts until one succeeds."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     with node.runtime.on("ListPodSandbox").fails("UNKNOWN", "stuck"):
@@ -69,7 +70,7 @@ async def a_relist_older_than_three_minutes_stops_the_loop(node: Node) -> None:
 
 @conformance(id="hung-stop-isolated", rules=["LIFE-030", "PLEG-102"], needs=[STATUS, FAULTS])
 async def a_hung_stop_touches_only_its_pod(node: Node) -> None:
-    """While StopContainer of one pod hangs other pods start and stop."""
+    """While StopContainer of one pod hangs, other pods start and stop."""
     await node.apply_static(pod("stuck"))
     await node.apply_static(pod("free"))
     await node.wait_running("stuck")

@@ -1,4 +1,4 @@
-"""What the kubelet learns by listing, when, and what it makes of failures."""
+"""What the kubelet learns by listing the runtime, when, and what it does about failures."""
 
 from criapi.v1 import api_pb2 as cri
 
@@ -15,7 +15,7 @@ RESTART, API, VIRTUAL = Feature.RESTART, Feature.API, Feature.VIRTUAL_TIME
 
 
 async def restarted(node: Node, within_s: float) -> None:
-    """Run until main of web was started twice."""
+    """Run until the container main of the pod web has been started twice."""
     await node.run_until(
         lambda: node.count("StartContainer", container="main") == 2,
         within_s=within_s,
@@ -25,7 +25,7 @@ async def restarted(node: Node, within_s: float) -> None:
 
 @conformance(id="relist-period", rules=["PLEG-001"], level=Level.SHOULD, needs=[STATUS])
 async def everything_is_listed_every_second(node: Node) -> None:
-    """Sandboxes of all states are listed without a filter once a second."""
+    """Sandboxes and containers of all states are listed without a filter once a second."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     since = node.now_s
@@ -43,7 +43,7 @@ async def everything_is_listed_every_second(node: Node) -> None:
 
 @conformance(id="death-noticed", rules=["PLEG-005", "PLEG-012", "LIFE-003"], needs=[STATUS, KILL])
 async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
-    """From the end of a container to its replacement at most one relist and a sync pass."""
+    """A container that has ended is replaced after at most one relist and one sync."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(1.3)
@@ -57,7 +57,7 @@ async def a_death_is_noticed_by_the_next_relist(node: Node) -> None:
 
 @conformance(id="list-failure-harmless", rules=["PLEG-009"], needs=[STATUS, FAULTS, KILL])
 async def a_failing_list_changes_nothing(node: Node) -> None:
-    """While ListContainers fails nothing is stopped or started; then life goes on."""
+    """While ListContainers fails nothing is stopped or started; afterwards all goes on."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     before = node.writes("web")
@@ -70,7 +70,8 @@ async def a_failing_list_changes_nothing(node: Node) -> None:
 
 @conformance(id="status-failure-retried", rules=["PLEG-006"], needs=[STATUS, FAULTS, KILL])
 async def a_failing_status_call_delays_the_news(node: Node) -> None:
-    """When ContainerStatus fails at the relist that saw the death, a later relist delivers it."""
+    """When ContainerStatus fails at the relist that sees a container's end, a later relist reports
+    that end."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.run_for(2)
@@ -83,7 +84,8 @@ async def a_failing_status_call_delays_the_news(node: Node) -> None:
 
 @conformance(id="dead-container-removed", rules=["LIFE-003", "GC-020"], needs=[STATUS])
 async def one_dead_container_is_kept(node: Node) -> None:
-    """At its second end a container's older instance is removed: one dead one is kept."""
+    """When a container ends for the second time its older instance is removed: one dead instance is
+    kept."""
     work = in_turn(exits(1), exits(1, after_s=2), runs())
     await node.apply_static(pod("web", container("main", work)))
     await node.run_until(
@@ -97,7 +99,8 @@ async def one_dead_container_is_kept(node: Node) -> None:
 
 @conformance(id="dead-containers-removed", rules=["LIFE-003", "PLEG-002"], needs=[STATUS])
 async def every_death_of_a_relist_is_told(node: Node) -> None:
-    """When two containers of a pod end at the same time the older instances of both are removed."""
+    """When two containers of a pod end at the same time, the older instances of both are
+    removed."""
     work = in_turn(exits(1), exits(1, after_s=2), runs())
     await node.apply_static(pod("web", container("one", work), container("two", work)))
     await node.run_until(
@@ -111,7 +114,8 @@ async def every_death_of_a_relist_is_told(node: Node) -> None:
 
 @conformance(id="on-demand-relist", rules=["PLEG-011"], level=Level.SHOULD, needs=[STATUS])
 async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
-    """After a sync that changed something the pod alone is listed, before the next full relist."""
+    """After a sync that changed something that pod alone is listed at once, before the next full
+    relist."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     uid = node.calls("RunPodSandbox")[0].uid
@@ -127,7 +131,7 @@ async def after_a_start_the_pod_is_listed_at_once(node: Node) -> None:
 
 @conformance(id="quick-exits-counted", rules=["PLEG-002", "LIFE-164"], needs=[STATUS])
 async def containers_that_end_between_two_relists_are_seen(node: Node) -> None:
-    """Containers that start and end before the next relist still lead to the right phase."""
+    """Containers that start and end between two relists still lead to the right phase."""
     done = [container(name, exits(code)) for name, code in (("a", 0), ("b", 0), ("c", 2))]
     await node.apply_static(pod("job", *done, restartPolicy="Never"))
     await node.run_until(lambda: node.phase("job") == "Failed", within_s=limits.START_S)
@@ -160,7 +164,8 @@ async def a_finished_pod_keeps_its_ip(node: Node) -> None:
 
 @conformance(id="status-error-event", rules=["PLEG-104", "LIFE-038"], needs=[API, FAULTS, VIRTUAL])
 async def an_unknown_status_fails_the_sync(node: Node) -> None:
-    """A cached status error is told in Warning FailedSync, and the pod is retried."""
+    """When a pod's status could not be read, its sync fails with Warning FailedSync and is tried
+    again."""
     await node.api.create_pod(pod("web"))
     await node.run_until(lambda: node.api.phase("web") == "Running", within_s=limits.START_S)
     await node.run_for(2)
@@ -175,7 +180,7 @@ async def an_unknown_status_fails_the_sync(node: Node) -> None:
 
 
 def asked_for(node: Node, method: str) -> set[str]:
-    """What lists of that kind were limited to: `all`, `alive`, or the labels and ids in words."""
+    """The filters of the lists of that kind: `all`, `alive`, or the labels and IDs in words."""
     found = set()
     for call in node.calls(method):
         given = call.request.filter
@@ -187,8 +192,8 @@ def asked_for(node: Node, method: str) -> set[str]:
 
 @conformance(id="list-filters", rules=["CRI-082", "PLEG-001"], needs=[STATUS])
 async def lists_are_limited_by_uid_or_state(node: Node) -> None:
-    """Everything is listed without a filter; what is alive by its state alone; one pod by the label
-    with its UID."""
+    """Relists have no filter, lists of what is alive filter by state alone, and lists of one pod by
+    the label with its UID."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await node.remove_static("web")

@@ -1,4 +1,4 @@
-"""Exec probes and what follows from them."""
+"""Exec probes, and what the kubelet does about their results."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
@@ -10,7 +10,8 @@ STATUS = Feature.STATUS
 
 
 def answers(node: Node, path: str, *, until_s: float | None = None) -> list[int]:
-    """How the exec probes that look at `path` ended so far, or those that ended by `until_s`."""
+    """The exit codes so far of the exec probes that look at `path`; with `until_s`, of those that
+    had ended by then."""
     return [
         call.response.exit_code
         for call in node.calls("ExecSync")
@@ -21,7 +22,7 @@ def answers(node: Node, path: str, *, until_s: float | None = None) -> list[int]
 
 
 def failures_before_stop(node: Node, path: str) -> int:
-    """How many of them had failed when the first container was told to stop."""
+    """The number of failed probes before the first container was told to stop."""
     stopped_s = node.times_s("StopContainer", container="main")[0]
     return sum(code != 0 for code in answers(node, path, until_s=stopped_s))
 
@@ -44,7 +45,7 @@ async def a_failing_liveness_probe_restarts_the_container(node: Node) -> None:
 
 @conformance(id="liveness-never", rules=["PROBE-034", "BACK-103"], needs=[STATUS])
 async def a_liveness_failure_is_final_with_policy_never(node: Node) -> None:
-    """With policy Never a liveness failure stops the container for good."""
+    """With policy Never a container whose liveness probe fails is stopped and not started again."""
     probe = ExecProbe(until_s=1)
     main = container("main", probes={"liveness": probe})
     await node.apply_static(pod("job", main, restartPolicy="Never"))
@@ -57,7 +58,8 @@ async def a_liveness_failure_is_final_with_policy_never(node: Node) -> None:
 
 @conformance(id="probe-grace", rules=["PROBE-037"], needs=[STATUS])
 async def the_grace_of_the_probe_beats_that_of_the_pod(node: Node) -> None:
-    """A liveness kill uses the probe's own terminationGracePeriodSeconds."""
+    """A container that its liveness probe kills gets the terminationGracePeriodSeconds of the
+    probe."""
     probe = ExecProbe(until_s=1, grace_s=4)
     await node.apply_static(pod("web", container("main", probes={"liveness": probe}), grace_s=9))
     await node.run_until(
@@ -88,7 +90,8 @@ async def readiness_follows_the_probe_and_kills_nothing(node: Node) -> None:
 
 @conformance(id="startup-gates", rules=["PROBE-017", "LIFE-175"], needs=[STATUS])
 async def no_other_probe_runs_before_the_startup_probe_has_succeeded(node: Node) -> None:
-    """Until the startup probe succeeds the container is not started and liveness does not run."""
+    """Until its startup probe succeeds a container counts as not started, and its liveness probe
+    does not run."""
     probes = {
         "startup": ExecProbe(from_s=3, failure_threshold=30),
         "liveness": ExecProbe(),

@@ -1,4 +1,4 @@
-"""Probes over a pod's life: termination, kubelet restarts, sidecars."""
+"""Probes over the life of a pod: termination, restarts of the kubelet, sidecars."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -12,14 +12,15 @@ OLD_S = 11.0  # PROBE-051: a container this old was there before the kubelet
 
 
 def runs_of(node: Node, path: str, *, since_s: float = 0.0) -> list[float]:
-    """When the exec probes that look at `path` ran."""
+    """The times at which the exec probes that look at `path` ran."""
     calls = node.calls("ExecSync", since_s=since_s)
     return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
 
 
 @conformance(id="termination-liveness", rules=["PROBE-091"], needs=[API])
 async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
-    """From the deletion on liveness and startup probes stand still, and kill nothing."""
+    """From the deletion of a pod on its liveness and startup probes do not run, and nothing is
+    killed for them."""
     probe = ExecProbe(until_s=4)
     main = container("main", runs(stop_takes_s=5), probes={"liveness": probe})
     await node.api.create_pod(pod("web", main, grace_s=8))
@@ -40,7 +41,8 @@ async def a_terminating_pod_is_not_probed_for_liveness(node: Node) -> None:
 
 @conformance(id="termination-readiness", rules=["PROBE-092", "PROBE-094"], needs=[API])
 async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
-    """Readiness runs until the containers are stopped, and not a second longer."""
+    """Readiness probes of a deleted pod run until its containers are stopped, and not a second
+    longer."""
     probe = ExecProbe(until_s=9)
     main = container("main", runs(stop_takes_s=7), probes={"readiness": probe})
     await node.api.create_pod(pod("web", main, grace_s=12))
@@ -72,7 +74,8 @@ async def a_terminating_pod_still_becomes_unready(node: Node) -> None:
     needs=[API, RESTART],
 )
 async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
-    """What was ready before the kubelet started is ready until its probe says otherwise."""
+    """A container that was ready before the kubelet restarted stays ready until its probe says
+    otherwise."""
     period_s = 12
     main = container("main", probes={"readiness": ExecProbe(period_s=period_s)})
     await node.api.create_pod(pod("web", main))
@@ -104,7 +107,8 @@ async def a_ready_pod_stays_ready_over_a_kubelet_restart(node: Node) -> None:
     id="restart-static-unready", rules=["PROBE-052"], level=Level.DETAIL, needs=[STATUS, RESTART]
 )
 async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(node: Node) -> None:
-    """A static pod has no Ready condition of its own: its containers wait for a success."""
+    """A static pod has no stored condition Ready: after a restart of the kubelet its containers are
+    unready until their probes succeed."""
     main = container("main", probes={"readiness": ExecProbe(period_s=5)})
     await node.apply_static(pod("web", main))
     await node.run_until(
@@ -131,7 +135,7 @@ async def a_static_pod_is_unready_after_a_kubelet_restart_until_it_is_probed(nod
 
 @conformance(id="restart-forgets-failures", rules=["PROBE-053"], needs=[STATUS, RESTART])
 async def a_restarted_kubelet_counts_failures_from_zero(node: Node) -> None:
-    """Results and counters do not outlive the kubelet."""
+    """A restarted kubelet knows neither results nor counts of probes."""
     probe = ExecProbe(from_s=90, period_s=3, failure_threshold=4)
     await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
     await node.run_until(
@@ -163,7 +167,7 @@ async def a_sidecar_is_restarted_in_every_policy(node: Node) -> None:
 
 @conformance(id="sidecar-readiness", rules=["PROBE-043", "PROBE-042"], needs=[STATUS])
 async def a_pod_is_ready_when_its_sidecars_are(node: Node) -> None:
-    """The readiness of a sidecar counts for the pod's conditions."""
+    """The readiness of sidecars counts for the pod's conditions."""
     side = sidecar("side", probes={"readiness": ExecProbe(from_s=4)})
     await node.apply_static(pod("web", container("main"), init=[side]))
     await node.wait_running("web")
@@ -181,7 +185,8 @@ async def a_pod_is_ready_when_its_sidecars_are(node: Node) -> None:
 
 @conformance(id="startup-resets", rules=["PROBE-041", "PROBE-012"], needs=[STATUS])
 async def a_new_container_has_not_started_yet(node: Node) -> None:
-    """After a restart a container with a startup probe is not ready until it succeeds again."""
+    """A restarted container with a startup probe is not ready until that probe has succeeded
+    again."""
     probes = {"startup": ExecProbe(from_s=2, failure_threshold=30), "readiness": ExecProbe()}
     ends = runs(exit_after_s=8.0, exit_code=1)
     await node.apply_static(pod("web", container("main", ends, probes=probes)))
@@ -210,7 +215,7 @@ async def a_new_container_has_not_started_yet(node: Node) -> None:
 
 @conformance(id="init-not-probed", rules=["PROBE-001", "PROBE-042"], needs=[STATUS])
 async def plain_init_containers_are_ready_when_they_are_done(node: Node) -> None:
-    """An init container is ready if and only if it has exited with 0."""
+    """An init container is ready if and only if it has exited 0."""
     first = container("first", runs(exit_after_s=3.0))
     await node.apply_static(pod("web", container("main"), init=[first]))
     await node.run_until(lambda: node.running("web", "first"), within_s=limits.START_S)
@@ -221,7 +226,7 @@ async def plain_init_containers_are_ready_when_they_are_done(node: Node) -> None
 
 @conformance(id="readiness-flapping", rules=["PROBE-026", "PROBE-033"], needs=[STATUS])
 async def readiness_needs_its_thresholds_in_a_row(node: Node) -> None:
-    """A short failure below failureThreshold leaves the container ready."""
+    """Fewer failures in a row than failureThreshold leave the container ready."""
     gap = Flag("/tmp/readiness", from_s=6.5)
     probe = ExecProbe(until_s=5, failure_threshold=4)
     work = runs().with_flag(gap)

@@ -27,8 +27,10 @@ async def becomes_ready(node: Node, *, after_s: float = 0.0) -> None:
 
 
 async def says(node: Node, reason: str, wanted: str) -> None:
-    """An event of that reason with exactly that message, at the container. It need not be the
-    first: a real container takes a moment until it listens."""
+    """Expect an event with that reason and exactly that message about the container.
+
+    It need not be the first one: a real container takes a moment until it listens.
+    """
     await node.run_until(
         lambda: wanted in [event["message"] for event in node.events(reason, pod="web")],
         within_s=limits.START_S + 3 * RUN_S,
@@ -42,7 +44,7 @@ async def says(node: Node, reason: str, wanted: str) -> None:
 
 @conformance(id="http-liveness", rules=["PROBE-068", "PROBE-034"], needs=[STATUS, REACHED])
 async def a_server_error_restarts_the_container(node: Node) -> None:
-    """A liveness probe that gets status 500 has failed; status 204 is success."""
+    """Status 500 is a failure of a liveness probe, status 204 a success."""
     port = Port(8080, status=204, then_s=3, then_status=500)
     probe = http_probe(8080, probe={"failure_threshold": 2})
     main = container("main", runs().with_port(port), probes={"liveness": probe})
@@ -59,7 +61,7 @@ async def a_server_error_restarts_the_container(node: Node) -> None:
 
 @conformance(id="http-message", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
 async def a_failed_http_probe_names_the_status(node: Node) -> None:
-    """The event of a failed HTTP probe tells the status and not the body."""
+    """The event about a failed HTTP probe has the status code and not the body."""
     main = container(
         "main",
         runs().with_port(Port(8080, status=503)),
@@ -71,7 +73,8 @@ async def a_failed_http_probe_names_the_status(node: Node) -> None:
 
 @conformance(id="http-request", rules=["PROBE-066", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
 async def an_http_probe_sends_its_own_headers(node: Node) -> None:
-    """GET of the path with its query, User-Agent kube-probe/..., Accept */*, no compression."""
+    """An HTTP probe is a GET of the path with its query, with User-Agent kube-probe/..., Accept
+    */*, and without compression."""
     main = container(
         "main",
         runs().with_port(Port(8080)),
@@ -91,7 +94,8 @@ async def an_http_probe_sends_its_own_headers(node: Node) -> None:
 
 @conformance(id="http-headers", rules=["PROBE-067"], needs=[STATUS, REACHED, SERVERS])
 async def headers_of_the_manifest_replace_those_of_the_kubelet(node: Node) -> None:
-    """Given headers are all sent, Host replaces the host, an empty value removes a header."""
+    """All headers of the manifest are sent, Host replaces the host, and an empty value removes a
+    header."""
     headers = [
         {"name": "Host", "value": "shop.example"},
         {"name": "X-Tag", "value": "1"},
@@ -115,7 +119,8 @@ async def headers_of_the_manifest_replace_those_of_the_kubelet(node: Node) -> No
 
 @conformance(id="http-redirect", rules=["PROBE-069", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
 async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
-    """The answer behind a redirect to the same host counts; a given Host goes along."""
+    """A redirect to the same host is followed and the answer there counts; a Host header of the
+    manifest is sent again."""
     headers = [{"name": "Host", "value": "shop.example"}]
     port = Port(8080, status=503, redirects=(("/start", "/middle"), ("/middle", "/end")))
     good = Port(8080, from_s=0)
@@ -140,7 +145,8 @@ async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
     id="http-redirect-absolute", rules=["PROBE-067", "PROBE-069"], needs=[STATUS, REACHED, SERVERS]
 )
 async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
-    """A redirect to another port of the same host is followed, and a given Host stays behind."""
+    """A redirect to another port of the same host is followed, but without the Host header of the
+    manifest."""
     headers = [{"name": "Host", "value": "shop.example"}, {"name": "X-Tag", "value": "1"}]
     away = Port(8080, status=503, redirects=(("/start", "http://{ip}:8081/end"),))
     work = runs().with_port(away).with_port(Port(8081))
@@ -158,7 +164,8 @@ async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
 
 @conformance(id="http-redirect-away", rules=["PROBE-069", "PROBE-068"], needs=[API, REACHED])
 async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
-    """A redirect to another host is not followed: success, and an event ProbeWarning."""
+    """A redirect to another host is not followed: the probe succeeds, with an event
+    ProbeWarning."""
     port = Port(8080, status=500, redirects=(("/away", "http://192.0.2.99/"),))
     main = container(
         "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/away")}
@@ -174,7 +181,8 @@ async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
     id="http-body-lost", rules=["PROBE-070", "PROBE-018"], level=Level.SHOULD, needs=[API, REACHED]
 )
 async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
-    """A liveness probe whose answer breaks off in its body is discarded, whatever its status."""
+    """An answer whose body breaks off is an error of the probe, which is neither success nor
+    failure, whatever its status."""
     main = container(
         "main",
         runs().with_port(Port(8080, status=500, lost_bytes=9)),
@@ -212,8 +220,8 @@ async def an_https_probe_takes_any_certificate(node: Node) -> None:
 
 
 @conformance(id="http-refused", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
-async def nobody_listening_is_a_failure(node: Node) -> None:
-    """A connection that is refused fails the probe; the event has the client's words."""
+async def a_closed_port_is_a_failure(node: Node) -> None:
+    """A refused connection is a failure of the probe; the event has the client's words."""
     main = container("main", probes={"readiness": http_probe(8080, "/x")})
     await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
@@ -224,7 +232,7 @@ async def nobody_listening_is_a_failure(node: Node) -> None:
 
 @conformance(id="http-timeout", rules=["PROBE-066", "PROBE-068"], needs=[API, REACHED])
 async def a_slow_answer_is_a_failure(node: Node) -> None:
-    """An answer after timeoutSeconds fails the probe."""
+    """An answer that takes longer than timeoutSeconds is a failure."""
     main = container(
         "main",
         runs().with_port(Port(8080, delay_s=4)),
@@ -241,7 +249,7 @@ async def a_slow_answer_is_a_failure(node: Node) -> None:
     id="http-timeout-given", rules=["PROBE-066", "PROBE-003"], needs=[STATUS, REACHED, SERVERS]
 )
 async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
-    """An answer after two seconds is in time for a timeoutSeconds of seven; the same for gRPC."""
+    """With a timeoutSeconds of seven an answer after two seconds is in time, of HTTP as of gRPC."""
     slow = runs().with_port(Port(8080, delay_s=2)).with_port(Port(9090, "grpc", delay_s=2))
     probes = {
         "startup": grpc_probe(9090, timeout_s=7),
@@ -269,7 +277,7 @@ async def a_port_is_found_by_its_name(node: Node) -> None:
 
 @conformance(id="probe-unknown-port", rules=["PROBE-061", "PROBE-018"], needs=[API, REACHED])
 async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
-    """A probe of a port that the container does not name never comes to a result."""
+    """A probe of a port name that the container does not have never gets a result."""
     main = container("main", runs().with_port(Port(8080)), probes={"liveness": tcp_probe("other")})
     await node.api.create_pod(pod("web", main))
     text = 'strconv.Atoi: parsing "other": invalid syntax'
@@ -280,21 +288,22 @@ async def an_unknown_port_is_an_error_and_no_failure(node: Node) -> None:
 
 
 @conformance(id="tcp-readiness", rules=["PROBE-071", "PROBE-033"], needs=[STATUS, REACHED])
-async def a_tcp_probe_succeeds_when_somebody_listens(node: Node) -> None:
-    """A connection that is taken is success; until then the container is not ready."""
+async def a_tcp_probe_succeeds_when_the_port_is_open(node: Node) -> None:
+    """A TCP probe succeeds when the connection is accepted; until then the container is not
+    ready."""
     port = Port(8080, "tcp", from_s=3, until_s=8)
     main = container("main", runs().with_port(port), probes={"readiness": tcp_probe(8080)})
     await node.apply_static(pod("web", main))
     await node.wait_running("web")
     await node.run_for(1.5)
-    expect(node, not ready(node), "not ready before anybody listens")
+    expect(node, not ready(node), "not ready before the port is open")
     await becomes_ready(node, after_s=3)
     await node.run_until(lambda: not ready(node), within_s=5 + RUN_S, what="not ready again")
 
 
 @conformance(id="tcp-message", rules=["PROBE-071", "PROBE-081"], needs=[API, REACHED])
 async def a_failed_tcp_probe_says_why(node: Node) -> None:
-    """The event of a refused TCP probe has the dial error."""
+    """The event about a refused TCP probe has the error of the connection."""
     main = container("main", probes={"readiness": tcp_probe(8080)})
     await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
@@ -304,7 +313,8 @@ async def a_failed_tcp_probe_says_why(node: Node) -> None:
 
 @conformance(id="tcp-odd-host", rules=["PROBE-071", "PROBE-034"], needs=[API])
 async def a_tcp_probe_of_no_possible_name_fails(node: Node) -> None:
-    """A liveness probe whose host is no name that can be, like `a..b`, fails and restarts."""
+    """A liveness probe over TCP whose host can be no name (`a..b`) fails, and the container is
+    restarted."""
     action = {"tcpSocket": {"port": 8080, "host": "a..b"}, "periodSeconds": 1}
     main = container("main", livenessProbe={**action, "failureThreshold": 1})
     await node.apply_static(pod("web", main))
@@ -318,7 +328,7 @@ async def a_tcp_probe_of_no_possible_name_fails(node: Node) -> None:
 
 @conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API])
 async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> None:
-    """A liveness probe over HTTP to the host `a b` can ask nobody: its runs are discarded."""
+    """A liveness probe over HTTP whose host makes no valid URL (`a b`) never gets a result."""
     action = {"httpGet": {"port": 8080, "host": "a b", "path": "/x"}, "periodSeconds": 1}
     main = container("main", livenessProbe={**action, "failureThreshold": 1})
     await node.apply_static(pod("web", main))
@@ -330,7 +340,7 @@ async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> Non
 
 @conformance(id="grpc-serving", rules=["PROBE-072"], needs=[STATUS, REACHED, SERVERS])
 async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
-    """SERVING for the named service is success."""
+    """A gRPC probe asks the health service about the named service, and SERVING is a success."""
     main = container(
         "main",
         runs().with_port(Port(9090, "grpc")),
@@ -346,7 +356,7 @@ async def a_grpc_probe_asks_the_health_service(node: Node) -> None:
 
 @conformance(id="grpc-not-serving", rules=["PROBE-073"], needs=[API, REACHED, SERVERS])
 async def every_other_health_is_a_failure(node: Node) -> None:
-    """NOT_SERVING fails the probe, and the event says so."""
+    """NOT_SERVING is a failure of the probe, and the event says so."""
     port = Port(9090, "grpc", health="NOT_SERVING")
     main = container("main", runs().with_port(port), probes={"readiness": grpc_probe(9090)})
     await node.api.create_pod(pod("web", main))
@@ -356,7 +366,7 @@ async def every_other_health_is_a_failure(node: Node) -> None:
 
 @conformance(id="grpc-refused", rules=["PROBE-073"], needs=[API, REACHED])
 async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
-    """When nobody takes the connection in time, the probe has failed."""
+    """A gRPC probe fails when no connection is accepted in time."""
     main = container("main", probes={"readiness": grpc_probe(9090, timeout_s=1)})
     await node.api.create_pod(pod("web", main))
     await node.wait_running("web")
@@ -367,7 +377,7 @@ async def a_grpc_probe_waits_for_its_connection(node: Node) -> None:
 
 @conformance(id="grpc-slow", rules=["PROBE-073", "PROBE-072"], needs=[API, REACHED, SERVERS])
 async def connection_and_call_share_the_time_limit(node: Node) -> None:
-    """A health answer after timeoutSeconds is a failure."""
+    """A health answer that comes later than timeoutSeconds is a failure."""
     port = Port(9090, "grpc", delay_s=4)
     main = container(
         "main", runs().with_port(port), probes={"readiness": grpc_probe(9090, timeout_s=1)}

@@ -1,4 +1,4 @@
-"""When probes run: the beat, thresholds, the hold after a failure; and exec probes themselves."""
+"""When probes run: period, thresholds, the pause after a failure; and exec probes themselves."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ def script(text: str, exit_code: int, **answer: str | float) -> Exec:
 
 
 def probe_times_s(node: Node, path: str) -> list[float]:
-    """When the exec probe that looks at `path` ran."""
+    """The times at which the exec probe that looks at `path` ran."""
     calls = node.calls("ExecSync", container="main")
     return [node.time_s(c) for c in calls if c.request.cmd[-1] == path]
 
@@ -43,7 +43,8 @@ async def a_probe_runs_once_per_period(node: Node) -> None:
 
 @conformance(id="probe-defaults", rules=["PROBE-003", "PROBE-062"], needs=[STATUS])
 async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
-    """Timeout 1 s, a run every 10 s, three failures: also for static pods."""
+    """Without numbers of its own a probe has a timeout of 1 s, a period of 10 s and a
+    failureThreshold of 3, in static pods too."""
     main = container("main", livenessProbe={"exec": {"command": ["/bin/true"]}})
     await node.apply_static(pod("web", main))
     await node.run_until(
@@ -60,7 +61,8 @@ async def a_probe_without_numbers_has_the_defaults(node: Node) -> None:
 
 @conformance(id="probe-below-threshold", rules=["PROBE-025", "PROBE-019"], needs=[API])
 async def failures_below_the_threshold_change_nothing(node: Node) -> None:
-    """Each failing run leaves an event; without failureThreshold in a row nothing else happens."""
+    """Each failed run of a probe leaves an event; with fewer failures in a row than
+    failureThreshold nothing else happens."""
     probe = ExecProbe(from_s=2.5, failure_threshold=5)
     await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
     await node.run_until(
@@ -74,7 +76,8 @@ async def failures_below_the_threshold_change_nothing(node: Node) -> None:
 
 @conformance(id="liveness-hold", rules=["PROBE-020", "PROBE-013"], needs=[STATUS])
 async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
-    """After the failing liveness threshold no run reaches the container until it is a new one."""
+    """When a liveness probe has failed for good, it does not run again until there is a new
+    container."""
     main = container("main", ignores_term(), probes={"liveness": ExecProbe(until_s=1)})
     await node.apply_static(pod("web", main, grace_s=5))
     await node.run_until(
@@ -91,7 +94,7 @@ async def a_container_that_is_being_killed_is_not_probed(node: Node) -> None:
 
 @conformance(id="probe-delay-again", rules=["PROBE-016", "PROBE-012"], needs=[STATUS])
 async def the_initial_delay_counts_from_each_start(node: Node) -> None:
-    """A restarted container is left alone for initialDelaySeconds as well."""
+    """A restarted container is not probed for initialDelaySeconds either."""
     probe = ExecProbe(from_s=60, initial_delay_s=4, failure_threshold=1)
     await node.apply_static(pod("web", container("main", probes={"liveness": probe})))
     await node.run_until(
@@ -107,7 +110,8 @@ async def the_initial_delay_counts_from_each_start(node: Node) -> None:
 
 @conformance(id="readiness-at-once", rules=["PROBE-007"], level=SHOULD, needs=[STATUS])
 async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> None:
-    """The success of the startup probe sets off the readiness probe, whatever its period is."""
+    """The success of the startup probe triggers the readiness probe at once, whatever its
+    period."""
     probes = {
         "startup": ExecProbe(from_s=2, failure_threshold=30),
         "readiness": ExecProbe(period_s=10),
@@ -130,7 +134,8 @@ async def readiness_runs_as_soon_as_the_container_has_started(node: Node) -> Non
 
 @conformance(id="startup-once", rules=["PROBE-020", "PROBE-017"], needs=[STATUS])
 async def a_startup_probe_that_succeeded_runs_no_more(node: Node) -> None:
-    """After the startup probe has succeeded only liveness runs, until there is a new container."""
+    """After the startup probe has succeeded only the liveness probe runs, until there is a new
+    container."""
     probes = {"startup": ExecProbe(), "liveness": ExecProbe()}
     await node.apply_static(pod("web", container("main", probes=probes)))
     await node.run_until(
@@ -148,7 +153,8 @@ async def a_startup_probe_that_succeeded_runs_no_more(node: Node) -> None:
 
 @conformance(id="exec-variables", rules=["PROBE-062"], needs=[STATUS])
 async def commands_of_probes_know_the_variables_as_they_are_written(node: Node) -> None:
-    """`$(A)` becomes the value of the container's env; valueFrom is empty; the rest stays."""
+    """In the command of a probe `$(A)` becomes the value of the container's variable A, one with
+    valueFrom becomes empty, and everything else stays."""
     words = ["echo", "$(A)", "$(B)", "$(C)", "$$(A)", "$A"]
     env = [
         {"name": "A", "value": "one"},
@@ -168,7 +174,8 @@ async def commands_of_probes_know_the_variables_as_they_are_written(node: Node) 
 
 @conformance(id="exec-output", rules=["PROBE-064", "PROBE-081", "PROBE-063"], needs=[API])
 async def the_event_of_a_failed_exec_probe_has_its_output(node: Node) -> None:
-    """Standard output, then standard error."""
+    """The event about a failed exec probe has the command's standard output, then its standard
+    error."""
     run = script("echo err >&2; echo out; exit 3", 3, stdout="out\n", stderr="err\n")
     await node.api.create_pod(
         pod("web", container("main", probes={"readiness": RunProbe(run=run)}))
@@ -180,7 +187,8 @@ async def the_event_of_a_failed_exec_probe_has_its_output(node: Node) -> None:
 
 @conformance(id="exec-timeout", rules=["PROBE-063", "PROBE-065"], needs=[API])
 async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
-    """A command that outlives timeoutSeconds counts as a failure, and the event names it."""
+    """A command that takes longer than timeoutSeconds is a failure, and the event names the
+    timeout."""
     run = script("sleep 5; exit 0", 0, takes_s=5.0)
     probe = RunProbe(run=run, timeout_s=1)
     await node.api.create_pod(pod("web", container("main", probes={"liveness": probe})))
@@ -197,8 +205,8 @@ async def an_exec_probe_that_takes_too_long_has_failed(node: Node) -> None:
 
 @conformance(id="exec-timeout-given", rules=["PROBE-063", "PROBE-003"], needs=[STATUS])
 async def an_exec_probe_may_take_its_time(node: Node) -> None:
-    """A command that takes longer than a second, and not as long as timeoutSeconds, succeeds; the
-    runtime is told of the limit."""
+    """A command that takes longer than a second but not as long as timeoutSeconds succeeds;
+    ExecSync carries the timeout."""
     run = script("sleep 2; exit 0", 0, takes_s=2.0)
     probe = RunProbe(run=run, timeout_s=7)
     await node.apply_static(pod("web", container("main", probes={"readiness": probe})))
@@ -215,7 +223,8 @@ async def an_exec_probe_may_take_its_time(node: Node) -> None:
     id="exec-error", rules=["PROBE-060", "PROBE-018", "PROBE-063"], needs=[API, Feature.FAULTS]
 )
 async def a_broken_exec_call_is_no_failure(node: Node) -> None:
-    """A failing ExecSync is tried three times at once and then forgotten: nothing is killed."""
+    """An ExecSync that fails is tried three times at once and then forgotten: an error is no
+    failure, and nothing is killed."""
     main = container("main", probes={"liveness": ExecProbe(period_s=3)})
     with node.runtime.on("ExecSync").fails("INTERNAL", "no such thing"):
         await node.api.create_pod(pod("web", main))
@@ -236,7 +245,7 @@ async def a_broken_exec_call_is_no_failure(node: Node) -> None:
 
 @conformance(id="liveness-event", rules=["PROBE-034", "LIFE-115"], needs=[API])
 async def a_liveness_kill_says_so(node: Node) -> None:
-    """Event Killing: the container failed its liveness probe and will be restarted."""
+    """The event Killing says that the container failed its liveness probe and will be restarted."""
     main = container("main", probes={"liveness": ExecProbe(until_s=1)})
     await node.api.create_pod(pod("web", main))
     await node.run_until(
@@ -248,8 +257,8 @@ async def a_liveness_kill_says_so(node: Node) -> None:
 
 @conformance(id="startup-event", rules=["PROBE-034", "PROBE-037"], needs=[API])
 async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
-    """With policy Never the container is not restarted; the probe's own grace counts, even a
-    longer one."""
+    """With policy Never a container whose startup probe fails is not restarted; it gets the grace
+    period of the probe, even a longer one."""
     probe = ExecProbe(from_s=60, grace_s=7)
     main = container("main", probes={"startup": probe})
     calm = container("calm")  # without it the whole pod would be stopped
@@ -268,8 +277,8 @@ async def a_startup_kill_says_so_and_has_its_own_grace(node: Node) -> None:
 
 @conformance(id="readiness-thresholds", rules=["PROBE-019", "PROBE-033"], needs=[STATUS])
 async def readiness_changes_at_its_thresholds(node: Node) -> None:
-    """A container is ready at the successThreshold-th success in a row, and unready at the
-    failureThreshold-th failure: no sooner, no later."""
+    """A container becomes ready at the successThreshold-th success in a row, and unready at the
+    failureThreshold-th failure in a row, no sooner and no later."""
     probe = ExecProbe(from_s=5, until_s=15, period_s=3, success_threshold=2, failure_threshold=3)
     await node.apply_static(pod("web", container("main", probes={"readiness": probe})))
 

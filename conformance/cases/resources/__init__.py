@@ -1,1 +1,1 @@
-"""Exclusive resources: CPUs, memory of NUMA nodes, and their alignment."""
+"""Exclusive resources: CPUs, memory of NUMA nodes, devices, and their alignment."""

@@ -1,4 +1,5 @@
-"""CPU manager policy static: who gets CPUs of its own, which, and what the others are told."""
+"""CPU manager policy static: which containers get CPUs of their own, which CPUs, and what the other
+containers get."""
 
 import json
 from typing import Any
@@ -24,19 +25,19 @@ def guaranteed(name: str, cpus: str, work: Any = None, **fields: Any) -> Contain
 
 
 def created(node: Node, name: str) -> Any:
-    """The resources of the container's last CreateContainer."""
+    """The resources in the container's last CreateContainer."""
     return node.calls("CreateContainer", container=name)[-1].request.config.linux.resources
 
 
 def told(node: Node, name: str) -> list[str]:
-    """The CPUs of every UpdateContainerResources of the container."""
+    """The CPUs in each UpdateContainerResources of the container."""
     return [
         c.request.linux.cpuset_cpus for c in node.calls("UpdateContainerResources", container=name)
     ]
 
 
 async def told_within(node: Node, name: str, count: int) -> str:
-    """Run until the container was told its CPUs that often; the last ones."""
+    """Run until the container's CPUs have been updated that often, and return the last ones."""
     await node.run_until(
         lambda: len(told(node, name)) >= count, within_s=RECONCILE_S, what=f"{name} gets its CPUs"
     )
@@ -45,8 +46,9 @@ async def told_within(node: Node, name: str, count: int) -> str:
 
 @conformance(id="cpus-own", rules=["CG-081", "CG-050"], needs=[STATUS], node_config=STATIC)
 async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
-    """A container of a Guaranteed pod that asks for one CPU gets one that is not reserved, and is
-    not throttled; what shares CPUs gets the others, at the next round."""
+    """A container of a Guaranteed pod that requests one CPU gets a CPU of its own that is not
+    reserved, without a quota; at the next reconciliation the others are moved to the remaining
+    CPUs."""
     await node.apply_static(pod("other", container("sharing")))
     await node.wait_running("other", "sharing")
     everything = created(node, "sharing").cpuset_cpus
@@ -55,7 +57,7 @@ async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
     await node.wait_running("web")
     own = created(node, "main").cpuset_cpus
     expect_equal(node, len(parse_cpuset(own)), 1, "CPUs of main")
-    expect(node, own != "0", "the reserved CPU 0 is nobody's own")
+    expect(node, own != "0", "the reserved CPU 0 belongs to no container")
     expect_equal(node, created(node, "main").cpu_quota, -1, "CFS quota of main")
     await node.run_until(
         lambda: (
@@ -73,7 +75,8 @@ async def whole_cpus_of_a_guaranteed_pod_are_its_own(node: Node) -> None:
 
 @conformance(id="cpus-shared", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
 async def others_share_their_cpus(node: Node) -> None:
-    """Parts of a CPU, and pods that are not Guaranteed, are on the shared CPUs, with a quota."""
+    """Containers with parts of a CPU, and those of pods that are not Guaranteed, run on the shared
+    CPUs with a quota."""
     burstable = container("burstable", resources={"requests": {"cpu": "1"}})
     await node.apply_static(pod("web", guaranteed("part", "500m")))
     await node.apply_static(pod("other", burstable))
@@ -87,7 +90,7 @@ async def others_share_their_cpus(node: Node) -> None:
 
 @conformance(id="cpus-released", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
 async def cpus_of_a_pod_that_is_gone_are_shared_again(node: Node) -> None:
-    """When the pod with a CPU of its own has ended, the containers that share CPUs get it back."""
+    """When a pod with a CPU of its own has ended, that CPU is shared again."""
     await node.apply_static(pod("web", guaranteed("main", "1")))
     await node.wait_running("web")
     await node.apply_static(pod("other", container("sharing")))
@@ -107,7 +110,7 @@ async def cpus_of_a_pod_that_is_gone_are_shared_again(node: Node) -> None:
 
 @conformance(id="cpus-init", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
 async def init_containers_leave_their_cpus_to_the_others(node: Node) -> None:
-    """The CPU of an init container is the regular container's afterwards."""
+    """The CPU of an init container is given to the regular container afterwards."""
     first = guaranteed("first", "1", exits(0))
     await node.apply_static(pod("web", guaranteed("main", "1"), init=[first]))
     await node.wait_running("web")
@@ -117,7 +120,8 @@ async def init_containers_leave_their_cpus_to_the_others(node: Node) -> None:
 
 @conformance(id="cpus-kept", rules=["CG-081"], needs=[STATUS, Feature.RESTART], node_config=STATIC)
 async def cpus_are_kept_over_restarts(node: Node) -> None:
-    """A restarted kubelet finds in its state file whose the CPUs are, and rejects nobody."""
+    """A restarted kubelet reads from its state file which container has which CPUs, and rejects no
+    pod."""
     await node.apply_static(pod("web", guaranteed("main", "1")))
     await node.wait_running("web")
     own = created(node, "main").cpuset_cpus
@@ -133,8 +137,8 @@ async def cpus_are_kept_over_restarts(node: Node) -> None:
 
 @conformance(id="cpus-restarted", rules=["CG-081"], needs=[STATUS], node_config=STATIC)
 async def a_restarted_container_keeps_its_cpus(node: Node) -> None:
-    """The next instance of a container that ended gets the CPUs of the one before, and is not told
-    them again."""
+    """The next instance of a container gets the CPUs of the one before when it is created, without
+    an update."""
     await node.apply_static(pod("web", guaranteed("main", "1", exits(1, after_s=1))))
     await node.run_until(
         lambda: node.count("StartContainer", container="main") >= 2,
@@ -149,7 +153,7 @@ async def a_restarted_container_keeps_its_cpus(node: Node) -> None:
 
 @conformance(id="cpus-shortage", rules=["CG-081", "CG-080"], needs=[STATUS], node_config=STATIC)
 async def too_many_cpus_are_refused(node: Node) -> None:
-    """A pod that asks for more CPUs than are free fails, and says so."""
+    """A pod that requests more CPUs than are free is Failed, and the message says so."""
     await node.apply_static(pod("web", guaranteed("main", "1000")))
     await node.run_until(
         lambda: node.phase("web") == "Failed", within_s=limits.START_S, what="web is refused"
@@ -171,8 +175,8 @@ async def too_many_cpus_are_refused(node: Node) -> None:
     node_config=STATIC,
 )  # fmt: skip
 async def pods_with_cpus_of_their_own_have_no_quota(node: Node) -> None:
-    """The cgroup and the sandbox of a pod have no CFS quota if one container has CPUs of its own,
-    and that of all their limits if none has."""
+    """If one container has CPUs of its own, the cgroup and the sandbox of its pod have no CPU
+    quota; if none has, the quota is the sum of the limits."""
     own = pod("web", guaranteed("main", "1"), guaranteed("part", "200m"))
     group = await cgroup_of(node, own)
     expect_equal(node, node.cgroups.cpu_quota_us(*group), None, "quota of the pod")

@@ -1,4 +1,4 @@
-"""Device plugins that come, lie, fail and die, and kubelets that come again."""
+"""Device plugins that start, answer wrongly, fail and end, and restarts of the kubelet."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from refkubelet.container_manager.devices.records import Allotment
 
 
 async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:
-    """Expect of a plugin that comes back with two devices, one of them in use, that the next pod
-    gets the other."""
+    """Start the plugin again with its two devices, one of which is in use, and expect that the next
+    pod gets the other."""
     await node.plugins.plug_in(plugin)
     await shows(node, "2")
     await node.api.create_pod(pod("second", with_widgets(1)))
@@ -37,8 +37,8 @@ async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:
 
 @conformance(id="device-refused", rules=["CG-084"], needs=NEEDS)
 async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -> None:
-    """Another API version, or a name that is no extended resource, is refused; a plugin that is
-    right is taken afterwards."""
+    """A registration with another API version, or with a name that is no extended resource, is
+    refused with the reason; a right one is accepted afterwards."""
     old = FakeDevicePlugin(WIDGET, ["w1"])
     old.version = "v1alpha1"
     await node.plugins.plug_in(old, faithful=False)
@@ -55,8 +55,8 @@ async def a_registration_that_is_wrong_is_answered_with_the_reason(node: Node) -
 
 @conformance(id="device-unhealthy", rules=["CG-084"], needs=NEEDS)
 async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
-    """A device that turns unhealthy leaves allocatable, not capacity; with none left a pod is
-    rejected, and one that runs is left alone."""
+    """An unhealthy device counts for capacity, not for allocatable. When none is healthy a new pod
+    is rejected, and one that has the device keeps running."""
     plugin = await widgets(node, "w1")
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
@@ -81,8 +81,8 @@ async def unhealthy_devices_count_but_are_not_given(node: Node) -> None:
 
 @conformance(id="device-plugin-dies", rules=["CG-084"], needs=NEEDS)
 async def a_plugin_that_dies_takes_no_pod_along(node: Node) -> None:
-    """Its devices are unhealthy at once, pods go on running; when it comes back, its devices can
-    be given again."""
+    """When a plugin ends its devices are unhealthy at once, and its pods keep running; when it
+    comes back its devices can be allocated again."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
@@ -94,8 +94,8 @@ async def a_plugin_that_dies_takes_no_pod_along(node: Node) -> None:
 
 @conformance(id="device-plugin-gone", rules=["CG-084"], needs=[*NEEDS, Feature.VIRTUAL_TIME])
 async def a_resource_is_dropped_five_minutes_after_its_plugin(node: Node) -> None:
-    """Capacity stays for five minutes, then it is 0, and a pod that asks for the resource is out
-    of it."""
+    """The capacity of a resource stays for five minutes after its plugin has ended, then it is 0,
+    and a pod that requests it is refused."""
     plugin = await widgets(node, "w1")
     await node.plugins.unplug(plugin)
     await shows(node, "0")
@@ -110,7 +110,8 @@ async def a_resource_is_dropped_five_minutes_after_its_plugin(node: Node) -> Non
 
 @conformance(id="device-allocate-fails", rules=["CG-084", "LIFE-223"], needs=NEEDS)
 async def a_failing_allocate_rejects_the_pod_and_frees_the_device(node: Node) -> None:
-    """The pod is rejected with the plugin's words; the next pod gets the same device."""
+    """When Allocate fails the pod is rejected with the plugin's words, and the next pod gets the
+    same device."""
     plugin = await widgets(node, "w1")
     plugin.fails("Allocate", "no power", times=1)
     await node.api.create_pod(pod("first", with_widgets(1)))
@@ -127,7 +128,7 @@ async def a_failing_allocate_rejects_the_pod_and_frees_the_device(node: Node) ->
 
 @conformance(id="device-no-answer", rules=["CG-084"], needs=NEEDS)
 async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
-    """A plugin that answers for no container is not believed; pods that run are left alone."""
+    """When Allocate answers for no container the pod is rejected; pods that run are left alone."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
@@ -143,9 +144,9 @@ async def an_allocate_without_an_answer_rejects_the_pod(node: Node) -> None:
 
 
 @conformance(id="device-restart", rules=["CG-084"], needs=[*NEEDS, Feature.RESTART])
-async def a_restarted_kubelet_knows_who_has_which_device(node: Node) -> None:
-    """After a restart the running pod keeps its device without a second Allocate, even while its
-    plugin is not back, and nobody else gets it."""
+async def a_restarted_kubelet_knows_which_pod_has_which_device(node: Node) -> None:
+    """After a restart of the kubelet a running pod keeps its device without a second Allocate, even
+    before its plugin is back, and no other pod gets it."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
@@ -162,9 +163,9 @@ CHECKPOINT: Final = "kubelet_internal_checkpoint"
 
 
 @conformance(id="device-checkpoint", rules=["CG-084"], needs=NEEDS)
-async def the_checkpoint_tells_who_has_which_device(node: Node) -> None:
-    """kubelet_internal_checkpoint has a row for the container, with its devices by NUMA node and
-    the plugin's answer, the registered resources, and a checksum that is right."""
+async def the_checkpoint_tells_which_pod_has_which_device(node: Node) -> None:
+    """kubelet_internal_checkpoint has an entry for the container with its devices by NUMA node and
+    the plugin's answer, the registered resources, and a valid checksum."""
     plugin = await widgets(node, PluginDevice("w1", nodes=(0,)))
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
@@ -179,8 +180,8 @@ async def the_checkpoint_tells_who_has_which_device(node: Node) -> None:
 
 @conformance(id="device-checkpoint-read", rules=["CG-084"], needs=[*NEEDS, Feature.RESTART])
 async def a_kubelet_believes_the_checkpoint_of_another(node: Node) -> None:
-    """A resource that only the checkpoint knows is registered and has no healthy devices; with a
-    wrong checksum the file is not believed, and only the Node still knows that there are none."""
+    """A resource that only the checkpoint has is registered, without healthy devices. A checkpoint
+    with a wrong checksum is ignored, and the Node shows 0 of that resource."""
     text = checkpoint.write((), {WIDGET: ["w1"]})
     await node.kubelet.stop()
     node.plugins.directory.mkdir(exist_ok=True)

@@ -1,4 +1,5 @@
-"""Devices: who gets which, when none is to be had, and what a container gets with them."""
+"""Devices: which container gets which, what happens when none is free, and what a container gets
+with them."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 
 @conformance(id="device-allocate", rules=["CG-084"], needs=NEEDS)
 async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
-    """Allocate is called once, at admission; variables, mounts, device files and annotations of its
-    answer are in CreateContainer."""
+    """Allocate is called once, at admission, and CreateContainer has the variables, mounts, device
+    files and annotations of its answer."""
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.answers = lambda ids: api.ContainerAllocateResponse(
         envs={"WIDGET": ",".join(ids)},
@@ -50,7 +51,8 @@ async def a_container_gets_what_the_plugin_answers(node: Node) -> None:
 
 @conformance(id="device-cdi", rules=["CG-084"], needs=NEEDS)
 async def cdi_names_go_to_the_runtime(node: Node) -> None:
-    """The CDI names of Allocate are in CreateContainer, whatever the runtime makes of them."""
+    """CreateContainer has the CDI names of Allocate's answer, whatever the runtime does with
+    them."""
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.answers = lambda ids: api.ContainerAllocateResponse(
         cdi_devices=[api.CDIDevice(name=f"vendor.example/widget={one}") for one in ids]
@@ -70,8 +72,8 @@ async def cdi_names_go_to_the_runtime(node: Node) -> None:
 
 @conformance(id="device-shortage", rules=["CG-084", "LIFE-223"], needs=NEEDS)
 async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) -> None:
-    """With one of two devices given away, a pod that asks for two is rejected, and one that asks
-    for one is not."""
+    """When one of two devices is in use, a pod that requests two is rejected, and one that requests
+    one is not."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("first", with_widgets(1)))
     await node.wait_running("first")
@@ -91,7 +93,8 @@ async def a_pod_that_wants_more_devices_than_are_free_is_rejected(node: Node) ->
 
 @conformance(id="device-init", rules=["CG-084"], needs=NEEDS)
 async def init_containers_leave_their_devices_to_the_next(node: Node) -> None:
-    """The device of an init container that ends is used again; that of a sidecar is not."""
+    """The device of a plain init container is given to the next container; that of a sidecar is
+    not."""
     plugin = await widgets(node, "w1", "w2")
     plan = pod(
         "web",
@@ -107,7 +110,7 @@ async def init_containers_leave_their_devices_to_the_next(node: Node) -> None:
 
 @conformance(id="device-freed", rules=["CG-084"], needs=NEEDS)
 async def devices_of_a_pod_that_is_gone_are_given_again(node: Node) -> None:
-    """The only device goes from a deleted pod to the next one."""
+    """When the pod with the only device has been deleted, the next pod gets it."""
     plugin = await widgets(node, "w1")
     await node.api.create_pod(pod("first", with_widgets(1), grace_s=1))
     await node.wait_running("first")
@@ -123,7 +126,7 @@ async def devices_of_a_pod_that_is_gone_are_given_again(node: Node) -> None:
 @conformance(id="device-prestart", rules=["CG-084"], needs=NEEDS)
 async def the_plugin_is_told_before_every_start(node: Node) -> None:
     """With pre_start_required PreStartContainer is called before CreateContainer; while it fails
-    the container is not made and waits with the plugin's words."""
+    the container is not created and waits with the plugin's words."""
     plugin = FakeDevicePlugin(WIDGET, ["w1"])
     plugin.pre_start_required = True
     plugin.fails("PreStartContainer", "not warm yet")
@@ -152,8 +155,8 @@ async def the_plugin_is_told_before_every_start(node: Node) -> None:
 
 @conformance(id="device-preferred", rules=["CG-084"], needs=NEEDS)
 async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
-    """What GetPreferredAllocation names is allocated, if it is free; the question tells what is
-    free and how many are wanted."""
+    """The devices that GetPreferredAllocation names are allocated if they are free; its request
+    says which are free and how many are wanted."""
     plugin = FakeDevicePlugin(WIDGET, ["w1", "w2", "w3"])
     plugin.preferred_allocation = True
     plugin.prefers = lambda available, must, size: ["w3", "w9", "w2"]
@@ -176,8 +179,8 @@ async def the_plugin_may_choose_among_free_devices(node: Node) -> None:
     machine={"sockets": 2, "cores": 4},
 )
 async def devices_are_given_from_one_numa_node(node: Node) -> None:
-    """With single-numa-node the devices of a pod are near one node; a pod for which no node has
-    enough is rejected, even if there are enough altogether."""
+    """With single-numa-node all devices of a pod are of one NUMA node; a pod for which no node has
+    enough is rejected, even if all nodes together have enough."""
     near = {"a0": 0, "b1": 1, "c1": 1, "d0": 0}
     plugin = await widgets(node, *(PluginDevice(one, nodes=(n,)) for one, n in near.items()))
     await node.api.create_pod(pod("first", with_widgets(1)))

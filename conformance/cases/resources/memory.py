@@ -33,7 +33,8 @@ def guaranteed(name: str, memory: str, **fields: Any) -> Container:
     machine=SERVER,
 )  # fmt: skip
 async def memory_of_guaranteed_pods_is_of_few_nodes(node: Node) -> None:
-    """Containers get memory of one NUMA node while it has enough, and others have no nodes set."""
+    """Containers of Guaranteed pods get memory of one NUMA node while it has enough; for others no
+    nodes are set."""
     await node.apply_static(pod("a", guaranteed("one", "40Gi")))
     await node.wait_running("a", "one")
     await node.apply_static(pod("b", guaranteed("two", "40Gi")))
@@ -48,7 +49,8 @@ async def memory_of_guaranteed_pods_is_of_few_nodes(node: Node) -> None:
     id="memory-group", rules=["CG-082"], needs=[STATUS, NODE], node_config=CONFIG, machine=SERVER
 )
 async def large_requests_take_a_group_of_nodes(node: Node) -> None:
-    """80 GiB come from both nodes, which give no memory alone from then on."""
+    """A request for 80 GiB is met by both nodes together, and from then on neither gives memory
+    alone."""
     await node.apply_static(pod("a", guaranteed("both", "80Gi")))
     await node.wait_running("a", "both")
     await node.apply_static(pod("b", guaranteed("with", "4Gi")))
@@ -62,7 +64,8 @@ async def large_requests_take_a_group_of_nodes(node: Node) -> None:
     machine=SERVER,
 )  # fmt: skip
 async def memory_that_no_nodes_have_is_refused(node: Node) -> None:
-    """A request that no node, and no group that may be made, has free is refused."""
+    """A request is refused when neither a single node nor an allowed group of nodes has so much
+    memory free."""
     await node.apply_static(pod("a", guaranteed("one", "40Gi")))
     await node.wait_running("a", "one")
     await node.apply_static(pod("b", guaranteed("two", "40Gi")))

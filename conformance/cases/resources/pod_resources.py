@@ -1,4 +1,4 @@
-"""The pod-resources API: who has what, for monitors."""
+"""The pod-resources API: which container has which resources, for monitoring programs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from refkubelet.model.cpuset import format_cpuset
 
 
 @conformance(id="pod-resources-list", rules=["CG-085"], needs=NEEDS)
-async def the_pod_resources_api_shows_who_has_which_device(node: Node) -> None:
-    """List has sidecars and regular containers with their devices, one entry per device and NUMA
-    node; init containers that end are left out."""
+async def the_pod_resources_api_shows_which_pod_has_which_device(node: Node) -> None:
+    """List has sidecars and regular containers with their devices, one entry for each device and
+    NUMA node, and leaves plain init containers out."""
     await widgets(node, PluginDevice("w1", nodes=(0,)), PluginDevice("w2", nodes=(0,)))
     sidecar = with_widgets(1, "proxy", restartPolicy="Always")
     plan = pod("web", with_widgets(1), init=[with_widgets(1, "setup", exits(0)), sidecar])
@@ -49,8 +49,8 @@ def _nodes(shown: Any) -> list[int]:
 
 @conformance(id="pod-resources-get", rules=["CG-085"], needs=NEEDS)
 async def the_pod_resources_api_shows_one_pod_and_what_there_is(node: Node) -> None:
-    """Get shows one pod, or says that there is none; GetAllocatableResources shows the healthy
-    devices, given or not."""
+    """Get shows one pod, or an error if there is no such pod; GetAllocatableResources shows the
+    healthy devices, free or not."""
     plugin = await widgets(node, "w1", "w2")
     await node.api.create_pod(pod("web", with_widgets(1)))
     await node.wait_running("web")
@@ -80,7 +80,8 @@ RESERVED: Final = {"memory": "1Gi", "cpu": "1"}
     machine=SERVER,
 )
 async def own_cpus_and_memory_of_numa_nodes_are_shown_beside_devices(node: Node) -> None:
-    """A Guaranteed container has a device, two CPUs of its own and memory of one node."""
+    """The API shows the device, the two CPUs of its own and the memory of one NUMA node that a
+    Guaranteed container has."""
     await widgets(node, PluginDevice("w1", nodes=(1,)))
     amounts = {"cpu": "2", "memory": "4Gi", WIDGET: "1"}
     main = container("main", resources={"requests": amounts, "limits": amounts})

@@ -13,7 +13,7 @@ STATUS, RESTART = Feature.STATUS, Feature.RESTART
 
 
 async def refuses(node: Node, words: str, **config: Any) -> None:
-    """The kubelet does not start with these fields, and says the words."""
+    """Expect that the kubelet does not start with these fields and says these words."""
     said = await node.kubelet.refused_start(**config)
     plain = said.replace('\\"', '"')
     expect(node, words in plain, f"the words {words!r} in {plain[-600:]!r}")
@@ -23,7 +23,8 @@ async def refuses(node: Node, words: str, **config: Any) -> None:
     id="state-of-another-policy", rules=["CG-081"], needs=[STATUS, RESTART], node_config=STATIC
 )
 async def a_state_file_of_another_policy_stops_the_start(node: Node) -> None:
-    """After a change of cpuManagerPolicy the kubelet wants the state file gone; pods run on."""
+    """After a change of cpuManagerPolicy the kubelet does not start until its state file is
+    removed; pods keep running."""
     await node.apply_static(pod("web", guaranteed("main", "1")))
     await node.wait_running("web")
     text = (
@@ -39,7 +40,8 @@ async def a_state_file_of_another_policy_stops_the_start(node: Node) -> None:
 
 @conformance(id="state-corrupted", rules=["CG-081"], needs=[STATUS, RESTART], node_config=STATIC)
 async def a_corrupted_state_file_stops_the_start(node: Node) -> None:
-    """A state file whose checksum does not fit its content is not used, and not written over."""
+    """With a state file whose checksum does not fit its content the kubelet does not start, and the
+    file stays as it is."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     state = json.loads(node.machine.read_root_file("cpu_manager_state"))
@@ -51,15 +53,15 @@ async def a_corrupted_state_file_stops_the_start(node: Node) -> None:
 
 @conformance(id="cpus-none-reserved", rules=["CG-081"], needs=[STATUS, RESTART])
 async def static_needs_a_reservation(node: Node) -> None:
-    """Policy static without reserved CPUs does not start."""
+    """With policy static and no reserved CPUs the kubelet does not start."""
     text = "[cpumanager] unable to determine reserved CPU resources for static policy"
     await refuses(node, text, cpuManagerPolicy="static")
 
 
 @conformance(id="memory-reserved-sum", rules=["CG-082"], needs=[STATUS, RESTART])
 async def reserved_memory_must_add_up(node: Node) -> None:
-    """reservedMemory must add up to what kubeReserved, systemReserved and the hard eviction
-    threshold keep back."""
+    """reservedMemory must be the sum of kubeReserved, systemReserved and the hard eviction
+    threshold."""
     await refuses(
         node,
         'the total amount "1Gi" of type "memory" is not equal to the value "101Mi" determined by '
@@ -73,7 +75,8 @@ async def reserved_memory_must_add_up(node: Node) -> None:
 
 @conformance(id="cpus-unknown-option", rules=["CG-081"], needs=[STATUS, RESTART])
 async def unknown_options_stop_the_start(node: Node) -> None:
-    """An option that policy static does not have is named."""
+    """With an option that policy static does not have the kubelet does not start, and it names the
+    option."""
     await refuses(
         node,
         'unknown CPU Manager Policy option: "whole-sockets"',
@@ -87,8 +90,8 @@ async def unknown_options_stop_the_start(node: Node) -> None:
     machine={"sockets": 3, "cores": 3, "nodes_per_socket": 3},
 )  # fmt: skip
 async def more_than_eight_nodes_are_too_many(node: Node) -> None:
-    """With a topology manager policy the kubelet refuses a machine of nine NUMA nodes, unless
-    max-allowable-numa-nodes says otherwise."""
+    """With a topology manager policy the kubelet does not start on a machine of nine NUMA nodes,
+    unless max-allowable-numa-nodes allows it."""
     text = "unsupported on machines with more than 8 NUMA Nodes"
     await refuses(node, text, topologyManagerPolicy="best-effort")
     await node.kubelet.start(

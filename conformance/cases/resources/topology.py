@@ -1,4 +1,4 @@
-"""A machine with two sockets: whole units, threads, and resources near each other."""
+"""A machine with two sockets: whole sockets, cores and threads, and resources of one NUMA node."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ SOCKETS = (
 
 
 def static(**fields: Any) -> dict[str, Any]:
-    """Policy static with a core reserved, and further fields."""
+    """Policy static with a core reserved, and further fields of the configuration."""
     return {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,32", **fields}
 
 
 async def refusal(node: Node, name: str) -> tuple[str, str]:
-    """Run until the pod has failed; its reason and message."""
+    """Run until the pod has failed, and return its reason and message."""
     await node.run_until(
         lambda: node.phase(name) == "Failed", within_s=limits.START_S, what=f"{name} is refused"
     )
@@ -39,7 +39,8 @@ async def refusal(node: Node, name: str) -> tuple[str, str]:
     machine=SERVER,
 )  # fmt: skip
 async def requests_take_whole_sockets_and_cores(node: Node) -> None:
-    """32 CPUs are the free socket, 2 CPUs are a core, where the least is left."""
+    """A request for 32 CPUs gets the free socket; one for 2 CPUs a whole core, on the socket with
+    the fewest free CPUs."""
     await node.apply_static(pod("large", guaranteed("socket", "32")))
     await node.wait_running("large", "socket")
     await node.apply_static(pod("small", guaranteed("core", "2")))
@@ -54,7 +55,8 @@ async def requests_take_whole_sockets_and_cores(node: Node) -> None:
     node_config=static(cpuManagerPolicyOptions={"full-pcpus-only": "true"}),
 )  # fmt: skip
 async def parts_of_cores_are_refused_with_full_pcpus_only(node: Node) -> None:
-    """With full-pcpus-only an odd number of CPUs is refused on cores with two threads."""
+    """With full-pcpus-only a request for an odd number of CPUs is refused on a machine with two
+    threads per core."""
     await node.apply_static(pod("web", guaranteed("main", "3")))
     reason, message = await refusal(node, "web")
     expect_equal(node, reason, "SMTAlignmentError", "reason")
@@ -67,7 +69,7 @@ async def parts_of_cores_are_refused_with_full_pcpus_only(node: Node) -> None:
     node_config=static(cpuManagerPolicyOptions={"distribute-cpus-across-numa": "true"}),
 )  # fmt: skip
 async def what_needs_two_nodes_is_spread_evenly(node: Node) -> None:
-    """With distribute-cpus-across-numa 40 CPUs are 20 of each NUMA node."""
+    """With distribute-cpus-across-numa a request for 40 CPUs gets 20 of each NUMA node."""
     await node.apply_static(pod("web", guaranteed("main", "40")))
     await node.wait_running("web")
     cpus = parse_cpuset(created(node, "main").cpuset_cpus)
@@ -79,7 +81,8 @@ async def what_needs_two_nodes_is_spread_evenly(node: Node) -> None:
     node_config=static(topologyManagerPolicy="single-numa-node"),
 )  # fmt: skip
 async def what_does_not_fit_a_node_is_refused(node: Node) -> None:
-    """With single-numa-node 31 CPUs get a node, and 33 are refused."""
+    """With single-numa-node a request for 31 CPUs gets those of one node, and one for 33 is
+    refused."""
     await node.apply_static(pod("large", guaranteed("both", "33")))
     reason, message = await refusal(node, "large")
     expect_equal(node, reason, "TopologyAffinityError", "reason")
@@ -96,7 +99,7 @@ async def what_does_not_fit_a_node_is_refused(node: Node) -> None:
     node_config=static(topologyManagerPolicy="best-effort"),
 )  # fmt: skip
 async def best_effort_never_refuses(node: Node) -> None:
-    """With best-effort a container that fits no node that has room runs all the same."""
+    """With best-effort a container for which no single node has room runs all the same."""
     await node.apply_static(pod("first", guaranteed("one", "20")))
     await node.wait_running("first", "one")
     await node.apply_static(pod("second", guaranteed("two", "20")))
@@ -112,8 +115,8 @@ async def best_effort_never_refuses(node: Node) -> None:
     node_config=static(topologyManagerPolicy="restricted"),
 )  # fmt: skip
 async def restricted_refuses_what_one_node_could_have_given(node: Node) -> None:
-    """With restricted 20 CPUs that would fit a node are refused when no node has them free; 40,
-    which need both nodes anyway, are not."""
+    """With restricted a request for 20 CPUs, which would fit one node, is refused when no node has
+    them free; one for 40, which needs both nodes anyway, is not."""
     await node.apply_static(pod("first", guaranteed("one", "20")))
     await node.wait_running("first", "one")
     await node.apply_static(pod("second", guaranteed("two", "20")))
@@ -133,7 +136,8 @@ async def restricted_refuses_what_one_node_could_have_given(node: Node) -> None:
     node_config=static(topologyManagerPolicy="single-numa-node", topologyManagerScope="pod"),
 )  # fmt: skip
 async def with_pod_scope_all_containers_are_on_one_node(node: Node) -> None:
-    """With scope pod two containers share a NUMA node, and a pod that needs more is refused."""
+    """With scope pod both containers of a pod are on one NUMA node, and a pod that needs more than
+    one is refused."""
     await node.apply_static(pod("large", guaranteed("a", "20"), guaranteed("b", "20")))
     reason, _ = await refusal(node, "large")
     expect_equal(node, reason, "TopologyAffinityError", "reason")

@@ -1,4 +1,5 @@
-"""Widgets: the devices of the cases of this area, and what these wait for. No case is here."""
+"""Helpers of the cases about devices: widgets, the devices of a fake plugin, and waiting for
+them."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ UNEXPECTED: Final = "UnexpectedAdmissionError"
 
 
 def with_widgets(count: int, name: str = "main", *more: Any, **fields: Any) -> Container:
-    """A container that asks for that many widgets."""
+    """A container that requests that many widgets."""
     return container(name, *more, resources={"limits": {WIDGET: str(count)}}, **fields)
 
 
 async def widgets(node: Node, *devices: str | PluginDevice) -> FakeDevicePlugin:
-    """A registered plugin of widgets whose devices the Node shows."""
+    """Start and register a plugin of widgets, and run until the Node shows its devices."""
     plugin = FakeDevicePlugin(WIDGET, devices)
     await node.plugins.plug_in(plugin)
     await shows(node, str(len(devices)), "capacity")
@@ -30,7 +31,7 @@ async def widgets(node: Node, *devices: str | PluginDevice) -> FakeDevicePlugin:
 
 
 async def shows(node: Node, number: str, kind: str = "allocatable") -> None:
-    """Run until the Node shows so many widgets."""
+    """Run until the Node shows that many widgets as capacity and as allocatable."""
     await node.run_until(
         lambda: getattr(node.api, kind)(WIDGET) == number,
         within_s=limits.NODE_STATUS_S,
@@ -39,7 +40,7 @@ async def shows(node: Node, number: str, kind: str = "allocatable") -> None:
 
 
 async def rejected(node: Node, name: str) -> Mapping[str, Any]:
-    """Run until the pod has failed; its status."""
+    """Run until the pod has failed, and return its status."""
     await node.run_until(
         lambda: (node.api.pod(name) or {}).get("status", {}).get("phase") == "Failed",
         within_s=limits.START_S + 2 * limits.STATUS_PASS_S,  # kubelets that just began miss one

@@ -1,4 +1,4 @@
-"""Static pods without an API server that answers: they run all the same."""
+"""Static pods while the API server does not answer: they run all the same."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect_equal
@@ -11,8 +11,8 @@ API, RESTART = Feature.API, Feature.RESTART
 
 @conformance(id="mirror-refused", rules=["MIRR-021", "MIRR-026"], needs=[API])
 async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
-    """While the API server refuses to create pods the static pod starts; its mirror comes when
-    the server takes it."""
+    """While the API server refuses to create pods a static pod starts; its mirror pod is created
+    when the server accepts it."""
     with node.api.fails("POST", "/pods$"):
         await node.apply_static(pod("web"))
         await node.wait_running("web")
@@ -26,7 +26,8 @@ async def a_refused_mirror_does_not_delay_the_pod(node: Node) -> None:
 
 @conformance(id="api-away-at-start", rules=["SRC-071", "SRC-072"], needs=[API, RESTART])
 async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> None:
-    """Until the API source has reported, a removed manifest leaves its pod running."""
+    """Until the kubelet has got its pods from the API server for the first time, a removed manifest
+    leaves its pod running."""
     await node.kubelet.stop()
     with node.api.down():
         await node.kubelet.start()
@@ -44,7 +45,7 @@ async def with_no_api_since_the_start_pods_start_but_do_not_stop(node: Node) -> 
 
 @conformance(id="api-away-later", rules=["SRC-072"], needs=[API])
 async def an_api_outage_does_not_hold_up_static_pods(node: Node) -> None:
-    """When the API goes away later, manifests start and stop pods as ever."""
+    """When the API server fails later, manifests start and stop pods as usual."""
     await node.apply_static(pod("old"))
     await node.wait_running("old")
     await node.run_for(limits.NOTICE_S)

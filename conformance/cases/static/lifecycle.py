@@ -1,4 +1,4 @@
-"""Static pods over time: edits, removals, and a kubelet that was away."""
+"""Static pods over time: edits, removals, and what happens while the kubelet is down."""
 
 from criapi.v1 import api_pb2 as cri
 
@@ -13,19 +13,20 @@ STATUS, RESTART = Feature.STATUS, Feature.RESTART
 
 
 def version(number: int, grace_s: int = 2, **fields: float) -> PodPlan:
-    """The pod `web` with a label that makes its content differ."""
+    """The pod `web` with a label, so that its content differs."""
     main = container("main", runs(**fields))
     return pod("web", main, grace_s=grace_s, metadata={"labels": {"version": str(number)}})
 
 
 def sandbox_versions(node: Node) -> list[str]:
-    """The version labels of the sandboxes, in the order they were asked for."""
+    """The labels of the sandboxes of `web`, in the order in which they were made."""
     return [c.request.config.labels.get("version", "") for c in node.calls("RunPodSandbox")]
 
 
 @conformance(id="static-edit", rules=["MIRR-002", "MIRR-003", "SRC-031"], needs=[STATUS])
 async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
-    """The old pod is stopped whole before the new one starts, from attempt 0."""
+    """When a manifest is edited the old pod is stopped completely before the new one starts, from
+    attempt 0."""
     await node.apply_static(version(1, stop_takes_s=1))
     await node.wait_running("web")
     await node.apply_static(version(2))
@@ -44,7 +45,7 @@ async def an_edited_manifest_replaces_the_pod(node: Node) -> None:
 
 
 async def started_times(node: Node, number: int, *, within_s: float) -> None:
-    """Run until containers of `web` were started so often."""
+    """Run until containers of `web` have been started that often."""
     await node.run_until(
         lambda: node.count("StartContainer", pod="web") == number,
         within_s=within_s,
@@ -54,7 +55,7 @@ async def started_times(node: Node, number: int, *, within_s: float) -> None:
 
 @conformance(id="static-edit-spec", rules=["SRC-030", "SRC-031", "MIRR-002"], needs=[STATUS])
 async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
-    """An edit that touches neither name, labels nor image of a pod replaces it all the same."""
+    """An edit that touches neither name, labels nor image of a pod still makes it another pod."""
     grace_s = 1
     plans = [
         pod("web", container("main", env=[{"name": "A", "value": "1"}]), grace_s=grace_s),
@@ -74,7 +75,7 @@ async def any_edit_of_the_spec_makes_another_pod(node: Node) -> None:
 
 @conformance(id="static-two-edits", rules=["MIRR-004", "LIFE-030"], needs=[STATUS])
 async def of_several_edits_only_the_last_starts(node: Node) -> None:
-    """Edits made while the old pod stops: only the newest version ever reaches the runtime."""
+    """Of several edits while the old pod stops only the last version ever reaches the runtime."""
     await node.apply_static(version(1, stop_takes_s=2, grace_s=5))
     await node.wait_running("web")
     for number in (2, 3, 4):
@@ -91,7 +92,8 @@ async def of_several_edits_only_the_last_starts(node: Node) -> None:
 
 @conformance(id="static-readded", rules=["MIRR-006"], needs=[STATUS])
 async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None:
-    """Removed and put back during the grace: the pod ends, then runs again with the same UID."""
+    """When a manifest is removed and put back while its pod stops, the pod ends and then runs again
+    with the same UID."""
     plan = pod("web", container("main", runs(stop_takes_s=2)), grace_s=6)
     await node.apply_static(plan)
     await node.wait_running("web")
@@ -111,7 +113,8 @@ async def a_manifest_put_back_while_its_pod_stops_runs_again(node: Node) -> None
 
 @conformance(id="static-rewritten-at-once", rules=["MIRR-006", "SRC-008"], needs=[STATUS])
 async def a_manifest_written_again_at_once_runs_again(node: Node) -> None:
-    """Removed and written with the same bytes within an instant: stopped, then run again."""
+    """When a manifest is removed and written again with the same bytes within an instant, its pod
+    is stopped and then runs again."""
     plan = pod("web", container("main", runs(stop_takes_s=1)), grace_s=6)
     await node.apply_static(plan)
     await node.wait_running("web")
@@ -133,7 +136,8 @@ async def a_manifest_written_again_at_once_runs_again(node: Node) -> None:
     id="static-removed-while-down", rules=["MIRR-009", "LIFE-072"], needs=[STATUS, RESTART]
 )
 async def a_manifest_removed_while_the_kubelet_was_down(node: Node) -> None:
-    """The restarted kubelet kills the pod it no longer knows with the minimum grace."""
+    """A restarted kubelet stops a pod whose manifest has been removed with the minimum grace
+    period."""
     await node.apply_static(pod("web", container("main", ignores_term()), grace_s=25))
     await node.apply_static(pod("stays"))
     await node.wait_running("web")
@@ -153,7 +157,7 @@ async def a_manifest_removed_while_the_kubelet_was_down(node: Node) -> None:
 
 @conformance(id="static-added-while-down", rules=["SRC-002"], needs=[STATUS, RESTART])
 async def a_manifest_added_while_the_kubelet_was_down(node: Node) -> None:
-    """The directory is read at once on start: a new manifest runs."""
+    """A starting kubelet reads the manifest directory at once: the pod of a new manifest runs."""
     await node.kubelet.stop()
     await node.apply_static(pod("web"))
     await node.kubelet.start()
@@ -162,7 +166,7 @@ async def a_manifest_added_while_the_kubelet_was_down(node: Node) -> None:
 
 @conformance(id="static-leaves-pods", rules=["MIRR-035", "SRC-060"], needs=[STATUS])
 async def a_removed_static_pod_leaves_the_list_of_pods(node: Node) -> None:
-    """/pods lists static pods under their static UID, and no longer when the manifest is gone."""
+    """/pods lists static pods under the UID of their manifests, until the manifest is removed."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     uid = (node.pod("web") or {})["metadata"]["uid"]
@@ -179,7 +183,7 @@ JOB = pod("job", container("main", exits(0)), restartPolicy="Never")
 
 
 async def finished_job(node: Node) -> None:
-    """A static pod that is over: its container ran once and exited with 0."""
+    """Run a static pod whose container exits 0 once and for all, and wait for its end."""
     await node.apply_static(JOB)
     await node.run_until(
         lambda: node.phase("job") == "Succeeded" and node.count("StopPodSandbox", pod="job"),
@@ -190,7 +194,8 @@ async def finished_job(node: Node) -> None:
 
 @conformance(id="static-finished-stays", rules=["MIRR-007", "LIFE-206"], needs=[STATUS, RESTART])
 async def a_finished_static_pod_is_found_finished(node: Node) -> None:
-    """After a restart of the kubelet the dead containers say that the pod is over: it stays so."""
+    """A restarted kubelet learns from the dead containers that a static pod has finished, and does
+    not run it again."""
     await finished_job(node)
     before = node.count("CreateContainer")
     await node.kubelet.restart()
@@ -204,7 +209,7 @@ async def a_finished_static_pod_is_found_finished(node: Node) -> None:
 
 @conformance(id="static-finished-forgotten", rules=["MIRR-007"], needs=[STATUS, RESTART])
 async def a_finished_static_pod_without_traces_runs_again(node: Node) -> None:
-    """When nothing of it is left in the runtime a restarted kubelet runs the pod from scratch."""
+    """When the runtime has no trace of a finished static pod, a restarted kubelet runs it again."""
     await finished_job(node)
     await node.kubelet.stop()
     gone = {c.request.container_id for c in node.calls("StartContainer", pod="job")}
@@ -228,8 +233,8 @@ async def a_finished_static_pod_without_traces_runs_again(node: Node) -> None:
 
 @conformance(id="static-finished-rewritten", rules=["MIRR-007"], needs=[STATUS])
 async def a_finished_static_pod_written_again_at_once_stays_finished(node: Node) -> None:
-    """Its last status is still known when it comes back, so it is over, with all its containers
-    removed too."""
+    """When the manifest of a finished static pod is removed and written again at once, its last
+    status is still known: it stays finished, even if all its containers have been removed."""
     await finished_job(node)
     await node.run_for(limits.STOP_S)
     await node.remove_static("job")
@@ -241,7 +246,8 @@ async def a_finished_static_pod_written_again_at_once_stays_finished(node: Node)
 
 @conformance(id="static-overdue-rewritten", rules=["MIRR-007"], needs=[STATUS])
 async def a_static_pod_past_its_deadline_written_again(node: Node) -> None:
-    """Written again at once it stays failed; some seconds later its time begins anew."""
+    """When the manifest of a static pod past its deadline is written again at once, the pod stays
+    Failed; when it is written some seconds later, its time begins anew."""
     plan = pod("web", container("main", runs()), grace_s=2, activeDeadlineSeconds=3)
 
     async def failed_after(starts: int) -> None:
@@ -273,8 +279,8 @@ async def a_static_pod_past_its_deadline_written_again(node: Node) -> None:
     node_config={"runtimeRequestTimeout": "5s"},
 )
 async def a_static_pod_that_ended_half_started_stays_as_it_ended(node: Node) -> None:
-    """One container is over, the other was never made when the manifest is removed and written
-    again: with policy Never nothing more runs, and no other status is believed."""
+    """When a manifest with policy Never is written again after one container has ended and before
+    the other was created, nothing more runs, and its status is that of its end."""
     plan = pod("web", container("a", exits(0)), container("b"), grace_s=2, restartPolicy="Never")
     with node.runtime.on("CreateContainer", container="b").hangs():
         await node.apply_static(plan)

@@ -1,4 +1,5 @@
-"""Mirror pods: the API's picture of static pods, which shows and never commands."""
+"""Mirror pods: the picture of static pods at the API, which shows their state and controls
+nothing."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -12,7 +13,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 
 async def mirror_running(node: Node, name: str) -> str:
-    """Run until the mirror shows Running; its UID."""
+    """Run until the mirror pod shows Running, and return its UID."""
     await node.run_until(
         lambda: node.api.phase(name) == "Running",
         within_s=limits.START_S + limits.STATUS_PASS_S,
@@ -22,14 +23,14 @@ async def mirror_running(node: Node, name: str) -> str:
 
 
 def mirror_uid(node: Node, name: str) -> str:
-    """The UID of the mirror; "" when there is none."""
+    """The UID of the mirror pod; "" when there is none."""
     return str(((node.api.pod(name) or {}).get("metadata") or {}).get("uid", ""))
 
 
 @conformance(id="mirror-created", rules=["MIRR-021", "MIRR-022", "MIRR-023"], needs=[API])
 async def a_static_pod_has_a_mirror(node: Node) -> None:
-    """The mirror carries the pod's annotations with hash, source and mirror, its own UID, and the
-    Node as its only owner, whatever the manifest says."""
+    """The mirror pod has the static pod's annotations for hash, source and mirror, a UID of its
+    own, and the Node as its only owner, whatever the manifest says."""
     other = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "u-1"}
     marks = {"annotations": {"example.com/mine": "kept"}, "ownerReferences": [other]}
     await node.apply_static(pod("web", metadata=marks))
@@ -54,7 +55,7 @@ async def a_static_pod_has_a_mirror(node: Node) -> None:
 
 @conformance(id="mirror-status", rules=["STAT-022", "MIRR-023"], needs=[API])
 async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
-    """Container states, readiness and IP of the static pod appear in the mirror."""
+    """The mirror pod shows container states, readiness and IP of the static pod."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
     shown = node.api.container("web", "main")
@@ -64,7 +65,8 @@ async def the_mirror_shows_the_status_of_the_static_pod(node: Node) -> None:
 
 @conformance(id="mirror-late", rules=["STAT-025", "MIRR-021"], needs=[API])
 async def the_status_waits_for_the_mirror(node: Node) -> None:
-    """Without a mirror no status is sent; when it comes, the status follows with the next pass."""
+    """While there is no mirror pod no status is sent; when it is created, the status follows within
+    one pass."""
     with node.api.fails("POST", "/pods$"):
         await node.apply_static(pod("web", container("main"), container("other", exits(1))))
         await node.wait_running("web")
@@ -85,7 +87,8 @@ async def the_status_waits_for_the_mirror(node: Node) -> None:
 
 @conformance(id="mirror-deleted", rules=["MIRR-029", "MIRR-025"], needs=[API])
 async def a_deleted_mirror_is_made_again(node: Node) -> None:
-    """A mirror deleted with grace comes back under a new UID; the containers are not touched."""
+    """A mirror pod that is deleted with a grace period is created again under a new UID, and the
+    containers are not touched."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
     before = node.writes("web")
@@ -101,7 +104,8 @@ async def a_deleted_mirror_is_made_again(node: Node) -> None:
 
 @conformance(id="mirror-force-deleted", rules=["MIRR-030"], needs=[API, VIRTUAL])
 async def a_force_deleted_mirror_comes_back(node: Node) -> None:
-    """A mirror deleted with grace 0 comes back within two minutes; the containers run on."""
+    """A mirror pod that is deleted with grace 0 is created again within two minutes, and the
+    containers keep running."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
     await node.api.delete_pod("web", grace_s=0)
@@ -113,7 +117,8 @@ async def a_force_deleted_mirror_comes_back(node: Node) -> None:
 
 @conformance(id="mirror-removed", rules=["MIRR-031"], needs=[API])
 async def the_mirror_goes_after_the_containers(node: Node) -> None:
-    """After removal of the manifest the mirror stays until the containers have stopped."""
+    """After its manifest has been removed, the mirror pod stays until the containers have
+    stopped."""
     await node.apply_static(pod("web", container("main", runs(stop_takes_s=3)), grace_s=8))
     uid = await mirror_running(node, "web")
     await node.remove_static("web")
@@ -130,7 +135,8 @@ async def the_mirror_goes_after_the_containers(node: Node) -> None:
 
 @conformance(id="mirror-orphan", rules=["MIRR-033", "MIRR-020"], needs=[API])
 async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
-    """A hand-made pod with the mirror annotation starts nothing and is deleted."""
+    """A pod with the annotation of mirror pods that belongs to no static pod is not run, and is
+    deleted."""
     fake = pod("ghost", metadata={"annotations": {MIRROR: "abc"}})
     await node.api.create_pod(fake)
     await node.run_until(
@@ -143,7 +149,8 @@ async def a_mirror_without_static_pod_is_deleted(node: Node) -> None:
 
 @conformance(id="mirror-commands-nothing", rules=["MIRR-027"], needs=[API])
 async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
-    """A label and a deadline set on the mirror have no effect and are not reverted."""
+    """A label or a deadline that is set on the mirror pod has no effect on the static pod, and is
+    not reverted."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
     before = node.writes("web")
@@ -158,7 +165,7 @@ async def changes_of_the_mirror_do_not_touch_the_pod(node: Node) -> None:
 
 @conformance(id="mirror-status-corrected", rules=["STAT-021", "MIRR-027"], needs=[API])
 async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
-    """A status written to the mirror by somebody else is put right within 10 s."""
+    """A status of the mirror pod that another client has written is corrected within 10 s."""
     await node.apply_static(pod("web"))
     await mirror_running(node, "web")
     await node.api.patch_pod("web", {"status": {"phase": "Failed", "message": "lie"}}, status=True)
@@ -171,7 +178,7 @@ async def a_wrong_status_at_the_api_is_corrected(node: Node) -> None:
 
 @conformance(id="mirror-restart", rules=["MIRR-008"], needs=[API, RESTART])
 async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
-    """After a kubelet restart the mirror is the same one, and still Running."""
+    """After a restart of the kubelet the mirror pod is the same one, and still Running."""
     await node.apply_static(pod("web"))
     uid = await mirror_running(node, "web")
     await node.kubelet.restart()
@@ -183,7 +190,8 @@ async def the_mirror_survives_a_kubelet_restart(node: Node) -> None:
 
 @conformance(id="mirror-edit", rules=["MIRR-032", "MIRR-025"], needs=[API])
 async def an_edit_replaces_the_mirror_when_the_new_pod_starts(node: Node) -> None:
-    """While the old version stops its mirror stays; the new version brings its own."""
+    """While the old version of an edited static pod stops, its mirror pod stays; the new version
+    gets a new one."""
     slow = container("main", runs(stop_takes_s=2))
     await node.apply_static(pod("web", slow, grace_s=6))
     uid = await mirror_running(node, "web")

@@ -1,4 +1,4 @@
-"""The manifest directory: what is read, what is not, and what a static pod looks like."""
+"""The manifest directory: which files are read, and what a static pod is made of them."""
 
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal
@@ -27,7 +27,7 @@ spec:
 
 
 def listed(node: Node) -> set[str]:
-    """The names of the pods that ever had a sandbox."""
+    """The names of the pods that have ever had a sandbox."""
     return {str(c.request.config.metadata.name) for c in node.calls("RunPodSandbox")}
 
 
@@ -41,7 +41,7 @@ async def a_yaml_manifest_starts_a_pod(node: Node) -> None:
 
 @conformance(id="static-ignored-files", rules=["SRC-003"], needs=[STATUS], node_config=OFTEN)
 async def hidden_files_and_sub_directories_are_ignored(node: Node) -> None:
-    """Names with a leading dot and sub-directories never reach the runtime."""
+    """Files whose name begins with a dot, and sub-directories, are not read."""
     node.write_manifest(".hidden.yaml", YAML.format(name="hidden"))
     node.write_manifest("below/pod.yaml", YAML.format(name="below"))
     await node.apply_static(pod("web"))
@@ -52,7 +52,8 @@ async def hidden_files_and_sub_directories_are_ignored(node: Node) -> None:
 
 @conformance(id="static-bad-beside-good", rules=["SRC-005"], needs=[STATUS], node_config=OFTEN)
 async def a_bad_manifest_does_not_block_the_good_ones(node: Node) -> None:
-    """Garbage, a wrong kind and a nameless pod beside a good manifest: the good one runs."""
+    """Beside files with garbage, a wrong kind or a pod without name the pod of a good manifest
+    runs."""
     node.write_manifest("a-garbage.yaml", "{]")
     node.write_manifest("b-service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n")
     node.write_manifest("c-nameless.yaml", YAML.format(name="").replace("  name: \n", ""))
@@ -98,7 +99,8 @@ spec:
 
 @conformance(id="static-invalid-fields", rules=["SRC-037"], needs=[STATUS], node_config=OFTEN)
 async def what_an_api_server_would_refuse_never_runs(node: Node) -> None:
-    """Manifests with one wrong field each, some dangerous, beside a good one: only that runs."""
+    """Manifests with one invalid field each, some of them dangerous, are refused as an API server
+    would; only the good one beside them runs."""
     for i, spec in enumerate(REFUSED):
         node.write_manifest(f"a{i}.yaml", ODD.format(name=f"a{i}", spec=spec, container=""))
     for i, field in enumerate(REFUSED_IN_CONTAINERS):
@@ -131,7 +133,7 @@ EMOJI = (  # both halves of the pair escaped, as many writers of JSON do
 
 @conformance(id="static-odd-values", rules=["SRC-004"], needs=[STATUS], node_config=OFTEN)
 async def odd_spellings_are_read(node: Node) -> None:
-    """Whole numbers written as floats, `y` for true, an emoji escaped in JSON: all are valid."""
+    """Whole numbers written as floats, `y` for true and an emoji escaped in JSON are accepted."""
     node.write_manifest("a.yaml", NUMBERS)
     node.write_manifest("b.json", EMOJI)
     await node.wait_running("a")
@@ -140,7 +142,7 @@ async def odd_spellings_are_read(node: Node) -> None:
 
 @conformance(id="static-broken-later", rules=["SRC-005"], needs=[STATUS], node_config=OFTEN)
 async def a_manifest_that_becomes_invalid_removes_its_pod(node: Node) -> None:
-    """A good manifest overwritten with garbage: its pod is stopped within one period."""
+    """When a good manifest is overwritten with garbage, its pod is stopped within one period."""
     await node.apply_static(pod("web"))
     await node.apply_static(pod("other"))
     await node.wait_running("web")
@@ -166,7 +168,8 @@ async def only_the_first_document_of_a_file_counts(node: Node) -> None:
 
 @conformance(id="static-identity", rules=["SRC-033", "SRC-034"], needs=[STATUS])
 async def a_static_pod_gets_name_namespace_and_annotations(node: Node) -> None:
-    """Name plus node name, namespace default, and config.hash, source and seen in the sandbox."""
+    """A static pod's name ends with the node's, its namespace is default, and its sandbox has the
+    annotations config.hash, source and seen."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     sandbox = node.calls("RunPodSandbox")[0].request.config
@@ -196,7 +199,8 @@ async def an_explicit_uid_is_kept(node: Node) -> None:
 
 @conformance(id="static-uid-stable", rules=["SRC-031"], needs=[STATUS, RESTART])
 async def the_uid_depends_on_content_and_file_only(node: Node) -> None:
-    """The UID survives a kubelet restart; other content gives another UID."""
+    """The UID of a static pod is the same after a restart of the kubelet; other content gives
+    another UID."""
     await node.apply_static(pod("web"))
     await node.apply_static(pod("other"))
     await node.wait_running("web")

@@ -1,4 +1,4 @@
-"""The conditions of a pod: what they say, when they move, and whose they are."""
+"""The conditions of a pod: what they say, when they change, and which ones belong to others."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def status(node: Node, name: str = "web") -> dict[str, Any]:
 
 
 def condition(node: Node, kind: str, name: str = "web") -> dict[str, Any]:
-    """The condition of that type at the API; {} when there is none."""
+    """The pod's condition of that type at the API; {} when there is none."""
     found = status(node, name).get("conditions") or []
     return next((dict(c) for c in found if c["type"] == kind), {})
 
@@ -40,7 +40,7 @@ async def until(node: Node, kind: str, wanted: str, within_s: float = limits.STA
 
 
 async def set_condition(node: Node, kind: str, value: str) -> None:
-    """Write a condition as some controller does: the others stay as they are."""
+    """Write a condition of the pod as a controller does: the others stay as they are."""
     others = [c for c in status(node).get("conditions") or [] if c["type"] != kind]
     patch = {"status": {"conditions": [*others, {"type": kind, "status": value}]}}
     await node.api.patch_pod("web", patch, status=True)
@@ -48,7 +48,8 @@ async def set_condition(node: Node, kind: str, value: str) -> None:
 
 @conformance(id="ready-names-the-unready", rules=["STAT-040", "LIFE-183", "LIFE-182"], needs=[API])
 async def unready_containers_are_named(node: Node) -> None:
-    """Ready and ContainersReady are False as long as a container is not ready, and name it."""
+    """While a container is not ready, Ready and ContainersReady are False and their messages name
+    it."""
     probes = {"readiness": ExecProbe(from_s=5)}
     await node.api.create_pod(pod("web", container("main"), container("late", probes=probes)))
     await node.run_until(
@@ -65,7 +66,7 @@ async def unready_containers_are_named(node: Node) -> None:
 
 @conformance(id="readiness-gate", rules=["LIFE-182", "STAT-041", "LIFE-014"], needs=[API])
 async def a_readiness_gate_is_waited_for(node: Node) -> None:
-    """Ready follows the condition that a readiness gate names, as soon as somebody writes it."""
+    """Ready follows the condition that a readiness gate names, as soon as that is written."""
     await node.api.create_pod(pod("web", readinessGates=[{"conditionType": GATE}]))
     await until(node, "ContainersReady", "True")
     missing = f'corresponding condition of pod readiness gate "{GATE}" does not exist.'
@@ -86,7 +87,8 @@ async def a_readiness_gate_is_waited_for(node: Node) -> None:
 
 @conformance(id="initialized-names-the-rest", rules=["LIFE-181", "STAT-042"], needs=[API])
 async def init_containers_that_are_not_done_are_named(node: Node) -> None:
-    """Initialized is False while init containers are not done, names them, and then stays True."""
+    """While init containers have not finished, Initialized is False and its message names them;
+    afterwards it stays True."""
     init = [container("i1", exits(0, after_s=1)), container("i2", exits(0, after_s=3))]
     await node.api.create_pod(pod("web", init=init))
     await node.run_until(
@@ -104,7 +106,7 @@ async def init_containers_that_are_not_done_are_named(node: Node) -> None:
 
 @conformance(id="sandbox-before-containers", rules=["STAT-043", "LIFE-180"], needs=[API, FAULTS])
 async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
-    """PodReadyToStartContainers turns True when the sandbox is there, before a container is."""
+    """PodReadyToStartContainers turns True when the sandbox is ready, before a container is."""
     rule = node.runtime.on("CreateContainer", container="main").hangs()
     await node.api.create_pod(pod("web"))
     await until(node, "PodReadyToStartContainers", "True")
@@ -116,7 +118,7 @@ async def a_ready_sandbox_is_told_before_its_containers(node: Node) -> None:
 
 @conformance(id="terminal-is-not-ready", rules=["STAT-028", "LIFE-183", "LIFE-190"], needs=[API])
 async def a_finished_pod_is_not_ready(node: Node) -> None:
-    """No status with a terminal phase is ever written with Ready or ContainersReady True."""
+    """A status with a terminal phase never has Ready or ContainersReady True."""
     await node.api.create_pod(
         pod("web", container("main", exits(0, after_s=2)), restartPolicy="Never")
     )
@@ -131,8 +133,8 @@ async def a_finished_pod_is_not_ready(node: Node) -> None:
 
 @conformance(id="transition-times-stay", rules=["STAT-004", "STAT-003"], needs=[API, RESTART])
 async def times_move_only_with_what_they_are_about(node: Node) -> None:
-    """startTime never changes, lastTransitionTime only with its condition's status: not when a
-    container is replaced, nor when the kubelet is restarted."""
+    """startTime never changes, and lastTransitionTime only together with the status of its
+    condition: not when a container is replaced, nor when the kubelet is restarted."""
     await node.api.create_pod(
         pod("web", container("main"), container("other", exits(1, after_s=4)))
     )
@@ -157,7 +159,8 @@ async def times_move_only_with_what_they_are_about(node: Node) -> None:
 
 @conformance(id="foreign-condition-kept", rules=["STAT-026", "STAT-021", "LIFE-189"], needs=[API])
 async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> None:
-    """A condition that somebody else writes stays; one of the kubelet's own is put right."""
+    """A condition that another client writes is kept; one of the kubelet's own that was changed is
+    restored."""
     await node.api.create_pod(
         pod("web", container("main"), container("other", exits(1, after_s=6)))
     )
@@ -178,7 +181,7 @@ async def conditions_of_others_are_kept_and_own_ones_restored(node: Node) -> Non
 
 @conformance(id="observed-generation", rules=["STAT-005", "LIFE-176"], needs=[API])
 async def the_generation_that_was_seen_is_told(node: Node) -> None:
-    """observedGeneration of status and conditions follows metadata.generation."""
+    """observedGeneration in status and conditions follows metadata.generation."""
     await node.api.create_pod(pod("web"))
     await until(node, "Ready", "True")
     expect_equal(node, status(node).get("observedGeneration"), 1, "observedGeneration at first")
@@ -197,8 +200,8 @@ async def the_generation_that_was_seen_is_told(node: Node) -> None:
 
 @conformance(id="default-waiting-reasons", rules=["LIFE-170", "LIFE-161"], needs=[API, FAULTS])
 async def a_container_that_was_never_made_waits(node: Node) -> None:
-    """Without a record a container waits: ContainerCreating, or PodInitializing in a pod that has
-    init containers."""
+    """A container that has never been created waits with ContainerCreating, or with PodInitializing
+    in a pod that has init containers."""
     absent = container("i1", image=MISSING_IMAGE, imagePullPolicy="Never")
     with node.runtime.on("RunPodSandbox").fails("UNKNOWN", "no sandbox today"):
         await node.api.create_pod(pod("web"))
@@ -219,8 +222,8 @@ async def a_container_that_was_never_made_waits(node: Node) -> None:
 
 @conformance(id="not-ready-after-its-end", rules=["LIFE-175", "LIFE-183"], needs=[API])
 async def a_container_that_has_crashed_is_not_ready(node: Node) -> None:
-    """A container that was ready and waits to run again is neither ready nor started, and the pod
-    is not ready."""
+    """A container that was ready and is waiting to run again is neither ready nor started, and its
+    pod is not ready."""
     crash = container("main", exits(1, after_s=3))
     await node.api.create_pod(pod("web", crash, container("calm")))
     await until(node, "Ready", "True")

@@ -1,4 +1,4 @@
-"""Containers and pods that vanish: what the status says of them, and what it never forgets."""
+"""Containers and pods that vanish: what the status shows then, and what it keeps."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ STATUS = Feature.STATUS
 
 
 def newest_id(node: Node, name: str) -> str:
-    """The id of the newest container of that name."""
+    """The ID of the newest container of that name."""
     return str(node.calls("StartContainer", container=name)[-1].request.container_id)
 
 
@@ -30,7 +30,8 @@ async def remove(node: Node, container_id: str) -> None:
 
 @conformance(id="lost-container-restarts", rules=["LIFE-172", "BACK-020"], needs=[STATUS])
 async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> None:
-    """A container removed behind the kubelet's back is replaced; its end is told as unknown."""
+    """A container that was removed behind the kubelet's back is replaced, and its end is shown as
+    unknown."""
     await node.apply_static(pod("web"))
     await node.wait_running("web")
     await remove(node, newest_id(node, "main"))
@@ -51,7 +52,8 @@ async def a_running_container_that_vanished_counts_as_a_restart(node: Node) -> N
 
 @conformance(id="exit-code-not-forgotten", rules=["LIFE-173", "STAT-029"], needs=[STATUS])
 async def an_exit_outlives_its_container(node: Node) -> None:
-    """When the dead container of a finished pod is removed, phase and exit code stay."""
+    """When the dead container of a finished pod is removed, the status keeps the phase and the exit
+    code."""
     job = pod("job", container("main", exits(3)), restartPolicy="Never")
     await node.apply_static(job)
     await node.run_until(lambda: node.phase("job") == "Failed", within_s=limits.START_S + 2)
@@ -66,7 +68,8 @@ async def an_exit_outlives_its_container(node: Node) -> None:
 
 @conformance(id="deleted-before-start", rules=["LIFE-205", "STAT-010"], needs=[API])
 async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
-    """A pod that is deleted before its container ever started ends as Failed, 137, unknown."""
+    """A pod that is deleted before its container has ever started ends as Failed, with exit code
+    137 and an unknown reason."""
     absent = container("main", image=MISSING_IMAGE, imagePullPolicy="Never")
     plan = pod("web", absent, metadata={"finalizers": ["example.com/look"]})
     await node.api.create_pod(plan)
@@ -86,8 +89,8 @@ async def a_pod_deleted_before_it_ran_fails(node: Node) -> None:
 
 @conformance(id="force-deleted", rules=["LIFE-201", "STAT-024"], needs=[API])
 async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node: Node) -> None:
-    """A force-deleted pod is stopped with the shortest grace; a new pod of that name starts
-    meanwhile, and never gets the status of the old one."""
+    """A force-deleted pod is stopped with the minimum grace period; a new pod of that name starts
+    meanwhile, and is never given the status of the old one."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=4)), grace_s=7))
     await api_running(node, "web")
     old = (node.api.pod("web") or {})["metadata"]["uid"]
@@ -116,8 +119,8 @@ async def a_pod_that_vanished_from_the_api_is_stopped_and_its_name_is_free(node:
 
 @conformance(id="vanished", rules=["LIFE-201"], needs=[API])
 async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Node) -> None:
-    """A pod that vanishes from the API and was never marked as deleted gets the grace of its
-    spec."""
+    """A pod that vanishes from the API without having been marked as deleted is stopped with the
+    grace period of its spec."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=1)), grace_s=7))
     await node.api.create_pod(pod("stays"))
     await api_running(node, "web")
@@ -135,7 +138,8 @@ async def a_pod_that_is_missed_in_a_list_is_stopped_with_its_own_grace(node: Nod
 
 @conformance(id="vanished-while-stopping", rules=["LIFE-201", "LIFE-033"], needs=[API])
 async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node) -> None:
-    """A pod that is being deleted and vanishes is not stopped a second time in a hurry."""
+    """A pod that vanishes from the API while it is being stopped keeps the grace period of its
+    deletion."""
     await node.api.create_pod(pod("web", container("main", runs(stop_takes_s=6)), grace_s=20))
     await api_running(node, "web")
     await node.api.delete_pod("web", grace_s=11)
@@ -154,7 +158,8 @@ async def a_pod_that_vanishes_while_it_stops_keeps_its_deletion_grace(node: Node
 
 @conformance(id="gone-while-down", rules=["LIFE-203", "LIFE-072"], needs=[API, RESTART])
 async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -> None:
-    """What runs for a pod that is gone from the API is stopped with 2 s and without its hook."""
+    """A restarted kubelet stops the containers of a pod that has vanished from the API with 2 s,
+    and without the preStop hook."""
     hooks = {"preStop": hook(takes_s=1)}
     await node.api.create_pod(pod("web", container("main", hooks=hooks), grace_s=9))
     await api_running(node, "web")
@@ -173,7 +178,8 @@ async def a_pod_that_vanished_while_the_kubelet_was_down_is_killed(node: Node) -
 
 @conformance(id="status-write-retried", rules=["STAT-023", "STAT-020", "STAT-001"], needs=[API])
 async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
-    """While the API server refuses statuses pods run on; then it gets the newest within 10 s."""
+    """While the API server refuses statuses pods keep running; afterwards it gets the newest status
+    within 10 s."""
     with node.api.fails("PATCH", "/pods/web/status"):
         await node.api.create_pod(pod("web", container("main", exits(4, after_s=2))))
         await node.run_until(
@@ -189,13 +195,13 @@ async def a_status_that_was_not_written_is_written_later(node: Node) -> None:
         what="the newest status",
     )
     last = node.api.container("web", "main")["lastState"]["terminated"]
-    expect_equal(node, last["exitCode"], 4, "exit code of the run that nobody heard of")
+    expect_equal(node, last["exitCode"], 4, "exit code of the run whose status was not written")
 
 
 @conformance(id="status-changed-meanwhile", rules=["STAT-020", "STAT-021"], needs=[API])
 async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> None:
-    """A status that changes while the API server works on the one before is not lost: it follows
-    as soon as that is done."""
+    """A status that changes while the one before is being written is not lost: it is written as
+    soon as that is done."""
     slow_s = 3
     with node.api.slow("PATCH", "/pods/web/status", slow_s):
         await node.api.create_pod(
@@ -217,7 +223,8 @@ async def what_changes_while_a_status_is_written_is_written_next(node: Node) -> 
 
 @conformance(id="termination-messages-share", rules=["STAT-006", "LIFE-145"], needs=[API])
 async def termination_messages_share_their_room(node: Node) -> None:
-    """Four containers with a message of 4000 bytes each: 3072 of each are kept."""
+    """Termination messages share 12 KiB: of four containers with 4000 bytes each 3072 bytes are
+    kept of each."""
     loud = [container(f"c{i}", exits(0, message=f"{i}" * 4000)) for i in range(4)]
     await node.api.create_pod(pod("job", *loud, restartPolicy="Never"))
     await node.run_until(

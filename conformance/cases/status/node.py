@@ -1,4 +1,4 @@
-"""What the Node object says, and when it is written."""
+"""What the Node object shows, and when it is written."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ SLOW = {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "8s"}
 
 @conformance(id="node-images", rules=["NODE-035"], needs=[API])
 async def the_node_tells_of_its_images(node: Node) -> None:
-    """The Node lists images with their sizes, the largest first."""
+    """The Node lists the images with their sizes, the largest first."""
     await node.run_until(
         lambda: node.api.node_status("images"), within_s=IMAGES_S + 12, what="images of the Node"
     )
@@ -41,8 +41,8 @@ async def the_node_tells_of_as_many_images_as_it_may(node: Node) -> None:
 
 @conformance(id="node-soon-ready", rules=["NODE-013"], needs=[API, FAULTS, RESTART])
 async def a_node_whose_runtime_answers_late_is_ready_at_once(node: Node) -> None:
-    """The runtime answers only after the Node was told to be not ready: the Node is Ready a moment
-    later, not when its status would have been looked at anyway."""
+    """When the runtime answers only after the Node was written as not ready, the Node becomes Ready
+    a moment later, without waiting for the next period of its status."""
     await node.kubelet.stop()
     with node.runtime.on("Status").fails("UNKNOWN", "not yet"):
         await node.kubelet.start()
@@ -61,8 +61,8 @@ async def a_node_whose_runtime_answers_late_is_ready_at_once(node: Node) -> None
 
 @conformance(id="node-status-rewritten", rules=["NODE-010"], needs=[API], node_config=SLOW)
 async def an_unchanged_status_is_written_every_report_period(node: Node) -> None:
-    """A status that does not change is written again: first after half the report period to one
-    and a half, then each time after the whole."""
+    """A status that does not change is written again: for the first time after half to one and a
+    half of the report period, then after each whole one."""
     await node.run_for(40)
     asked = node.api.requests("PATCH", OF_THE_NODE)
     times = [request.started_s for request in asked]
@@ -79,13 +79,14 @@ async def an_unchanged_status_is_written_every_report_period(node: Node) -> None
     node_config={"nodeStatusUpdateFrequency": "4s", "nodeStatusReportFrequency": "8s"},
 )  # fmt: skip
 async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> None:
-    """An API server that refuses the Node's status is asked five times, one right after the other;
-    from the second time on for the Node first. Then it has peace until the next look."""
+    """When the API server refuses the Node's status, the kubelet tries five times in a row and then
+    waits for the next period. From the second time on it reads the Node first."""
 
     def writes() -> list[float]:
         return [request.started_s for request in node.api.requests("PATCH", OF_THE_NODE)]
 
-    await node.run_for(40)  # as long as reports have delays, one that fails may wait for its time
+    # At first reports come early, and an early one that fails waits for the next (NODE-011).
+    await node.run_for(40)
     before = len(writes())
     with node.api.fails("PATCH", OF_THE_NODE):
         await node.run_until(lambda: len(writes()) > before, within_s=14, what="a write")
@@ -102,8 +103,8 @@ async def a_status_that_cannot_be_written_is_tried_again_at_once(node: Node) -> 
 
 @conformance(id="dns-missing", rules=["LIFE-135"], needs=[API], node_config={"clusterDNS": []})
 async def a_node_without_cluster_dns_says_so(node: Node) -> None:
-    """Without clusterDNS a ClusterFirst pod gets the node's servers, with a warning about the pod
-    and one about the node; a pod with the node's own DNS runs without."""
+    """Without clusterDNS a ClusterFirst pod gets the node's name servers, with a warning about the
+    pod and one about the node; a pod with dnsPolicy Default gets them without a warning."""
     own = pod("plain", dnsPolicy="Default")
     await node.api.create_pod(own)
     await node.api.create_pod(pod("web"))

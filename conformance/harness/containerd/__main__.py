@@ -32,6 +32,7 @@ def _report(line: str) -> None:
 
 
 async def _run(workdir: Path, version: str | None) -> None:
+    """Keep containerd running until a signal comes."""
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -45,7 +46,7 @@ async def _run(workdir: Path, version: str | None) -> None:
 
 @contextmanager
 def _directory(given: Path | None) -> Iterator[Path]:
-    """The one that is given, or one that nobody else has, for as long as it is needed."""
+    """The given directory, or a new one that is removed at the end."""
     if given is not None:
         yield given
         return
@@ -57,6 +58,7 @@ def _directory(given: Path | None) -> Iterator[Path]:
 
 
 def _image(version: str | None) -> str:
+    """Make the image if it is not there, and return its tag. Raises NodeError."""
     release = release_of(version)
     if problem := docker_problem():
         raise NodeError(problem)

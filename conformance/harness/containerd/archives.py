@@ -37,17 +37,14 @@ class ImageRecipe:
 
 
 def busybox_recipe(busybox: bytes, applets: Sequence[str], tag: str) -> ImageRecipe:
-    """A busybox root file system; every tag is an image (and id) of its own."""
+    """A busybox root file system; each tag is an image of its own, with its own ID."""
     return ImageRecipe(
         tags=(tag,),
         directories={"bin": 0o755, "etc": 0o755, "root": 0o700, "tmp": 0o1777, "var": 0o755},
         files={
             "bin/busybox": (busybox, 0o755),
-            "etc/passwd": (
-                b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
-                0o644,
-            ),
-            "etc/group": (b"root:x:0:\nnogroup:x:65534:\n", 0o644),
+            "etc/passwd": (_PASSWD, 0o644),
+            "etc/group": (_GROUP, 0o644),
         },
         links={f"bin/{name}": "busybox" for name in sorted(applets) if name != "busybox"},
         command=("sh",),
@@ -56,7 +53,8 @@ def busybox_recipe(busybox: bytes, applets: Sequence[str], tag: str) -> ImageRec
 
 
 def pause_recipe(busybox: bytes, tag: str) -> ImageRecipe:
-    """The sandbox's own process: sleeps, reaps orphans of a shared pid namespace, ends on TERM."""
+    """The process of a sandbox: it sleeps, reaps orphans of a shared PID namespace, and ends on
+    SIGTERM."""
     return ImageRecipe(
         tags=(tag,),
         directories={"bin": 0o755},

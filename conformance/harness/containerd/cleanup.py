@@ -1,6 +1,7 @@
-"""Leaving nothing behind: processes, files that root made, cgroups, containers of dead owners.
+"""Removes what a node leaves behind: processes, files of root, cgroups, and containers of runs that
+died.
 
-What must never happen here: anything of a living run is touched.
+Nothing of a living run is ever touched.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def remove_leftovers(client: Any) -> None:
 
 
 def empty(container: Any) -> None:
-    """End everything in a node and delete what root made there, while root is at hand."""
+    """End all processes in a node and delete the files that root made there, which only root can
+    do."""
     import docker.errors
 
     root = container.labels.get(ROOT_LABEL)
@@ -61,9 +63,9 @@ def top_cgroups(root: Path = _CGROUPS) -> frozenset[Path]:
 def remove_new_cgroups(client: Any, container: Any, before: frozenset[Path]) -> None:
     """Remove empty cgroups below top directories that were not there `before` the run.
 
-    runc makes the parents of a pod's cgroup and leaves them; a kubelet that manages no cgroups
-    does too. Skipped while another run's node lives, because some may be that run's. Those of
-    cases and tests, of this or another run, are removed by who made them.
+    runc makes the parents of a pod's cgroup and leaves them, and so does a kubelet that manages no
+    cgroups. Nothing is removed while another run's node lives, because some may be that run's;
+    cgroups of cases and tests are removed by those.
     """
     nodes = client.containers.list(filters={"label": OWNER_LABEL})
     tops = top_cgroups() - before

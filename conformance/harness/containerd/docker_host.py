@@ -1,8 +1,9 @@
-"""What the Docker daemon and this host allow: reached or not, capabilities, leftovers of the dead.
+"""What the Docker daemon and this host allow: whether it answers, capabilities, leftovers of runs
+that died.
 
-Everything is detected, nothing assumed: most hosts run `--privileged` containers, some refuse
-them because a capability is missing from their own bounding set. What must never happen here: a
-container of a living owner is removed.
+Everything is detected and nothing assumed: most hosts run `--privileged` containers, but some
+refuse them because a capability is missing from their own bounding set. A container of a living run
+is never removed.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def docker_client(timeout_s: int = 600) -> Any:
 
 
 def docker_problem() -> str | None:
-    """Why containers cannot be started here, with what to do, in one line; None: they can."""
+    """Why containers cannot be started here, and what to do, in one line; None when they can."""
     try:
         import testcontainers.core  # noqa: F401
     except ImportError:
@@ -93,7 +94,8 @@ def docker_problem() -> str | None:
 
 
 def _socket_problem(where: str) -> str | None:
-    """Why a unix socket cannot be reached; None for one that can, and for other addresses."""
+    """Why a unix socket cannot be reached; None for one that can, and for addresses of other
+    kinds."""
     if not where.startswith("unix://"):
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
@@ -117,7 +119,8 @@ def bounding_set(status: str) -> frozenset[str]:
 
 
 def host_capabilities() -> frozenset[str]:
-    """Capabilities this host can hand out; all of them where it cannot be told."""
+    """The capabilities that this host can give to containers; all of them where that cannot be
+    found out."""
     try:
         return bounding_set(Path("/proc/self/status").read_text())
     except OSError:
@@ -140,7 +143,8 @@ def privileges(allowed: frozenset[str]) -> dict[str, Any]:
 
 
 def bind_mode(path: Path, mountinfo: str | None = None) -> str:
-    """`rw,rslave` where mounts made under `path` can be passed on into a container, else `rw`."""
+    """The mode of a volume: `rw,rslave` where mounts below `path` can be passed on into a
+    container, else `rw`."""
     text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
     best, shared = -1, False
     for line in text.splitlines():
@@ -154,7 +158,7 @@ def bind_mode(path: Path, mountinfo: str | None = None) -> str:
 
 
 def owner_mark(pid: int | None = None) -> str | None:
-    """`<pid>.<start time>` of a process (default: this one); None if there is none such."""
+    """`<pid>.<start time>` of a process (default: this one); None when it does not run."""
     pid = os.getpid() if pid is None else pid
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -164,7 +168,7 @@ def owner_mark(pid: int | None = None) -> str | None:
 
 
 def leftovers(client: Any) -> Sequence[Any]:
-    """Containers of ours whose owner process has ended."""
+    """The containers of this suite whose owner process has ended."""
     found = client.containers.list(all=True, filters={"label": OWNER_LABEL})
     return [c for c in found if not _owner_lives(c.labels[OWNER_LABEL])]
 

@@ -1,8 +1,8 @@
 """The container image that holds containerd: packages only, built once, tagged by its inputs.
 
-Two ways to the same packages: from a public Debian base where a registry can be reached, and from
-Debian packages alone (debootstrap, needs root) where not. What must never happen here: a failed
-build leaves a tag behind that a later run takes for the whole image.
+There are two ways to the same packages: from a public Debian base where a registry can be reached,
+else from Debian packages alone (debootstrap, needs root). A failed build leaves no tag behind, so
+that a later run cannot take it for the whole image.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Report = Callable[[str], None]
 
 
 def dockerfile(release: Release) -> str:
-    """The packages on the public Debian base; the build fails if their version is another one."""
+    """The packages on the public Debian base; the build fails if containerd has another version."""
     return f"""\
 FROM debian:{release.suite}-slim
 RUN apt-get update \\
@@ -88,6 +88,8 @@ def ensure_image(client: Any, release: Release, report: Report) -> str:
 
 
 def _build(client: Any, release: Release, report: Report) -> None:
+    """Build the image in the first way that works. Raises NodeError that names what each way
+    lacked."""
     tag = image_tag(release)
     ways = {"registry": build_from_registry, "packages": build_from_packages}
     chosen = os.environ.get("REFKUBELET_IMAGE_SOURCE")
@@ -183,6 +185,8 @@ def package_version(status: str, package: str) -> str:
 
 
 def _run(command: list[str]) -> None:
+    """Run the command and wait. Raises NodeError with its last lines when it fails or takes too
+    long."""
     try:
         done = subprocess.run(
             command,

@@ -1,9 +1,9 @@
 """Real registries beside containerd, in its container: Debian's docker-registry on loopback.
 
-A case's registry is two processes over one store, the second asks for a password. Images are
+A case's registry is two processes over one store, and the second asks for a password. Images are
 written into the store in the registry's own layout, so nothing has to be pushed; containerd learns
-the names from hosts.toml files, which it reads at every pull. What must never happen: a registry
-reachable from outside the container.
+the names from hosts.toml files, which it reads at every pull. No registry can be reached from
+outside the container.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NodeRegistries:
 
 
 class NodeRegistry:
-    """`conformance.harness.image_registry.ImageRegistry` for real."""
+    """An `image_registry.ImageRegistry` of docker-registry processes."""
 
     def __init__(self, node: ContainerdNode, port: int) -> None:
         self.open_host = f"r{port}.{OPEN_HOST}"
@@ -99,8 +99,11 @@ class NodeRegistry:
         )
 
     async def _in_node(self, script: str) -> None:
-        """Run it in the container. Docker's client blocks, and the proxies of other cases share
-        this loop, so it runs in a thread: there is no virtual time here. Raises NodeError."""
+        """Run the script in the container. Raises NodeError.
+
+        Docker's client blocks, and the proxies of other cases share this loop, so it runs in a
+        thread; there is no virtual time here.
+        """
         await asyncio.to_thread(self._node.check, ["sh", "-c", script])  # noqa: TID251
 
 

@@ -1,7 +1,7 @@
-"""What containerd gets to read: its configuration, the CNI network and the start script.
+"""The files that containerd reads: its configuration, the CNI network and the start script.
 
-Pure text from frozen values, so a test can read it without Docker. The image holds packages only;
-all of this is mounted from the host, so changing it builds no new image.
+They are pure text made from frozen values, so a test can read them without Docker. The image holds
+packages only; these files are mounted from the host, so a change of them needs no new image.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class NodeSettings:
 
 
 def containerd_config(settings: NodeSettings) -> str:
-    """config.toml.
+    """The text of config.toml.
 
-    The snapshotter is chosen by the start script, which alone can try overlayfs on the spot.
-    AppArmor stays out: its profiles belong to the host, not to us.
+    The snapshotter is chosen by the start script, because only that can try overlayfs on the spot.
+    AppArmor is disabled: its profiles belong to the host.
     """
     head = f"""\
 version = {settings.config_version}
@@ -59,6 +59,7 @@ oom_score = 0
 
 
 def _plugins_v2(restrict: str) -> str:
+    """The tables of the CRI plugin for containerd 1.6 and 1.7."""
     cri = 'plugins."io.containerd.grpc.v1.cri"'
     return f"""\
 [{cri}]
@@ -87,6 +88,7 @@ def _plugins_v2(restrict: str) -> str:
 
 
 def _plugins_v3(restrict: str) -> str:
+    """The tables of the plugins for containers, images and streams of containerd 2.x."""
     runtime, images = (
         'plugins."io.containerd.cri.v1.runtime"',
         'plugins."io.containerd.cri.v1.images"',
@@ -124,7 +126,8 @@ def _plugins_v3(restrict: str) -> str:
 
 
 def cni_config() -> str:
-    """One bridge with addresses from `POD_SUBNET`; no masquerading: pods need no outer world."""
+    """A bridge with addresses from `POD_SUBNET`, without masquerading: pods need no connection to
+    the outside."""
     return json.dumps(
         {
             "cniVersion": "0.4.0",

@@ -71,6 +71,7 @@ async def start_containerd(
 async def _started(
     dirs: NodeDirs, tag: str, release: Release, client: Any
 ) -> AsyncIterator[ContainerdNode]:
+    """A running node with images, whatever its version is."""
     allowed = host_capabilities()
     settings = NodeSettings(
         restrict_oom_score_adj="SYS_RESOURCE" not in allowed,
@@ -98,6 +99,7 @@ async def _started(
 
 
 def _container(tag: str, dirs: NodeDirs, allowed: frozenset[str]) -> Any:
+    """The container of the node, not yet started."""
     from testcontainers.core.container import DockerContainer
 
     mark = owner_mark()

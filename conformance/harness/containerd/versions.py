@@ -1,7 +1,7 @@
-"""The containerd versions the suite can run, and which Debian suite brings each.
+"""The containerd versions the suite can run, and the Debian suite that has each.
 
-One image holds one suite, so containerd, runc, CNI plugins and libc fit together. What must never
-happen here: a run says 1.7 and tests another version.
+One image holds packages of one suite, so containerd, runc, CNI plugins and libc fit together. A
+node whose containerd has another version than the one asked for is refused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def release_of(version: str | None = None) -> Release:
 
 
 def other_version(release: Release, where: str, found: str) -> str:
-    """The text of the error that `where` has another version than asked for."""
+    """The text of the error for a containerd of another version than asked for, found at
+    `where`."""
     return (
         f"{where} has containerd {found}, wanted {release.version}: choose another version, or "
         f"name a mirror of the time when {release.suite} had it (REFKUBELET_DEBIAN_MIRROR="

@@ -1,4 +1,4 @@
-"""What the harness needs of a kubelet: start, stop, kill, and what it says about its pods."""
+"""The interface of a kubelet under test: start, stop, kill, and what it shows of its pods."""
 
 from __future__ import annotations
 
@@ -41,34 +41,34 @@ class KubeletDied(Exception):
 
 
 class Kubelet(Protocol):
-    """The kubelet under test. Starting twice, or stopping what does not run, is the harness's
-    mistake and raises RuntimeError."""
+    """The kubelet under test. Starting one that runs, or stopping one that does not, is a mistake
+    of the harness and raises RuntimeError."""
 
     async def start(self, config: Mapping[str, Any]) -> None:
-        """Start with that KubeletConfiguration; returns when it runs."""
+        """Start with that KubeletConfiguration; returns when it runs. Raises KubeletDied."""
         ...
 
     async def stop(self) -> None:
-        """SIGTERM or its like; returns when it is gone. Containers keep running."""
+        """End it as SIGTERM does; returns when it has ended. Containers keep running."""
         ...
 
     async def close(self) -> None:
-        """Nothing of it is left, whatever state it is in."""
+        """End it if it runs, and remove everything of it."""
         ...
 
     async def kill(self) -> None:
-        """SIGKILL or its like."""
+        """End it as SIGKILL does; returns when it has ended."""
         ...
 
     async def pods(self) -> Sequence[dict[str, Any]]:
-        """What `/pods` lists, as JSON objects. Raises KubeletDied."""
+        """The pods in `/pods`, as JSON objects. Raises KubeletDied."""
         ...
 
     async def pod_resources(self, method: str, **fields: str) -> Any:
-        """The answer of a method of the pod-resources API, asked with these fields. Raises
-        LookupError with the kubelet's words when it has none."""
+        """The answer of that method of the pod-resources API; `fields` are those of the request.
+        Raises LookupError with the kubelet's words when it refuses."""
         ...
 
     async def summary(self) -> dict[str, Any]:
-        """What `/stats/summary` shows. Raises KubeletDied."""
+        """The content of `/stats/summary`. Raises KubeletDied."""
         ...

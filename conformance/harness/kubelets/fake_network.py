@@ -1,6 +1,7 @@
-"""The network of a virtual run: what refkubelet's probes reach is what the fake's containers serve.
+"""The network of a virtual run: refkubelet's probes reach what the fake's containers serve.
 
-No sockets: the fake decides and waits, this says it in refkubelet's words.
+There are no sockets: the fake decides and waits, and this module translates its answers and errors
+into those of refkubelet's network.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mounts that a kubelet leaves behind: it mounts its root directory on itself, and volumes below.
 
-What must never happen here: anything outside the directory of the case is unmounted.
+Nothing outside the directory of the case is ever unmounted.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ def _character(octal: re.Match[str]) -> str:
 
 
 async def unmount_below(base: Path) -> None:
-    """Unmount what a kubelet mounted at or below `base`, even what is still in use. Errors are
-    ignored: without the right to unmount there was none to mount."""
+    """Unmount everything at or below `base`, even what is still in use.
+
+    Errors are ignored: without the right to unmount the kubelet could not mount anything either.
+    """
     for point in mounts_below(MOUNTS.read_text().splitlines(), base):
         process = await asyncio.create_subprocess_exec(
             "umount", "--lazy", str(point), stderr=asyncio.subprocess.DEVNULL

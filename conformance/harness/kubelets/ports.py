@@ -1,7 +1,4 @@
-"""Ports for kubelet processes.
-
-What must never happen here: two kubelets are given the same port, of one run or of two at once.
-"""
+"""Ports for kubelet processes: no two kubelets get the same one, of one run or of two at once."""
 
 from __future__ import annotations
 
@@ -18,10 +15,11 @@ HOST: Final = "127.0.0.1"
 
 
 class Ports:
-    """Gives ports that nobody uses, each once, since a kubelet may listen on its own only later.
+    """Gives ports that are not in use, each only once, since a kubelet may begin to listen on its
+    own only later.
 
-    They come in blocks. Who holds a block is bound to its first port until `close`, or until its
-    process ends, so that other runs on this machine take other blocks.
+    Ports come in blocks. A run that holds a block is bound to its first port until `close`, or
+    until its process ends, so that other runs on this machine take other blocks.
     """
 
     def __init__(self) -> None:
@@ -29,7 +27,7 @@ class Ports:
         self._ports = self._free()
 
     def take(self, count: int) -> list[int]:
-        """That many ports. Raises RuntimeError when all are taken."""
+        """That many ports. Raises RuntimeError when all blocks are in use."""
         found = list(islice(self._ports, count))
         if len(found) < count:
             last = FIRST + BLOCK * BLOCKS - 1
@@ -37,13 +35,14 @@ class Ports:
         return found
 
     def close(self) -> None:
-        """Give all blocks back: every kubelet has ended. The next port is the first again."""
+        """Release all blocks, after every kubelet has ended; the next port is again the first."""
         for held in self._held:
             held.close()
         self._held.clear()
         self._ports = self._free()
 
     def _free(self) -> Iterator[int]:
+        """The ports of one free block after the other."""
         for block in range(FIRST, FIRST + BLOCK * BLOCKS, BLOCK):
             held = _bound(block)
             if held is None:

@@ -1,7 +1,8 @@
-"""A small disk for the kubelet's root directory: a loop-mounted file system that a case can fill.
+"""A disk for the kubelet's root directory that a case can fill: a loop-mounted file system, or a
+fake machine's.
 
-What is left on it is set by a file of ballast, beside what kubelet and pods have there. What must
-never happen here: a mount or a file outlives the case, or the machine's own disks are filled.
+A file of ballast sets what is left on it, beside the files of kubelet and pods. No mount or file
+outlives the case, and the machine's own disks are not filled.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ def why_no_disk() -> str:
 
 
 class OwnDisk:
-    """The file system at `root`."""
+    """The loop-mounted file system at `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._empty_files = 0
 
     def leave(self, free_bytes: int) -> None:
-        """Fill it, or empty it, so that so much is left now."""
+        """Make the ballast as big as it must be to leave so many bytes free now."""
         ballast = self._root / _BALLAST
         ballast.unlink(missing_ok=True)
         found = os.statvfs(self._root)
@@ -50,7 +51,7 @@ class OwnDisk:
                 os.posix_fallocate(file.fileno(), 0, taken)  # nothing is written
 
     def leave_inodes(self, free: int) -> None:
-        """The same for inodes."""
+        """Make so many empty files that so many inodes are left free now."""
         place = self._root / f"{_BALLAST}-inodes"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -58,11 +59,11 @@ class OwnDisk:
             (place / str(number)).touch()
 
     def follow(self) -> None:
-        """A real file system follows by itself."""
+        """Nothing to do: a real file system follows by itself."""
 
 
 class FollowedDisk:
-    """The disk of a fake machine, on which the files below `root` count: what pods write and lose
+    """The disk of a fake machine on which the files below `root` count: what pods write and remove
     there changes what is left, as on a real one."""
 
     def __init__(self, machine: FakeNode, root: Path) -> None:
@@ -71,17 +72,17 @@ class FollowedDisk:
         self._left: dict[str, tuple[int, int]] = {}  # what is left -> wanted, and used then
 
     def leave(self, free_bytes: int) -> None:
-        """Have so many bytes left now."""
+        """Leave so many bytes free now."""
         self._left["bytes"] = free_bytes, self._used()[0]
         self.follow()
 
     def leave_inodes(self, free: int) -> None:
-        """The same for inodes."""
+        """Leave so many inodes free now."""
         self._left["inodes"] = free, self._used()[1]
         self.follow()
 
     def follow(self) -> None:
-        """Take in what was written and removed since."""
+        """Subtract what has been written since, and add what has been removed."""
         if not self._left:
             return
         used_bytes, used_inodes = self._used()
@@ -93,7 +94,7 @@ class FollowedDisk:
             leave_inodes(self._machine, NODE, free + before - used_inodes)
 
     def _used(self) -> tuple[int, int]:
-        """Bytes and number of the files below the root directory."""
+        """The bytes and the number of the files below the root directory."""
         sizes = [
             os.lstat(os.path.join(directory, name)).st_size
             for directory, _, names in os.walk(self._root)
@@ -104,7 +105,8 @@ class FollowedDisk:
 
 @asynccontextmanager
 async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
-    """A fresh file system of SIZE_BYTES with INODES inodes, mounted at the directory `root`."""
+    """A new file system of SIZE_BYTES with INODES inodes, mounted at the directory `root` until the
+    block ends. Raises RuntimeError."""
     image = root.parent / f"{root.name}.img"
     with image.open("wb") as file:
         file.truncate(SIZE_BYTES)
@@ -122,7 +124,8 @@ async def own_disk(root: Path) -> AsyncIterator[OwnDisk]:
 
 @asynccontextmanager
 async def shared_mounts(directory: Path) -> AsyncIterator[None]:
-    """Mounts made below the directory are seen by a runtime in a container that has it."""
+    """A block in which mounts made below the directory are also seen by a runtime in a container
+    that has it. Raises RuntimeError."""
     directory.mkdir(parents=True, exist_ok=True)
     await _run(["mount", "--bind", str(directory), str(directory)])
     try:
@@ -133,7 +136,7 @@ async def shared_mounts(directory: Path) -> AsyncIterator[None]:
 
 
 async def _run(command: Sequence[str]) -> None:
-    """Raises RuntimeError with what the command said."""
+    """Run the command and wait. Raises RuntimeError with its words when it fails."""
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )

@@ -1,7 +1,7 @@
-"""The fake machine under a case: what it has left of memory, disks, inodes and processes.
+"""Sets how much memory, disk space, inodes and process IDs a fake machine has left.
 
-All numbers are what is left beside that which containers and images use at the moment. Paths of
-disks are the fake's own; nothing on this computer is touched.
+All numbers are what is left beside what containers and images use at the moment. The disks are the
+fake's own; nothing on this computer is touched.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ PLACES: Final = {NODE: "/", IMAGES: "/var/lib/images", CONTAINERS: "/var/lib/con
 
 
 def separate_disks(machine: FakeNode, *, split: bool) -> None:
-    """Images on a disk of their own (EVIC-045), with the writable layers; `split`: without them
-    (EVIC-046), as CRI-O alone can tell. A kubelet that started before does not see it (EVIC-040).
-    """
+    """Give images and writable layers a disk of their own (EVIC-045), with `split` the images alone
+    (EVIC-046), which only CRI-O can report. A kubelet that runs already does not notice it
+    (EVIC-040)."""
     root = machine.filesystems["/"]
     root.holds_images, root.holds_containers = False, split
     machine.filesystems[PLACES[IMAGES]] = Filesystem("images", holds_containers=not split)
@@ -30,16 +30,18 @@ def separate_disks(machine: FakeNode, *, split: bool) -> None:
 
 
 def leave_memory(machine: FakeNode, free_bytes: int) -> None:
+    """Leave so many bytes of memory available."""
     taken = machine.containers_memory_bytes()
     machine.use_memory(machine.memory_bytes - taken - free_bytes)
 
 
 def leave_pids(machine: FakeNode, free: int) -> None:
+    """Leave so many process IDs free."""
     machine.base_pids = machine.pid_limit - machine.tasks() - free
 
 
 def leave_disk(machine: FakeNode, disk: str, free_bytes: int) -> None:
-    """The disk that has the node's own files, the images, or the writable layers."""
+    """Leave so many bytes free on the disk `disk`, a key of PLACES."""
     found, usage = _filesystem(machine, disk), machine.usage()
     taken = usage.writable_bytes if found.holds_containers else 0
     taken += usage.image_bytes if found.holds_images else 0
@@ -47,7 +49,7 @@ def leave_disk(machine: FakeNode, disk: str, free_bytes: int) -> None:
 
 
 def leave_inodes(machine: FakeNode, disk: str, free: int) -> None:
-    """The same for inodes."""
+    """Leave so many inodes free on the disk `disk`, a key of PLACES."""
     found, usage = _filesystem(machine, disk), machine.usage()
     taken = usage.writable_inodes if found.holds_containers else 0
     taken += usage.image_inodes if found.holds_images else 0

@@ -1,9 +1,8 @@
-"""What a condition looked at, for the words of its failure.
+"""Notes what a condition looked at, for the text of its failure.
 
 A case waits for a condition that is a plain function of the node. When it waits in vain, the
-condition is asked once more, and every observation that it makes is noted with its answer:
-`phase('web') = 'Pending'`. What must never happen here: an observation that answers otherwise
-because somebody takes notes.
+condition is called once more, and every observation it makes is noted with its answer:
+`phase('web') = 'Pending'`. Taking notes never changes an answer.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ def looked_at(question: Callable[Concatenate[S, P], R], /) -> Callable[Concatena
 
 
 def seen_by(condition: Callable[[], object]) -> str:
-    """What the condition looks at now, one observation a line; its answer if it looks at nothing
-    that is noted."""
+    """What the condition looks at now, one observation per line; its own answer if it makes no
+    observation that is noted."""
     notes: list[str] = []
     token = _NOTES.set(notes)
     try:
@@ -77,6 +76,7 @@ def shortly(value: object) -> str:
 
 
 def _entry(value: object) -> str:
+    """The value alone on one line, not cut."""
     if isinstance(value, Mapping):
         if "reason" in value and "involvedObject" in value:
             return f"{value['reason']}: {value.get('message')}"

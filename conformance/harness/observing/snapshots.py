@@ -43,7 +43,7 @@ def write_name(call: Any) -> str:
 
 
 def call_line(call: Any, start_s: float) -> str:
-    """One call on one line: when, how long, what, for whom, and how it ended."""
+    """One call on one line: when, how long, method, pod and container, and how it ended."""
     took = "..." if call.ended_s is None else f"{call.ended_s - call.started_s:.3f}"
     whom = "/".join(str(p) for p in (call.pod, call.container, call.attempt) if p not in (None, ""))
     ending = f" -> {call.error[0]}: {call.error[1]}" if call.error else ""

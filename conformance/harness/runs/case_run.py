@@ -35,7 +35,7 @@ def not_to_run(case: Case, choice: Choice, disabled: Sequence[str]) -> Result | 
 
 
 async def run_case(case: Case, parts_of: PartsFactory, directory: Path) -> Result:
-    """Run one case on the running loop, against the parts that `parts_of` makes."""
+    """Run one case on the running loop, against the parts that `parts_of` makes in `directory`."""
     began_s = REAL_CLOCK.monotonic_s()
     paths = NodePaths(directory)
     paths.make()
@@ -53,6 +53,7 @@ async def run_case(case: Case, parts_of: PartsFactory, directory: Path) -> Resul
 
 
 async def _run_body(case: Case, parts: Parts) -> Result:
+    """Start the kubelet and run the body of the case, within its time limit."""
     node: Node | None = None
     outcome, detail = Outcome.PASSED, ""
     try:
@@ -68,6 +69,8 @@ async def _run_body(case: Case, parts: Parts) -> Result:
 
 
 def _judge(problem: Exception, node: Node | None) -> tuple[Outcome, str]:
+    """The outcome that an exception means, and the text for the report: what the kubelet did wrong
+    is a failure, everything else an error of the harness."""
     if isinstance(problem, ExpectationFailed):
         return Outcome.FAILED, str(problem)
     if isinstance(problem, KubeletDied):

@@ -1,9 +1,9 @@
 """Virtual cases on all processors: each process runs its share, one case after the other.
 
-A virtual case needs nothing from outside and leaves nothing behind, so which process runs it makes
-no difference. The processes are forks, so cases and whatever a test has replaced are as they are
-here. What must never happen here: a process that outlives this one (it ends at the first result
-that nobody reads), or a case that is lost with its process.
+A virtual case needs nothing from outside and leaves nothing behind, so it makes no difference which
+process runs it. The processes are forks, so they have the cases, and what a test has replaced, as
+they are here. None outlives this process, since each ends at the first result that is not read, and
+no case is lost with its process.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from conformance.harness.runs.virtual import run_virtual_case
 from conformance.registry import Case
 
 END_WITHIN_S: Final = 5.0
-"""Real seconds for the cases that run when nobody wants to know any more."""
+"""Real seconds for the cases that still run when no further result is wanted."""
 
 
 def processors() -> int:
-    """Those this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def run_virtual_cases(
     cases: Sequence[Case], choice: Choice, count: int
 ) -> Generator[Result, None, None]:
-    """Run them in `count` processes; yields the results in the order of the cases."""
+    """Run the cases in `count` processes; yields the results in the order of the cases."""
     context = multiprocessing.get_context("fork")
     workers: list[tuple[Connection, Any]] = []
     try:

@@ -56,7 +56,7 @@ SIGN_OF_LIFE: Final = Case(
 
 @asynccontextmanager
 async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
-    """Start what all cases share. Raises EnvironmentProblem, once, when it cannot be had."""
+    """What all cases share, until the block ends. Raises EnvironmentProblem."""
     # Short: a unix socket address holds 107 bytes.
     base = Path(tempfile.mkdtemp(prefix="kc-", dir="/tmp"))
     try:
@@ -101,8 +101,8 @@ async def _upstream(endpoint: str, stack: AsyncExitStack) -> Any:
 
 
 async def require_kubelet(environment: RealEnvironment) -> None:
-    """Start the kubelet once, without pods, and stop it. Raises EnvironmentProblem when it shows
-    no sign of life: every case would fail for that."""
+    """Start the kubelet once, without pods, and stop it. Raises EnvironmentProblem when it does not
+    run: every case would fail for that."""
     chosen = environment.choice.kubelet
     with tempfile.TemporaryDirectory(prefix="life-", dir=environment.shared) as directory:
         paths = NodePaths(Path(directory))
@@ -140,8 +140,11 @@ async def run_real_cases(
 async def end_all(
     tasks: Sequence[asyncio.Task[Any]], within_s: float = END_WITHIN_S, again_s: float = AGAIN_S
 ) -> None:
-    """Cancel them and wait while they clean up. After `within_s` seconds a clean-up that hangs (a
-    runtime that does not answer) is cancelled, too, step by step, every `again_s`."""
+    """Cancel the tasks and wait while they clean up.
+
+    After `within_s` seconds a clean-up that hangs (a runtime that does not answer) is cancelled,
+    too, step by step, every `again_s` seconds.
+    """
     left = {task for task in tasks if not task.done()}
     for wait_s in (within_s, *[again_s] * CLEAN_UP_STEPS):
         for task in left:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from conformance.harness.kubelets.inprocess import HOST_IP, InProcessKubelet, Wo
 from conformance.harness.machines.cgroup_trees import trees_of
 from conformance.harness.machines.disks import FollowedDisk
 from conformance.harness.parts import NODE_NAME, Parts, kubelet_config
-from conformance.harness.runs.case_run import PartsFactory, run_case
+from conformance.harness.runs.case_run import run_case
 from conformance.harness.runs.choice import Choice
 from conformance.harness.runs.results import Result
 from conformance.harness.runtimes.fake import FakeRuntime
@@ -41,17 +42,16 @@ def run_virtual_case(case: Case, choice: Choice) -> Result:
     in_memory = "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK)
     parent = IN_MEMORY if in_memory else None
     with tempfile.TemporaryDirectory(prefix="conformance-", dir=parent) as directory:
-
-        async def main() -> Result:
-            factory: PartsFactory = lambda c, paths: virtual_parts(c, paths, choice.seed)  # noqa: E731
-            return await run_case(case, factory, Path(directory))
-
-        return run_virtual(main, seed=choice.seed)
+        parts_of = partial(virtual_parts, seed=choice.seed)
+        return run_virtual(
+            lambda: run_case(case, parts_of, Path(directory)),
+            seed=choice.seed,
+        )
 
 
 @asynccontextmanager
 async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterator[Parts]:
-    """Parts for `case` on the running virtual loop."""
+    """The parts of `case` on the running loop, which must be virtual, until the block ends."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
         raise RuntimeError("virtual parts need a VirtualLoop")

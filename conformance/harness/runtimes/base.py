@@ -1,4 +1,5 @@
-"""What the harness needs of a runtime: a target to call, a record of calls, faults, and hands."""
+"""The interface of a runtime: a target for the kubelet, the record of its calls, faults, and
+changes behind its back."""
 
 from __future__ import annotations
 
@@ -28,21 +29,23 @@ class Runtime(Protocol):
         ...
 
     def teach(self, pod: str, plan: PodPlan) -> None:
-        """Tell a fake what the plan's containers do; a real runtime runs the compiled command."""
+        """Tell a fake runtime what the plan's containers do; a real one runs their compiled
+        commands."""
         ...
 
     def visits(self, pod: str) -> Sequence[Any]:
-        """Who connected to the containers of that pod (fakecri's `Visit`), in order of arrival;
-        a fake's only (Feature.POD_SERVERS)."""
+        """The connections to the containers of that pod (fakecri's `Visit`), in order of arrival;
+        only a fake knows them (Feature.POD_SERVERS)."""
         ...
 
     @property
     def machine(self) -> Any:
-        """The fake node (fakecri's `FakeNode`); there is none under a real runtime."""
+        """The fake node (fakecri's `FakeNode`). Raises RuntimeError under a real runtime."""
         ...
 
     def kernel_says(self, line: str) -> None:
-        """Write a line into the kernel's log of a fake node."""
+        """Write a line into the kernel's log of a fake node. Raises RuntimeError under a real
+        runtime."""
         ...
 
     async def kill_container(self, pod: str, container: str) -> None:
@@ -58,5 +61,5 @@ class Runtime(Protocol):
         ...
 
     async def close(self) -> None:
-        """Remove everything this case made."""
+        """Remove everything that the case has made."""
         ...

@@ -1,5 +1,7 @@
-"""The recorded calls, sorted by method as they arrive: conditions look at them every tick, and a
-long run has thousands."""
+"""The recorded calls, sorted by method as they arrive.
+
+Conditions look at them every tick, and a long run has thousands.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from typing import Any
 
 
 class CallIndex:
-    """Follows a recorder (`fakecri.recording.recorder`); a call is never forgotten, even when the
-    recorder drops it. Names match exactly: patterns are for fault rules."""
+    """Follows a recorder (`fakecri.recording.recorder`) and keeps every call, even when the
+    recorder drops it. Names match exactly; patterns are for fault rules."""
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
@@ -18,7 +20,7 @@ class CallIndex:
         self._last_seq = 0
 
     def select(self, method: str | None, pod: str | None, container: str | None) -> Sequence[Any]:
-        """The calls that fit, in order of arrival; None fits all."""
+        """The calls of that method, pod and container in order of arrival; None selects all."""
         self._follow()
         found = self._all if method is None else self._by_method.get(method, [])
         return [
@@ -29,6 +31,7 @@ class CallIndex:
         ]
 
     def _follow(self) -> None:
+        """Take in the calls that were recorded since the last time."""
         wanted = 64
         recent = self._recorder.last(wanted)
         while recent and recent[0].seq > self._last_seq + 1 and len(recent) == wanted:

@@ -58,7 +58,7 @@ class FakeRuntime(RecordedRuntime):
         self._taught[pod] = played.teach(self.cri, pod, plan)
 
     def visits(self, pod: str) -> Sequence[Any]:
-        """In order of arrival."""
+        """The connections to the containers of that pod, in order of arrival."""
         return [visit for visit in self.cri.ports.visits if visit.pod == pod]
 
     def kernel_says(self, line: str) -> None:
@@ -68,7 +68,7 @@ class FakeRuntime(RecordedRuntime):
         return self._registry
 
     async def close(self) -> None:
-        """Nothing but sockets of its pods outlives the object."""
+        """Close the sockets of its pods; nothing else outlives the object."""
         await self.cri.stop_streaming()
 
 

@@ -1,6 +1,7 @@
-"""The declared workloads in the words of the fake runtime (`workload.shell` says them in shell).
+"""The declared workloads as behaviours of the fake runtime (`workload.shell` renders them for a
+shell).
 
-What must never happen here: a behaviour that the shell rendering does not have.
+A behaviour that the shell rendering does not have has no place here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from fakecri.behaviors.behavior import FOREVER, Behavior
 
 
 def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
-    """Program `cri` (a FakeCRI) for the containers of `plan`, run as pod `pod`; the rules made.
+    """Program `cri` (a FakeCRI) for the containers of `plan`, run as pod `pod`, and return the
+    rules made.
 
     The last run of a workload holds for every attempt, each earlier one for its own.
     """
@@ -32,7 +34,7 @@ def teach(cri: Any, pod: str, plan: PodPlan) -> list[Any]:
 
 
 def behaviors(run: Run) -> Iterator[Behavior]:
-    """One run as the fake's behaviours."""
+    """The behaviours of one run."""
     if run.exit_after_s is not None:
         yield b.exits(run.exit_code, after_s=run.exit_after_s)
     if run.ignores_term:
@@ -55,7 +57,7 @@ def behaviors(run: Run) -> Iterator[Behavior]:
 
 
 def _flags(flags: Sequence[Flag]) -> Iterator[Behavior]:
-    """Looking at a file: it is there while one of its flags says so."""
+    """Answers to looking at a file: it exists while one of its flags says so."""
     for path in dict.fromkeys(flag.path for flag in flags):
         yield b.replies(["test", "-e", path], exit_code=1)
     for flag in flags:
@@ -64,6 +66,7 @@ def _flags(flags: Sequence[Flag]) -> Iterator[Behavior]:
 
 
 def _port(port: Port) -> Iterator[Behavior]:
+    """What the port answers from its first second on, later, and for its redirects."""
     served = partial(
         b.serves,
         port.port,

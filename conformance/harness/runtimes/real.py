@@ -1,4 +1,4 @@
-"""A real runtime: one scope a case, so that cases share it without seeing each other."""
+"""A real runtime, shared by all cases: each has a scope of its own and does not see the others."""
 
 from __future__ import annotations
 

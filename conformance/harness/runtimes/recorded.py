@@ -1,7 +1,8 @@
-"""What all runtimes of the harness share: a recording, faultable proxy in front, and hands behind.
+"""The common part of all runtimes: a proxy in front that records and disturbs, and changes behind
+it.
 
-The kubelet calls the proxy. The harness's own hands (killing a container, stopping a sandbox) call
-what is behind it, so they are neither recorded nor disturbed by fault rules.
+The kubelet calls the proxy. The harness itself (killing a container, stopping a sandbox) calls what
+is behind it, so its calls are neither recorded nor disturbed by fault rules.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class RecordedRuntime:
         return self.target.on(method, pod=pod, container=container)
 
     async def kill_container(self, pod: str, container: str) -> None:
-        """StopContainer without grace: the process gets SIGKILL."""
+        """Stop the container without grace, so that its process gets SIGKILL. Raises RuntimeError
+        when it does not run."""
         running = cri.ContainerStateValue(state=cri.CONTAINER_RUNNING)
         labels = {NAME: pod, CONTAINER: container}
         wanted = cri.ContainerFilter(state=running, label_selector=labels)
@@ -54,7 +56,8 @@ class RecordedRuntime:
             await self._call("StopContainer", request)
 
     async def stop_sandbox(self, pod: str) -> None:
-        """StopPodSandbox of the pod's ready sandbox, and with it of its containers."""
+        """Stop the pod's ready sandbox, and with it its containers. Raises RuntimeError when there
+        is none."""
         ready = cri.PodSandboxStateValue(state=cri.SANDBOX_READY)
         wanted = cri.PodSandboxFilter(state=ready, label_selector={NAME: pod})
         listed: Any = await self._call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))

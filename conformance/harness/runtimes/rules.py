@@ -1,4 +1,4 @@
-"""Fault rules in bulk: the same for the fake and for the proxy, which share their `on`."""
+"""Fault rules for all methods at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fakecri.cri.services import METHODS
 
 
 class Rules:
-    """Several rules of a fake as one: a block, or removed and released together."""
+    """Several fault rules as one: a block, or removed and released together."""
 
     def __init__(self, rules: Iterable[Any]) -> None:
         self._rules = list(rules)
@@ -36,7 +36,7 @@ class Rules:
 
 
 class EveryMethod:
-    """`on("*")`: a fault on every call. Has the verbs of the fake's `on`."""
+    """The `on` of a fake or a proxy for every method; it has the verb `fails` alone."""
 
     def __init__(self, faulty: Any, pod: str | None, container: str | None) -> None:
         self._on = [faulty.on(name, pod=pod, container=container) for name in METHODS]

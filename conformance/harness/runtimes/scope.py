@@ -1,9 +1,9 @@
-"""One real runtime, many kubelets: each sees only the pods that were made through its own scope.
+"""One real runtime for many kubelets: each sees only the pods that were made through its own scope.
 
-A kubelet kills running pods it does not know (LIFE-015) and removes images nobody uses (GC-101),
-so two kubelets on one runtime would fight. A `Scope` stands between a kubelet and the shared
-runtime: lists show its own sandboxes and containers only, images stay. What must never happen:
-one case sees or harms the containers of another, or leaves some behind.
+A kubelet kills running pods it does not know (LIFE-015) and removes unused images (GC-101), so two
+kubelets on one runtime would fight. A `Scope` stands between a kubelet and the shared runtime:
+lists show its own sandboxes and containers only, and images stay. No case sees or harms the
+containers of another, or leaves some behind.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Scope:
     async def call(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> Message:
-        """One unary call, forwarded; the answer shows this scope only."""
+        """Forward one unary call; the answer shows this scope only."""
         if method in KEPT_BACK:
             return cri.RemoveImageResponse()
         answer: Any = await self._upstream.call(method, request, timeout_s=timeout_s)
@@ -63,7 +63,7 @@ class Scope:
     def stream(
         self, method: str, request: Message, *, timeout_s: float | None = None
     ) -> AsyncIterator[Message]:
-        """One stream, forwarded; of the runtime's events those about this scope only."""
+        """Forward one stream; of the runtime's events only those about this scope."""
         stream: AsyncIterator[Message] = self._upstream.stream(method, request, timeout_s=timeout_s)
         return self._own_events(stream) if method == "GetContainerEvents" else stream
 
@@ -79,9 +79,9 @@ class Scope:
                 await stream.aclose()
 
     async def clean_up(self) -> None:
-        """Stop and remove every sandbox made through this scope, containers included.
+        """Stop and remove every sandbox made through this scope, with its containers.
 
-        Raises LeftBehind when some could not be removed; the others are.
+        Raises LeftBehind when some could not be removed, after all others have been.
         """
         problems = await asyncio.gather(*(self._remove(s) for s in sorted(self._sandboxes)))
         self._sandboxes.clear()
@@ -90,10 +90,11 @@ class Scope:
             raise LeftBehind("; ".join(left))
 
     async def _remove(self, sandbox: str) -> str:
-        """Stop and remove one sandbox; why it could not be done, "" when it could.
+        """Stop and remove one sandbox. Returns why that could not be done, "" when it could.
 
-        A call of the dead kubelet may still be under way in the runtime, or a container just ending
-        (`container is in starting state`, `cannot delete running task`), so this is tried again.
+        A call of the dead kubelet may still be under way in the runtime, or a container is just
+        ending (`container is in starting state`, `cannot delete running task`), so this is tried
+        again.
         """
         stop = cri.StopPodSandboxRequest(pod_sandbox_id=sandbox)
         remove = cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox)

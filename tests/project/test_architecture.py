@@ -6,13 +6,14 @@ import ast
 import doctest
 import importlib
 import pkgutil
-import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from places import ROOT
+from purity import current, pure_modules
 
 PACKAGES = ("simtime", "criapi", "fakecri", "fakeapi", "refkubelet", "conformance")
 
@@ -26,157 +27,26 @@ ALLOWED = {
     "conformance": {"simtime", "criapi", "fakecri", "fakeapi", "refkubelet"},
 }
 
-# Decisions: a function of frozen values. No loop, no wire, no machine, no clock.
-PURE = (
-    "refkubelet.golang.grpc_codes",
-    "refkubelet.golang.json",
-    "refkubelet.golang.fnv",
-    "refkubelet.host.addresses",
-    "refkubelet.admission.apparmor",
-    "refkubelet.admission.features",
-    "refkubelet.admission.handlers",
-    "refkubelet.admission.labels",
-    "refkubelet.admission.node_fit",
-    "refkubelet.admission.operating_system",
-    "refkubelet.admission.resources",
-    "refkubelet.admission.sysctls",
-    "refkubelet.container_manager.cgroups.allocatable",
-    "refkubelet.model.cpu_shares",
-    "refkubelet.model.cgroup_limits",
-    "refkubelet.model.cgroup_names",
-    "refkubelet.container_manager.cgroups.node",
-    "refkubelet.model.cgroup_values",
-    "refkubelet.config.allocatable_validation",
-    "refkubelet.config.field_validation",
-    "refkubelet.config.resource_validation",
-    "refkubelet.allocation.checkpoint",
-    "refkubelet.allocation.handlers",
-    "refkubelet.allocation.messages",
-    "refkubelet.allocation.order",
-    "refkubelet.allocation.resources",
-    "refkubelet.config.validation",
-    "refkubelet.events.correlator",
-    "refkubelet.eviction.admission",
-    "refkubelet.eviction.cycle",
-    "refkubelet.eviction.config",
-    "refkubelet.config.eviction_grammar",
-    "refkubelet.eviction.kill",
-    "refkubelet.eviction.layout",
-    "refkubelet.eviction.local_storage",
-    "refkubelet.eviction.messages",
-    "refkubelet.eviction.ranking",
-    "refkubelet.eviction.signals",
-    "refkubelet.config.eviction_thresholds",
-    "refkubelet.eviction.trace",
-    "refkubelet.stats.usage",
-    "refkubelet.stats.wire",
-    "refkubelet.model.addresses",
-    "refkubelet.model.defaults",
-    "refkubelet.model.gates",
-    "refkubelet.golang.duration",
-    "refkubelet.model.hashes",
-    "refkubelet.model.qos",
-    "refkubelet.model.quantity",
-    "refkubelet.model.resources",
-    "refkubelet.config.gates",
-    "refkubelet.model.complaints",
-    "refkubelet.model.validation",
-    "refkubelet.model.validation_container",
-    "refkubelet.model.validation_pod",
-    "refkubelet.model.validation_resources",
-    "refkubelet.model.validation_values",
-    "refkubelet.model.validation_volumes",
-    "refkubelet.model.pod",
-    "refkubelet.model.token_bucket",
-    "refkubelet.model.pod_schema",
-    "refkubelet.model.yaml_scalars",
-    "refkubelet.node.shutdown",
-    "refkubelet.node.status",
-    "refkubelet.node.versions",
-    "refkubelet.host.kernel_defaults",
-    "refkubelet.node.oom_parse",
-    "refkubelet.pleg.compute",
-    "refkubelet.pod_workers.grace",
-    "refkubelet.pod_workers.predicates",
-    "refkubelet.pod_workers.requeue",
-    "refkubelet.pod_workers.start_order",
-    "refkubelet.pod_workers.transitions",
-    "refkubelet.pod_workers.updates",
-    "refkubelet.pods.manager",
-    "refkubelet.pods.manifest",
-    "refkubelet.pods.merge",
-    "refkubelet.eviction.preemption_choice",
-    "refkubelet.probes.decide",
-    "refkubelet.model.ports",
-    "refkubelet.checkpoints.checksum",
-    "refkubelet.container_manager.devices.checkpoint",
-    "refkubelet.container_manager.devices.choose",
-    "refkubelet.container_manager.devices.health",
-    "refkubelet.container_manager.devices.hints",
-    "refkubelet.container_manager.devices.registration",
-    "refkubelet.container_manager.devices.settings",
-    "refkubelet.container_manager.containers",
-    "refkubelet.container_manager.cpu.assignment",
-    "refkubelet.container_manager.cpu.options",
-    "refkubelet.container_manager.cpu.requests",
-    "refkubelet.container_manager.cpu.state",
-    "refkubelet.container_manager.cpu.static",
-    "refkubelet.container_manager.cpu.topology",
-    "refkubelet.model.cpuset",
-    "refkubelet.checkpoints.errors",
-    "refkubelet.golang.strconv",
-    "refkubelet.container_manager.memory.files",
-    "refkubelet.container_manager.memory.requests",
-    "refkubelet.container_manager.memory.reserved",
-    "refkubelet.container_manager.memory.state",
-    "refkubelet.container_manager.memory.static",
-    "refkubelet.model.placement",
-    "refkubelet.container_manager.topology.hints",
-    "refkubelet.container_manager.topology.merge",
-    "refkubelet.container_manager.topology.numa",
-    "refkubelet.container_manager.topology.options",
-    "refkubelet.container_manager.topology.policies",
-    "refkubelet.kuberuntime.decisions.mount_modes",
-    "refkubelet.kuberuntime.decisions.actions",
-    "refkubelet.kuberuntime.decisions.backoff",
-    "refkubelet.cri.convert",
-    "refkubelet.kuberuntime.config.downward_api",
-    "refkubelet.kuberuntime.config.env_file",
-    "refkubelet.kuberuntime.config.environment",
-    "refkubelet.kuberuntime.decisions.gc_choice",
-    "refkubelet.kuberuntime.decisions.grace",
-    "refkubelet.kuberuntime.images.choice",
-    "refkubelet.kuberuntime.images.keyring",
-    "refkubelet.model.image_names",
-    "refkubelet.kuberuntime.images.records",
-    "refkubelet.kuberuntime.decisions.init_actions",
-    "refkubelet.kuberuntime.config.linux_resources",
-    "refkubelet.kuberuntime.config.memory",
-    "refkubelet.kuberuntime.log_files",
-    "refkubelet.kuberuntime.decisions.pod_actions",
-    "refkubelet.kuberuntime.decisions.pod_resize",
-    "refkubelet.kuberuntime.decisions.reset_actions",
-    "refkubelet.kuberuntime.decisions.resize_actions",
-    "refkubelet.kuberuntime.decisions.restart_policy",
-    "refkubelet.kuberuntime.results",
-    "refkubelet.kuberuntime.config.sandbox",
-    "refkubelet.kuberuntime.config.security",
-    "refkubelet.kuberuntime.config.service_environment",
-    "refkubelet.status.conditions",
-    "refkubelet.status.container_statuses",
-    "refkubelet.status.deadline",
-    "refkubelet.status.ended",
-    "refkubelet.status.generate",
-    "refkubelet.status.merge",
-    "refkubelet.status.normalize",
-    "refkubelet.status.patch",
-    "refkubelet.status.phase",
-    "refkubelet.status.readiness",
-    "refkubelet.status.resources",
-    "refkubelet.status.remembered",
-    "refkubelet.status.sources",
-    "refkubelet.status.restart_all",
-    "refkubelet.volumes.plan",
+# The floors of refkubelet, the lowest first: a room imports from lower floors only, and never from
+# its own (docs/architecture.md, "rooms on floors").
+FLOORS = (
+    ("golang", "usage"),
+    ("model",),
+    ("failures", "metrics"),
+    ("cri", "host", "checkpoints"),
+    ("config", "admission"),
+    ("api",),
+    ("events",),
+    ("volumes", "container_manager", "allocation", "stats"),
+    ("kuberuntime",),
+    ("pleg", "status"),
+    ("eviction", "probes", "node", "pods", "server"),
+    ("pod_workers",),
+    ("sync_loop",),
+    ("wiring",),
+    ("kubelet",),
+    ("daemon",),
+    ("cli",),
 )
 IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random", "pathlib"}
 # What decisions import of modules that are not pure, and why that is no matter.
@@ -230,6 +100,23 @@ def _imported_modules(path: Path, modules: AbstractSet[str]) -> set[str]:
     return found & modules
 
 
+def test_rooms_import_from_lower_floors_only() -> None:
+    floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+    files = dict(_source_files("refkubelet"))
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in files.items()
+        for other in sorted(_imported_modules(path, files.keys()) - {"refkubelet"})
+        if (here := _room(name)) != (there := _room(other)) and floor[there] >= floor[here]
+    ]
+    assert wrong == []
+    assert {_room(name) for name in files} - {"refkubelet"} == floor.keys()
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
 def test_no_module_of_the_kubelet_imports_in_a_circle() -> None:
     files = dict(_source_files("refkubelet"))
     left = {name: _imported_modules(path, files.keys()) for name, path in files.items()}
@@ -246,36 +133,34 @@ def _impure(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", PURE)
-def test_decision_modules_are_pure(name: str) -> None:
-    module = importlib.import_module(name)
-    assert module.__file__ is not None
-    assert _impure(Path(module.__file__)) == set()
+def _pure_modules() -> dict[str, Path]:
+    pure = set(pure_modules(ROOT / "refkubelet"))
+    return {name: path for name, path in _source_files("refkubelet") if path.resolve() in pure}
 
 
-def test_what_decisions_import_is_pure_too_or_only_values() -> None:
+def test_modules_that_say_so_are_pure() -> None:
+    pure = _pure_modules()
+    wrong = {name: found for name, path in pure.items() if (found := _impure(path))}
+    assert wrong == {}
+    assert len(pure) > 100
+
+
+def test_what_mutmut_changes_are_the_pure_modules() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert text == current(text), "run python tests/purity.py"
+
+
+def test_what_pure_modules_import_is_pure_too_or_only_values() -> None:
     files = dict(_source_files("refkubelet"))
     needed: set[str] = set()
     wrong: list[str] = []
-    for name in PURE:
-        for other in sorted(_imported_modules(files[name], files.keys())):
+    for name, path in _pure_modules().items():
+        for other in sorted(_imported_modules(path, files.keys())):
             if _impure(files[other]):
                 needed.add(other)
                 wrong += [f"{name} imports {other}"] if other not in VALUES_BESIDE else []
     assert wrong == []
     assert needed == VALUES_BESIDE.keys()
-
-
-def test_whoever_says_to_be_pure_is_among_the_decisions() -> None:
-    says = [
-        name
-        for name, path in _source_files("refkubelet")
-        if re.search(
-            r"[:.] [Pp]ure\b(?!, apart from)", ast.get_docstring(ast.parse(path.read_text())) or ""
-        )
-    ]
-    assert sorted(set(says) - set(PURE)) == []
-    assert len(says) > 10
 
 
 def _modules() -> list[str]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fakecri.calls.answers import Answers, Outage
+from fakecri.calls.containers import StartsAndStops
 from fakecri.calls.events import EventStreams
-from fakecri.calls.exec_sync import ExecSync
-from fakecri.calls.slow_calls import SlowCalls
+from fakecri.calls.exec import ExecSync
+from fakecri.calls.images import Pulls
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.clockwork.files import HostFiles
 from fakecri.core import running
@@ -113,7 +114,8 @@ def assemble(clock: Clock, ids: Ids, node: FakeNode, options: Options) -> Parts:
         clockwork,
         outage,
         events=events,
-        slow_calls=SlowCalls(core, clock, clockwork),
+        starts_and_stops=StartsAndStops(core, clock, clockwork),
+        pulls=Pulls(core, clock),
         exec_sync=ExecSync(core, clockwork, programs.programs_of),
         stream_url=streaming.answer,
     )

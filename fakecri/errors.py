@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import grpc
 
@@ -52,3 +53,16 @@ def status_code(value: grpc.StatusCode | str) -> grpc.StatusCode:
 
 class CgroupRefused(Exception):
     """A runtime could not make a cgroup or set its limits; the text is runc's."""
+
+
+T = TypeVar("T")
+
+
+def found_or_none(find: Callable[[str], T], object_id: str) -> T | None:
+    """What `find` finds, or None where an unknown id is fine (CRI-023); its other errors stay."""
+    try:
+        return find(object_id)
+    except CriError as error:
+        if error.code() is not grpc.StatusCode.NOT_FOUND:
+            raise
+        return None

@@ -14,18 +14,13 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
-from fakecri.calls import (
-    image_calls,
-    list_streams,
-    metrics,
-    often_asked,
-    runtime_calls,
-    stats_calls,
-)
+from fakecri.calls import containers, images, lists, metrics, runtime, sandboxes, stats
 from fakecri.calls.checkpoint import checkpoint
+from fakecri.calls.containers import StartsAndStops
 from fakecri.calls.events import EventStreams
-from fakecri.calls.exec_sync import ExecSync
-from fakecri.calls.slow_calls import SlowCalls
+from fakecri.calls.exec import ExecSync
+from fakecri.calls.images import Pulls
+from fakecri.calls.streams import check_streams
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core.runtime import Core
 from fakecri.cri.list_streams import STREAMS
@@ -33,13 +28,24 @@ from fakecri.cri.services import METHODS, require_method
 from fakecri.errors import CriError
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
-    **runtime_calls.HANDLERS,
-    **stats_calls.HANDLERS,
+    **runtime.HANDLERS,
+    **lists.HANDLERS,
+    **sandboxes.HANDLERS,
+    **containers.HANDLERS,
+    **stats.HANDLERS,
     **metrics.HANDLERS,
-    **image_calls.HANDLERS,
+    **images.HANDLERS,
     "CheckpointContainer": checkpoint,
 }
 """The calls that take no time."""
+READINGS: Final = frozenset(
+    ("Version", "Status", "RuntimeConfig", "PodSandboxStatus", "ContainerStatus", *lists.HANDLERS)
+)
+"""Those of them that change nothing and are asked for often."""
+_IN_BYTES: Final[Mapping[str, Callable[[Core, Any], bytes]]] = {
+    "Status": runtime.status,
+    **lists.IN_BYTES,
+}
 
 
 @dataclass(slots=True)
@@ -54,7 +60,9 @@ class Outage:
 class Answers:
     """The calls of a fake runtime. `stream_url` answers Exec, Attach and PortForward."""
 
-    in_bytes: Mapping[str, type[Message]] = often_asked.KINDS
+    in_bytes: Mapping[str, type[Message]] = {
+        method: METHODS[method].response_type for method in _IN_BYTES
+    }
 
     def __init__(
         self,
@@ -63,7 +71,8 @@ class Answers:
         outage: Outage,
         *,
         events: EventStreams,
-        slow_calls: SlowCalls,
+        starts_and_stops: StartsAndStops,
+        pulls: Pulls,
         exec_sync: ExecSync,
         stream_url: Callable[[Message], Awaitable[Message]],
     ) -> None:
@@ -71,15 +80,15 @@ class Answers:
         self._clockwork = clockwork
         self._outage = outage
         self._events = events
-        self._slow_calls = slow_calls
+        self._starts_and_stops = starts_and_stops
         self._stream_url = stream_url
-        self.list_batch_items = list_streams.BATCH_ITEMS
+        self.list_batch_items = lists.BATCH_ITEMS
         """Items a message of a streaming list carries at most."""
         self._slow: dict[str, Callable[[Any], Awaitable[Message]]] = {
-            "StopContainer": slow_calls.stop_container,
-            "StartContainer": slow_calls.start_container,
+            "StopContainer": starts_and_stops.stop_container,
+            "StartContainer": starts_and_stops.start_container,
             "ExecSync": exec_sync.answer,
-            "PullImage": slow_calls.pull_image,
+            "PullImage": pulls.pull_image,
             "Exec": self._checked_url,
             "Attach": self._checked_url,
             "PortForward": self._checked_url,
@@ -93,12 +102,12 @@ class Answers:
         if self._outage.error is not None:
             raise self._outage.error
         self._clockwork.pump()
-        if handler is not None and method in runtime_calls.READINGS:
+        if handler is not None and method in READINGS:
             return handler(self._core, request)
         try:
             if handler is not None:
                 return handler(self._core, request)
-            return self._slow_calls.start_at_once(request)  # type: ignore[arg-type]
+            return self._starts_and_stops.start_at_once(request)  # type: ignore[arg-type]
         finally:
             self._clockwork.pump()
 
@@ -107,7 +116,7 @@ class Answers:
         if self._outage.error is not None:
             raise self._outage.error
         self._clockwork.pump()
-        return often_asked.IN_BYTES[method](self._core, request)
+        return _IN_BYTES[method](self._core, request)
 
     async def call(self, method: str, request: Message, timeout_s: float | None) -> Message:
         """The answer of any unary call."""
@@ -137,9 +146,7 @@ class Answers:
         if method not in STREAMS:
             raise _not_here(method)
         self._clockwork.pump()
-        for batch in list_streams.batches(
-            STREAMS[method], request, self._listed, self.list_batch_items
-        ):
+        for batch in lists.batches(STREAMS[method], request, self._listed, self.list_batch_items):
             yield batch
 
     def _listed(self, method: str, request: Message) -> Message:
@@ -149,7 +156,7 @@ class Answers:
         self, request: pb.ExecRequest | pb.AttachRequest | pb.PortForwardRequest
     ) -> Message:
         """CRI-115, CRI-116: where the caller gets its streams."""
-        runtime_calls.check_streams(self._core, request)
+        check_streams(self._core, request)
         return await self._stream_url(request)
 
 

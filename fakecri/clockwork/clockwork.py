@@ -153,3 +153,10 @@ class Clockwork:
     def _on_timer(self) -> None:
         self._timer = self._timer_for = None
         self.pump()
+
+
+async def pass_time(clock: Clock, duration_s: float) -> None:
+    """Let so much time pass; infinity: until the caller gives up."""
+    if duration_s == float("inf"):
+        await asyncio.get_running_loop().create_future()
+    await clock.sleep(duration_s)

@@ -1,9 +1,9 @@
 """Directories of containers: their names, and how a runtime makes and removes them.
 
-containerd names them by the parent it is given (CG-010): `<parent>/<id>`, or, below a systemd
-slice, `<slices>/cri-containerd-<id>.scope`. Missing parents are made; v2 ones get every controller
-that there is (CG-016), v1 cpusets their parent's CPUs. What must never happen here: a directory
-goes while a process in it lives on.
+containerd names them by the parent it is given (CG-010, CRI-044): `<parent>/<id>`, or, below a
+systemd slice, `<slices>/cri-containerd-<id>.scope`. Missing parents are made; v2 ones get every
+controller that there is (CG-016), v1 cpusets their parent's CPUs. What must never happen here: a
+directory goes while a process in it lives on.
 """
 
 from __future__ import annotations

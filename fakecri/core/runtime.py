@@ -4,7 +4,7 @@ How it works. `Core` is the state. The operations on it are functions of a core:
 `containers.py`, `running.py` (what a started container does), `copies.py`. Every operation takes
 effect at once, at the time of `now_ns`. What happens later (a container ends, writes a line, runs
 out of memory) is on a heap: `next_due_ns` says when the next of it is due, `running.advance`
-applies what is. The shell around the core (`clockwork.py`, `slow_calls.py`) waits for that, and
+applies what is. The shell around the core (`clockwork`, `calls`) waits for that, and
 for the few calls that take time. What the world outside must learn is in `news` (state changes)
 and `writes` (files), which the shell empties.
 

@@ -1,4 +1,4 @@
-"""Statistics of pods over the core: one function a method (CRI-124).
+"""Statistics of containers and pods, one function a method (CRI-123, CRI-124).
 
 What a pod uses is what its running containers use together. What must never happen here: a value
 is made up that the fake does not model.
@@ -15,9 +15,37 @@ from google.protobuf.message import Message
 from fakecri.calls.metric_kinds import pids_of
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import fill_container_stats, labels_fit
-from fakecri.core.objects import Sandbox
+from fakecri.core.objects import Sandbox, State
 from fakecri.core.runtime import Core
 from fakecri.errors import unknown
+
+
+def _container_stats(core: Core, request: pb.ContainerStatsRequest) -> pb.ContainerStatsResponse:
+    container = core.find_container(request.container_id, "ContainerStats")
+    if container.state is not State.RUNNING:
+        raise unknown("unexpected metrics response: []")
+    response = pb.ContainerStatsResponse()
+    fill_container_stats(response.stats, container, core.now_ns(), core.node.image_root)
+    return response
+
+
+def _list_container_stats(
+    core: Core, request: pb.ListContainerStatsRequest
+) -> pb.ListContainerStatsResponse:
+    wanted = request.filter
+    ids = matching_ids(core.containers, wanted.id) if wanted.id else None
+    sandbox = wanted.pod_sandbox_id
+    sandboxes = matching_ids(core.sandboxes, sandbox) if sandbox else None
+    labels, now_ns, mountpoint = wanted.label_selector, core.now_ns(), core.node.image_root
+    response = pb.ListContainerStatsResponse()
+    for c in core.containers.values():
+        if (
+            (ids is None or c.id in ids)
+            and (sandboxes is None or c.sandbox.id in sandboxes)
+            and (not labels or labels_fit(c.config.labels, labels))
+        ):
+            fill_container_stats(response.stats.add(), c, now_ns, mountpoint)
+    return response
 
 
 def _pod_sandbox_stats(
@@ -83,6 +111,8 @@ def _traffic(interface: pb.NetworkInterfaceUsage) -> tuple[pb.UInt64Value, ...]:
 
 
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
+    "ContainerStats": _container_stats,
+    "ListContainerStats": _list_container_stats,
     "PodSandboxStats": _pod_sandbox_stats,
     "ListPodSandboxStats": _list_pod_sandbox_stats,
 }

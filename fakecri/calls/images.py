@@ -1,5 +1,7 @@
-"""ImageService over the core: one function a method. PullImage, which takes time, is in
-`slow_calls.py`. Rules: CRI-090..098."""
+"""Calls about images (CRI-090..098). A pull takes time, all others are functions of the core.
+
+What must never happen here: an image appears whose pull was given up.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,29 @@ from criapi.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
 from fakecri.calls import verbose
+from fakecri.clockwork.clockwork import pass_time
 from fakecri.core.messages import image_message
 from fakecri.core.runtime import Core
-from fakecri.errors import unknown
+from fakecri.errors import CriError, status_code, unknown
+from simtime import Clock
+
+
+class Pulls:
+    """PullImage."""
+
+    def __init__(self, core: Core, clock: Clock) -> None:
+        self._core = core
+        self._clock = clock
+
+    async def pull_image(self, request: pb.PullImageRequest) -> pb.PullImageResponse:
+        """CRI-092, CRI-096: takes the registry's time, then the image is there."""
+        images, name = self._core.images, request.image.image
+        source = images.look_up_in_registry(name, request.auth)
+        if source.pull_s > 0:
+            await pass_time(self._clock, source.pull_s)
+        if source.error:
+            raise CriError(status_code(source.error_code), source.error)
+        return pb.PullImageResponse(image_ref=images.add(name, source).id)
 
 
 def _list_images(core: Core, request: pb.ListImagesRequest) -> pb.ListImagesResponse:

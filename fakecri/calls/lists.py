@@ -1,16 +1,15 @@
-"""What kubelets ask all the time: Status and the lists of sandboxes and containers.
+"""The lists of sandboxes and containers, and the streaming lists (CRI-080, CRI-150).
 
-Nearly always the answer is the one before, so these are answered as bytes first: the very same
-ones while nothing changes, of which whoever wants a message makes one of its own. What must never
-happen here: an answer is the one before although something in it has changed (see
-`core.listed.ListedTable`).
+A kubelet asks for the lists all the time, and nearly always the answer is the one before: so they
+are made as bytes, the very same ones while nothing changes, and a message is made of them only for
+a caller that wants one. What must never happen here: an answer is the one before although something
+in it has changed (see `core.listed.ListedTable`); a streaming list has an item twice.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as pb
@@ -19,34 +18,10 @@ from google.protobuf.message import Message
 from fakecri.core.lookup import matching_ids
 from fakecri.core.messages import container_row, labels_fit, sandbox_row
 from fakecri.core.runtime import Core
+from fakecri.cri.list_streams import ListStream
 
-
-def status(core: Core, request: pb.StatusRequest) -> bytes:
-    """Status (CRI-130, CRI-132); one that is not verbose is the very same bytes as before."""
-    answer = _status_answer(core.network_ready, core.handlers)
-    if not request.verbose:
-        return answer
-    response = pb.StatusResponse.FromString(answer)
-    response.info["config"] = json.dumps(core.facts())
-    return response.SerializeToString()
-
-
-@lru_cache(maxsize=16)
-def _status_answer(network_ready: bool, handlers: tuple[str, ...]) -> bytes:
-    """Made once: kubelets ask every few seconds."""
-    network = pb.RuntimeCondition(type="NetworkReady", status=network_ready)
-    if not network_ready:
-        network.reason = "NetworkPluginNotReady"
-        network.message = "Network plugin returns error: cni plugin not initialized"
-    ready = pb.RuntimeCondition(type="RuntimeReady", status=True)
-    features = pb.RuntimeHandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
-    return pb.StatusResponse(
-        status=pb.RuntimeStatus(conditions=[ready, network]),
-        runtime_handlers=[
-            pb.RuntimeHandler(name=name, features=features) for name in ("", *handlers)
-        ],
-        features=pb.RuntimeFeatures(supplemental_groups_policy=True),
-    ).SerializeToString()
+BATCH_ITEMS: Final = 5000
+"""Items a message carries at most, as containerd 2.4 sends them."""
 
 
 def sandbox_list(core: Core, request: pb.ListPodSandboxRequest) -> bytes:
@@ -97,21 +72,33 @@ def container_list(core: Core, request: pb.ListContainersRequest) -> bytes:
     return answer if wanted.id or sandbox or labels else core.containers.keep(asked, answer)
 
 
-def _as_message(method: str, core: Core, request: Message) -> Message:
-    return KINDS[method].FromString(IN_BYTES[method](core, request))
+def batches(
+    stream: ListStream,
+    request: Any,
+    unary: Callable[[str, Message], Message],
+    batch_items: int = BATCH_ITEMS,
+) -> Iterator[Message]:
+    """The answers of a streaming list; `unary(method, request)` answers the list itself."""
+    wanted = stream.request()
+    if "filter" in stream.request.DESCRIPTOR.fields_by_name and request.HasField("filter"):
+        wanted.filter.CopyFrom(request.filter)  # type: ignore[attr-defined]
+    items = getattr(unary(stream.unary, wanted), stream.items)
+    for start in range(0, len(items), batch_items):
+        yield stream.response(**{stream.batch: items[start : start + batch_items]})
+
+
+def as_message(
+    kind: type[Message], in_bytes: Callable[[Core, Any], bytes], core: Core, request: Message
+) -> Message:
+    """The same answer as a message."""
+    return kind.FromString(in_bytes(core, request))
 
 
 IN_BYTES: Final[Mapping[str, Callable[[Core, Any], bytes]]] = {
-    "Status": status,
     "ListPodSandbox": sandbox_list,
     "ListContainers": container_list,
 }
-KINDS: Final[Mapping[str, type[Message]]] = {
-    "Status": pb.StatusResponse,
-    "ListPodSandbox": pb.ListPodSandboxResponse,
-    "ListContainers": pb.ListContainersResponse,
-}
-"""What the bytes are."""
 HANDLERS: Final[dict[str, Callable[[Core, Any], Message]]] = {
-    method: partial(_as_message, method) for method in IN_BYTES
+    "ListPodSandbox": partial(as_message, pb.ListPodSandboxResponse, sandbox_list),
+    "ListContainers": partial(as_message, pb.ListContainersResponse, container_list),
 }

@@ -8,17 +8,15 @@ by their labels (BACK-007, MIRR-008). What must never happen: a task that outliv
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-
-from msgspec.structs import replace as with_fields
 
 from refkubelet.api.node_informer import NodeInformer
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.failures import Part, keep_running
 from refkubelet.model.objects import Pod
-from refkubelet.model.pod import is_static, uid
+from refkubelet.pods.mirror import fast_static_pods_registration
 from refkubelet.wiring.admission import build_admission
 from refkubelet.wiring.base import KubeletDeps, Later, build_base
 from refkubelet.wiring.loop import build_loop
@@ -32,8 +30,6 @@ from refkubelet.wiring.upkeep import build_upkeep
 from refkubelet.wiring.work import build_work
 
 __all__ = ["Kubelet", "KubeletDeps"]
-
-LOOP_MAX_AGE_S = 300.0
 
 
 class Kubelet:
@@ -118,9 +114,9 @@ class Kubelet:
     def parts(self) -> list[Part]:
         """What runs, in the order of starting; ended in the opposite order."""
         sources, runtime, work, upkeep = self.sources, self.runtime, self.work, self.upkeep
-        after = self._after_runtime
+        after = runtime.watch.after_ready
         return [
-            # CG-035, NODE-050: without the groups above them no pod may start
+            # CG-035, NODE-050: without the cgroups above them no pod may start
             Part("runtime watch", runtime.watch.run, fatal=(ContainerManagerError,)),
             Part("pleg", (runtime.pleg.evented or runtime.pleg.generic).run),
             Part("status manager", work.statuses.run),
@@ -141,10 +137,11 @@ class Kubelet:
     def _parts_not_everywhere(self) -> Iterator[Part]:
         """Those that the configuration or the machine may leave out."""
         resources, node, informer = self.resources, self.node, self.sources.informer
+        after_runtime = self.runtime.watch.after_ready
         if resources.devices is not None:
             yield Part("device plugins", resources.devices.run)
         if resources.managers.reconciles:
-            yield Part("cpu manager", self._after_runtime(resources.managers.run))
+            yield Part("cpu manager", after_runtime(resources.managers.run))
         if node.oom_watcher is not None:
             yield Part("oom watcher", node.oom_watcher.run)
         if informer is not None:
@@ -152,32 +149,21 @@ class Kubelet:
         if self.runtime.objects is not None:
             yield Part("services", self.runtime.objects.run)
         if informer is not None:
-            yield Part("first mirrors", partial(self._register_static_pods, informer))
+            yield Part("first mirrors", partial(self._first_mirrors, informer))
         if node.registrar is not None:
             yield Part("node", node.registrar.run)
-            # it asks the runtime, as the watch does: whoever sees it ready first makes the groups
+            # asks the runtime, too: the first of both that sees it ready makes the cgroups
             yield Part("node soon ready", node.registrar.get_ready, (ContainerManagerError,))
-            yield Part("node images", self._after_runtime(self.upkeep.node_images.run))
+            yield Part("node images", after_runtime(self.upkeep.node_images.run))
         if node.shutdown is not None:
-            yield Part("shutdowns", self._after_runtime(node.shutdown.run))
+            yield Part("shutdowns", after_runtime(node.shutdown.run))
 
-    def _after_runtime(self, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-        """NODE-050: what needs the runtime starts when it is ready for the first time."""
-
-        async def later() -> None:
-            await self.runtime.watch.ready.wait()
-            await run()
-
-        return later
-
-    async def _register_static_pods(self, informer: NodeInformer) -> None:
-        """MIRR-028: once the node is visible, all static pods known now get their mirror."""
-        while informer.node() is None:
-            await self.deps.clock.sleep(0.1)
-        for pod in self.sources.pods.pods():
-            if is_static(pod):
-                await self.sources.mirrors.reconcile(pod, self.sources.pods.mirror_of(pod))
-        await asyncio.Event().wait()
+    async def _first_mirrors(self, informer: NodeInformer) -> None:
+        sources = self.sources
+        await fast_static_pods_registration(
+            sources.mirrors, sources.pods, informer.node, self.deps.clock
+        )
+        await asyncio.Event().wait()  # a part that ends would be started again
 
     async def stop(self) -> None:
         """End `run` and wait for it; call it while `run` runs."""
@@ -188,16 +174,8 @@ class Kubelet:
 
     def pods_with_status(self) -> list[Pod]:
         """The pods of this node with the status as last generated (MIRR-035)."""
-        return [
-            with_fields(pod, status=self.work.statuses.get(uid(pod)) or pod.status)
-            for pod in self.sources.pods.pods()
-        ]
+        return [self.work.statuses.with_status(pod) for pod in self.sources.pods.pods()]
 
     def healthy(self) -> str | None:
-        """None, or why not: the sync loop has not come round in time (NODE-053)."""
-        entered_s = self.loop.sync_loop.entered_s
-        if entered_s is None:
-            return None
-        limit_s = max(2 * self.config.sync_frequency_s, LOOP_MAX_AGE_S)
-        age_s = self.deps.clock.monotonic_s() - entered_s
-        return f"sync loop took longer than expected: {age_s:.0f} s" if age_s > limit_s else None
+        """None, or why this kubelet is not healthy (NODE-053)."""
+        return self.loop.sync_loop.health_check()

@@ -12,6 +12,7 @@ from typing import Final
 
 from refkubelet.admission.handlers import Check, Operation, PodAdmitAttributes, Rejection
 from refkubelet.allocation.conditions import INFEASIBLE
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     containers,
@@ -37,6 +38,13 @@ class ResizeLimits:
     cpu_manager_policy: str = "none"
     memory_manager_policy: str = "None"
     swap: bool = False
+
+    @classmethod
+    def of(cls, config: KubeletConfiguration, cgroup_version: int) -> ResizeLimits:
+        """What the configuration forbids for ever on a machine with cgroups of that version
+        (CG-062)."""
+        swap = config.memory_swap.swap_behavior == LIMITED_SWAP and cgroup_version == 2
+        return cls(config.cpu_manager_policy, config.memory_manager_policy, swap)
 
     def policy(self, resource: str) -> str:
         return self.cpu_manager_policy if resource == "cpu" else self.memory_manager_policy

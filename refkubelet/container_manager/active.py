@@ -6,12 +6,17 @@ removeStaleState.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ContainerState, RuntimePod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, uid
+
+log = logging.getLogger(__name__)
 
 
 class Assignments(Protocol):
@@ -52,3 +57,19 @@ class ActiveContainers:
                 if name not in names.get(pod_uid, ()):
                     left = left.released(pod_uid, name)
         return left
+
+
+class ListingRuntime(Protocol):
+    """What lists the pods of the runtime: the runtime manager."""
+
+    async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]: ...
+
+
+async def running_containers(runtime: ListingRuntime) -> Iterable[tuple[str, str]]:
+    """The containers that run, as (pod UID, container name); none while the runtime is away."""
+    try:
+        pods = await runtime.get_pods(all_states=False)
+    except CriCallError as error:
+        log.warning("which containers run is not known: %s", error.text)
+        return ()
+    return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]

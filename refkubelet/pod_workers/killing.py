@@ -1,11 +1,16 @@
-"""Killing a pod and waiting for it (LIFE-040). Upstream: pkg/kubelet/pod_workers.go: killPodNow."""
+"""Killing a pod and waiting until its containers have stopped (LIFE-040).
+
+Upstream: pkg/kubelet/pod_workers.go: killPodNow.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.eviction.evictor import KillRequest
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 from refkubelet.pod_workers.records import (
@@ -54,3 +59,33 @@ async def kill_pod_now(
         message = "Container runtime did not kill the pod within specified grace period."
         recorder.pod_event(pod, "Warning", "ExceededGracePeriod", message)
         raise KillTimeout(f"timeout waiting to kill pod {pod_ref(pod)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class PodKiller:
+    """How eviction, preemption and the shutdown of the node end a pod: each waits until the pod's
+    containers have stopped, and raises `KillTimeout` when that takes too long."""
+
+    workers: PodWorkers
+    recorder: EventRecorder
+
+    async def evict(self, request: KillRequest) -> None:
+        """For the eviction manager, with the grace period that it chose."""
+        await kill_pod_now(
+            self.workers,
+            self.recorder,
+            pod=request.pod,
+            status_fn=request.status_fn,
+            evict=True,
+            grace_override_s=request.grace_s,
+        )
+
+    async def preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
+        """To make room for a critical pod, with the pod's own grace period."""
+        await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
+
+    async def end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
+        """Because the node shuts down: not an eviction, so its containers are kept."""
+        await kill_pod_now(
+            self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
+        )

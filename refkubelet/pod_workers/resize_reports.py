@@ -7,6 +7,7 @@ Upstream: pkg/kubelet/kubelet.go: SyncPod; kubelet_pods.go: determinePodResizeSt
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,10 +18,14 @@ from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ERROR, ResizeConditions
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
+from refkubelet.kuberuntime.decisions.pod_resize import merged
+from refkubelet.kuberuntime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodCondition
-from refkubelet.model.pod import uid
+from refkubelet.model.pod import pod_ref, uid
+
+log = logging.getLogger(__name__)
 
 
 class ResizingRuntime(Protocol):
@@ -31,16 +36,25 @@ class ResizingRuntime(Protocol):
     def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None: ...
 
 
+class ReadableCgroups(Protocol):
+    """What the reports ask of the container manager."""
+
+    def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
+        """What the pod's cgroup has of `cpu` or `memory`. Raises OSError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ResizeReports:
-    """`group_config`: the limits of the pod's cgroup as they are; None where it has none, or they
-    cannot be read. `reinspect`: read the pod's status at the next relist."""
+    """Tells of resizes with conditions and events."""
 
     conditions: ResizeConditions
     recorder: EventRecorder
     runtime: ResizingRuntime
-    group_config: Callable[[Pod], ResourceConfig | None]
+    cgroups: ReadableCgroups | None
+    """None: pods have none (cgroupsPerQOS false)."""
     reinspect: Callable[[str], None]
+    """Called with a pod's UID: read its status at the next relist."""
 
     def before_sync(self, pod: Pod, status: RuntimePodStatus) -> None:
         """Of the (allocated) pod, before its status is generated."""
@@ -72,6 +86,18 @@ class ResizeReports:
     def at_end(self, pod: Pod) -> None:
         """No container will be started any more."""
         self.conditions.clear(uid(pod))
+
+    def cgroup_config(self, pod: Pod) -> ResourceConfig | None:
+        """The limits of the pod's cgroup as they are; None where it has none, or they cannot be
+        read."""
+        if self.cgroups is None:
+            return None
+        try:
+            memory = self.cgroups.read_config(pod, MEMORY)
+            return merged(memory, self.cgroups.read_config(pod, CPU))
+        except (OSError, ValueError) as error:
+            log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # it is over
+            return None
 
     def actuated(self, pod: Pod) -> Callable[[str], ResourceRequirements | None]:
         """By container name."""

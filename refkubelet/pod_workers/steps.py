@@ -40,7 +40,7 @@ from refkubelet.status.conditions import (
     with_condition,
 )
 from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
-from refkubelet.status.generate import StatusInputs, generate_pod_status, no_group
+from refkubelet.status.generate import StatusInputs, generate_pod_status, no_cgroup
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
 from refkubelet.volumes.manager import VolumesNotReady
@@ -246,7 +246,7 @@ class PodSteps:
             forced=DEADLINE_EXCEEDED if overdue else None,
             resize_conditions=resizes.of(pod) if resizes else (),
             actuated=resizes.actuated(pod) if resizes else nothing_actuated,
-            group_config=resizes.group_config if resizes else no_group,
+            cgroup_config=resizes.cgroup_config if resizes else no_cgroup,
         )
         return deps.hooks.with_devices(pod, generate_pod_status(pod, status, cached, inputs))
 

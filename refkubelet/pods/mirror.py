@@ -2,7 +2,8 @@
 
 Creating or deleting one may fail at any time and never touches the static pod (MIRR-021); a server
 that does not answer holds it up for `PATIENCE_S` at most.
-Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods.
+Upstream: pkg/kubelet/pod/mirror_client.go; kubelet.go: tryReconcileMirrorPods,
+fastStaticPodsRegistration.
 """
 
 from __future__ import annotations
@@ -16,12 +17,22 @@ import msgspec
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.model.objects import Node, OwnerReference, Pod
-from refkubelet.model.pod import CONFIG_HASH, CONFIG_MIRROR, full_name, is_being_deleted, uid
+from refkubelet.model.pod import (
+    CONFIG_HASH,
+    CONFIG_MIRROR,
+    full_name,
+    is_being_deleted,
+    is_static,
+    uid,
+)
 from refkubelet.model.pod import annotations as annotations_of
+from refkubelet.pods.manager import PodManager
+from simtime import Clock
 
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 5.0
+NODE_POLL_S: Final = 0.1
 NO_ANSWER: Final = f"the API server does not answer within {PATIENCE_S:g} s"
 
 
@@ -115,3 +126,15 @@ class MirrorClient:
             log.log(
                 logging.DEBUG if exists else logging.WARNING, "mirror of %s: %s", full_name(pod), e
             )
+
+
+async def fast_static_pods_registration(
+    mirrors: MirrorClient, pods: PodManager, node: Callable[[], Node | None], clock: Clock
+) -> None:
+    """MIRR-028: once the node is visible (`node`; looked at every 0.1 s), all static pods known
+    then get their mirror."""
+    while node() is None:
+        await clock.sleep(NODE_POLL_S)
+    for pod in pods.pods():
+        if is_static(pod):
+            await mirrors.reconcile(pod, pods.mirror_of(pod))

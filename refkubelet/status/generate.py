@@ -48,7 +48,7 @@ from refkubelet.status.restart_all import is_restarting_all
 from refkubelet.status.sources import ReasonLookup, StatusSources, nothing_actuated
 
 
-def no_group(pod: Pod) -> ResourceConfig | None:
+def no_cgroup(pod: Pod) -> ResourceConfig | None:
     """Pods have no cgroups."""
     return None
 
@@ -74,7 +74,7 @@ class StatusInputs:
     `runtime_name`: scheme of container IDs, from the runtime's Version answer.
     `recursive_read_only`: whether the pod's runtime handler can mount so.
     `pod_is_terminal`: no container will be started any more (LIFE-163). `actuated`: what a
-    container was given last; `group_config`: the limits of the pod's cgroup, asked for running
+    container was given last; `cgroup_config`: the limits of the pod's cgroup, asked for running
     pods only.
     """
 
@@ -88,7 +88,7 @@ class StatusInputs:
     forced: ForcedFailure | None = None
     resize_conditions: tuple[PodCondition, ...] = ()
     actuated: Actuated = nothing_actuated
-    group_config: Callable[[Pod], ResourceConfig | None] = no_group
+    cgroup_config: Callable[[Pod], ResourceConfig | None] = no_cgroup
 
 
 def generate_pod_status(
@@ -108,7 +108,7 @@ def generate_pod_status(
         conditions=generate_conditions(
             pod, status, runtime_status, known, inputs.resize_conditions
         ),
-        resources=pod_resources_shown(pod, known, _group(pod, inputs)),
+        resources=pod_resources_shown(pod, known, _cgroup(pod, inputs)),
         allocatedResources=own_resources(request_quantities(pod)),
         qosClass=(pod.status.qosClass if pod.status else None) or qos_class(pod),
     )
@@ -219,6 +219,6 @@ def _with_node_addresses(ips: tuple[str, ...], host_ips: tuple[str, ...]) -> tup
     return ips
 
 
-def _group(pod: Pod, inputs: StatusInputs) -> ResourceConfig | None:
+def _cgroup(pod: Pod, inputs: StatusInputs) -> ResourceConfig | None:
     running = pod.status is not None and pod.status.phase == "Running"
-    return inputs.group_config(pod) if running else None
+    return inputs.cgroup_config(pod) if running else None

@@ -107,6 +107,10 @@ class StatusManager:
         entry = self._statuses.get(self._deps.pods.translate_uid(pod_uid))
         return entry.status if entry is not None else None
 
+    def with_status(self, pod: Pod) -> Pod:
+        """The pod with its cached status; with its own before the first one (MIRR-035)."""
+        return with_fields(pod, status=self.get(uid(pod)) or pod.status)
+
     def set_pod_status(self, pod: Pod, status: PodStatus) -> None:
         """Take a freshly generated status; an equal one changes nothing (STAT-007)."""
         deleted = is_being_deleted(pod)

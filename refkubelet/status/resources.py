@@ -122,10 +122,10 @@ def _shown(
 
 
 def pod_resources_shown(
-    pod: Pod, previous: PodStatus | None, group: ResourceConfig | None
+    pod: Pod, previous: PodStatus | None, cgroup: ResourceConfig | None
 ) -> ResourceRequirements:
-    """`pod`: as allocated. `group`: the limits of its cgroup; None: they are not known. While its
-    object says that it runs, the group counts; else what is allocated."""
+    """`pod`: as allocated. `cgroup`: the limits of its cgroup; None: they are not known. While its
+    object says that it runs, the cgroup counts; else what is allocated."""
     if pod.status is None or pod.status.phase != "Running":
         return ResourceRequirements(
             limits=own_resources(limit_quantities(pod)),
@@ -136,10 +136,10 @@ def pod_resources_shown(
     was_running = previous is not None and previous.phase == "Running"
     old = previous.resources if previous is not None and was_running else None
     before = old or ResourceRequirements()
-    group = group or ResourceConfig()
-    cpu_request = _cpu(_request_of_shares(group), requests, MIN_REQUEST_MILLICORES)
-    cpu_limit = _cpu(_limit_of_quota(group), limits, MIN_LIMIT_MILLICORES)
-    memory = group.memory_limit_bytes or 0
+    cgroup = cgroup or ResourceConfig()
+    cpu_request = _cpu(_request_of_shares(cgroup), requests, MIN_REQUEST_MILLICORES)
+    cpu_limit = _cpu(_limit_of_quota(cgroup), limits, MIN_LIMIT_MILLICORES)
+    memory = cgroup.memory_limit_bytes or 0
     asked = request_quantities(pod).get(MEMORY)
     if asked is not None and MEMORY not in requests:
         requests = {**requests, MEMORY: str(asked)}
@@ -151,14 +151,14 @@ def pod_resources_shown(
     )
 
 
-def _request_of_shares(group: ResourceConfig) -> int | None:
+def _request_of_shares(cgroup: ResourceConfig) -> int | None:
     """A cgroup can have 2 shares or more."""
-    shares = group.cpu_shares or 0
+    shares = cgroup.cpu_shares or 0
     return -(-shares * 1000 // SHARES_PER_CPU) if shares >= MIN_SHARES else None
 
 
-def _limit_of_quota(group: ResourceConfig) -> int | None:
-    quota, period = group.cpu_quota_us or -1, group.cpu_period_us or 0
+def _limit_of_quota(cgroup: ResourceConfig) -> int | None:
+    quota, period = cgroup.cpu_quota_us or -1, cgroup.cpu_period_us or 0
     if quota <= 0 or period <= 0:
         return None
     return quota * 1000 // period or None

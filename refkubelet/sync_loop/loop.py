@@ -34,6 +34,7 @@ SYNC_PERIOD_S: Final = 1.0
 HOUSEKEEPING_PERIOD_S: Final = 2.0
 FIRST_WAIT_S: Final = 0.1
 LONGEST_WAIT_S: Final = 5.0
+MAX_AGE_S: Final = 300.0
 STANDS_STILL: Final = "skipping pod synchronization"
 
 
@@ -50,7 +51,7 @@ class LoopQueues:
 
 @dataclass(frozen=True, slots=True)
 class LoopDeps:
-    """What the loop works with. `runtime_errors`: why it must stand still, or None."""
+    """What the loop works with."""
 
     clock: Clock
     rng: Rng
@@ -58,7 +59,11 @@ class LoopDeps:
     handlers: PodHandlers
     statuses: StatusManager
     housekeeping: Callable[[], Awaitable[None]]
+    """One round of it, every 2 s."""
     runtime_errors: Callable[[], str | None]
+    """Why the loop must stand still; None: it may run."""
+    sync_frequency_s: float = 60.0
+    """How often a healthy pod is synced; a loop that takes twice as long is not healthy."""
 
 
 class SeenSources:
@@ -106,6 +111,15 @@ class SyncLoop:
                 "housekeeping": Ticker(HOUSEKEEPING_PERIOD_S),
             },
         )
+
+    def health_check(self) -> str | None:
+        """None, or why not: the loop has not come round in time (NODE-053). That is twice the sync
+        frequency, and five minutes at least."""
+        if self.entered_s is None:
+            return None
+        limit_s = max(2 * self._deps.sync_frequency_s, MAX_AGE_S)
+        age_s = self._deps.clock.monotonic_s() - self.entered_s
+        return f"sync loop took longer than expected: {age_s:.0f} s" if age_s > limit_s else None
 
     async def run(self) -> None:
         """Handle events until cancelled."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 from refkubelet.cri.client import CriCallError
@@ -115,6 +115,15 @@ class RuntimeWatch:
     def runtime_name(self) -> str:
         """The runtime's own name, the scheme of container IDs in statuses."""
         return self._name or "unknown"
+
+    def after_ready(self, run: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+        """NODE-050: what needs the runtime starts when it is ready for the first time."""
+
+        async def run_when_ready() -> None:
+            await self.ready.wait()
+            await run()
+
+        return run_when_ready
 
     async def run(self) -> None:
         while True:

@@ -7,7 +7,7 @@ from refkubelet.admission.features import features_supported
 from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
-from refkubelet.allocation.handlers import LIMITED_SWAP, ResizeLimits, feasible_resizes
+from refkubelet.allocation.handlers import ResizeLimits, feasible_resizes
 from refkubelet.container_manager.admission import allocated
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.node import Node
@@ -22,15 +22,18 @@ def build_admission(
     """In the order of LIFE-221..229."""
     config, facts = base.config, base.deps.node_facts
     return (
-        feasible_resizes(_resize_limits(base), resources.allocation.manager.allocated),
+        feasible_resizes(
+            ResizeLimits.of(config, base.deps.machine.cgroup_version()),
+            resources.allocation.manager.allocated,
+        ),
         lambda asked: upkeep.eviction.admit(asked.pod),
         sysctls_allowed(config.allowed_unsafe_sysctls),
         allocated(resources.managers.topology),
         predicates(
             PredicateDeps(
-                node.seen.view,
-                node.seen.allocatable,
-                node.seen.fresh_view if base.deps.api else None,
+                node.cached.view,
+                node.cached.allocatable,
+                node.cached.fresh_view if base.deps.api else None,
                 work.preemptor.make_room,
             )
         ),
@@ -38,10 +41,3 @@ def build_admission(
         features_supported(config.feature_gates),
         *([node.shutdown.admit] if node.shutdown is not None else []),
     )
-
-
-def _resize_limits(base: Base) -> ResizeLimits:
-    """What forbids resizes on this node for ever (CG-062)."""
-    config, machine = base.config, base.deps.machine
-    swap = config.memory_swap.swap_behavior == LIMITED_SWAP and machine.cgroup_version() == 2
-    return ResizeLimits(config.cpu_manager_policy, config.memory_manager_policy, swap)

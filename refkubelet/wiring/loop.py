@@ -51,13 +51,14 @@ def build_loop(
     )
     housekeeping = _housekeeping(base, sources, resources, runtime, work, handlers)
     loop = LoopDeps(
-        deps.clock,
-        deps.rng,
-        _queues(sources, runtime, work),
-        handlers,
-        work.statuses,
-        housekeeping.run,
-        runtime.state.runtime_errors,
+        clock=deps.clock,
+        rng=deps.rng,
+        queues=_queues(sources, runtime, work),
+        handlers=handlers,
+        statuses=work.statuses,
+        housekeeping=housekeeping.run,
+        runtime_errors=runtime.state.runtime_errors,
+        sync_frequency_s=base.config.sync_frequency_s,
     )
     return Loop(handlers, housekeeping, SyncLoop(loop, sources.seen))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refkubelet.admission.features import declared_features
+from refkubelet.node.cached_node import CachedNode
 from refkubelet.node.oom_watcher import GATE, OomWatcher, follow_kernel_log
 from refkubelet.node.register import NodeRegistrar, NodeSettings
 from refkubelet.node.shutdown import shutdown_groups
@@ -17,7 +18,6 @@ from refkubelet.node.status import runtime_fields
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
 from refkubelet.wiring.runtime import RuntimeParts
-from refkubelet.wiring.seen_node import SeenNode
 from refkubelet.wiring.sources import Sources
 from refkubelet.wiring.upkeep import Upkeep
 from refkubelet.wiring.work import Work
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`seen`: the node as admission sees it; `shutdown` None: shutdowns are not noticed;
-    `registrar` None: somebody else keeps the Node object, or there is none; `oom_watcher` None: the
-    kernel's log cannot be read."""
+    """`cached`: the node as admission sees it; `shutdown` None: shutdowns are not noticed;
+    `registrar` None: this kubelet does not keep the Node object, or there is none; `oom_watcher`
+    None: the kernel's log cannot be read."""
 
-    seen: SeenNode
+    cached: CachedNode
     shutdown: NodeShutdownManager | None
     registrar: NodeRegistrar | None
     oom_watcher: OomWatcher | None
@@ -69,8 +69,22 @@ def build_node(
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)
     messages = follow_kernel_log(deps.machine, may_fail=base.gate(GATE, default=False))
     oom_watcher = OomWatcher(messages, base.recorder) if messages else None
-    seen = SeenNode(base, sources, resources, runtime)
-    return Node(seen, shutdown, registrar, oom_watcher)
+    return Node(_cached(base, sources, resources, runtime), shutdown, registrar, oom_watcher)
+
+
+def _cached(
+    base: Base, sources: Sources, resources: Resources, runtime: RuntimeParts
+) -> CachedNode:
+    deps, devices = base.deps, resources.devices
+    return CachedNode(
+        name=deps.node_name,
+        max_pods=base.config.max_pods,
+        facts=deps.node_facts,
+        api=deps.api,
+        informed=sources.node,
+        strict_groups=lambda: runtime.state.strict_groups,
+        devices=devices.allocatable if devices is not None else dict,
+    )
 
 
 def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
@@ -87,7 +101,7 @@ def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
             deps.clock,
             base.recorder,
             later.active_pods,
-            work.kills.end_for_shutdown,
+            work.killer.end_for_shutdown,
             lambda: later.registrar.hurry() if later.registrar else None,
             deps.root_dir / FILE_NAME,
         ),

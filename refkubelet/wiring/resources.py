@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
-from refkubelet.container_manager.active import ActiveContainers
+from refkubelet.container_manager.active import ActiveContainers, running_containers
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
-from refkubelet.cri.client import CriCallError
-from refkubelet.cri.records import ContainerState
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.server.pod_resources import PodResourcesLister
-from refkubelet.wiring.base import Base, Later
+from refkubelet.wiring.base import Base
 from refkubelet.wiring.sources import Sources
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ def _devices(base: Base, sources: Sources) -> DeviceManager | None:
             deps.root_dir,
             active_pods=later.active_pods,
             sources_ready=sources.seen.ready,
-            running=lambda: _running_containers(later),
+            running=lambda: running_containers(later.runtime),
             affinities=lambda: later.resources.topology,
             health_changed=later.sync_by_uid,
             numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
@@ -82,20 +77,11 @@ def _devices(base: Base, sources: Sources) -> DeviceManager | None:
     )
 
 
-async def _running_containers(later: Later) -> Iterable[tuple[str, str]]:
-    """The containers that run, as (pod UID, container name); none while the runtime is away."""
-    try:
-        pods = await later.runtime.get_pods(all_states=False)
-    except CriCallError as error:
-        log.warning("which containers run is not known: %s", error.text)
-        return ()
-    return [(pod.uid, c.name) for pod in pods for c in pod.in_state(ContainerState.RUNNING)]
-
-
-def with_device_health(base: Base, resources: Resources, pod: Pod, status: PodStatus) -> PodStatus:
-    """The status, with the health of the pod's devices where that is shown (CG-084)."""
+def device_health(base: Base, resources: Resources) -> Callable[[Pod, PodStatus], PodStatus]:
+    """What puts the health of a pod's devices into its status, where it is shown (CG-084)."""
     shown = base.gate(DEVICE_HEALTH, default=True)
-    return resources.devices.with_health(pod, status) if resources.devices and shown else status
+    devices = resources.devices
+    return devices.with_health if devices and shown else lambda pod, status: status
 
 
 def _allocation(base: Base, sources: Sources) -> Allocation:

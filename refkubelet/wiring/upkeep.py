@@ -60,7 +60,7 @@ def build_upkeep(
         pods=sources.pods.pods,
         active_pods=base.later.allocated_pods,
         pod_is_finished=lambda pod: work.workers.should_pod_be_finished(uid(pod)),
-        kill_pod=work.kills.evict,
+        kill_pod=work.killer.evict,
         events=base.recorder,
         reclaim={CONTAINERS: garbage.reclaim, IMAGES: images.delete_unused_images},
     )

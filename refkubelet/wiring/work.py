@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from refkubelet.container_manager.cgroups.build import (
@@ -11,18 +10,10 @@ from refkubelet.container_manager.cgroups.build import (
     container_manager,
 )
 from refkubelet.container_manager.cgroups.manager import ContainerManager
-from refkubelet.events.recorder import EventRecorder
-from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.host.capacity import machine_capacity
-from refkubelet.kuberuntime.decisions.pod_resize import merged
-from refkubelet.kuberuntime.decisions.resize_actions import CPU, MEMORY
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.objects import Pod
-from refkubelet.model.pod import pod_ref
 from refkubelet.model.quantity import NANO
-from refkubelet.pod_workers.killing import kill_pod_now
-from refkubelet.pod_workers.records import PodStatusFn
+from refkubelet.pod_workers.killing import PodKiller
 from refkubelet.pod_workers.resize_reports import ResizeReports
 from refkubelet.pod_workers.step_deps import StepDeps, StepHooks
 from refkubelet.pod_workers.steps import PodSteps
@@ -32,38 +23,9 @@ from refkubelet.status.manager import StatusDeps, StatusManager
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.manager import PodVolumes
 from refkubelet.wiring.base import Base
-from refkubelet.wiring.resources import Resources, with_device_health
+from refkubelet.wiring.resources import Resources, device_health
 from refkubelet.wiring.runtime import RuntimeParts
 from refkubelet.wiring.sources import Sources
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Kills:
-    """How the parts of the kubelet end a pod and wait until its containers have stopped; each
-    raises `KillTimeout` when that takes too long."""
-
-    workers: PodWorkers
-    recorder: EventRecorder
-
-    async def evict(self, request: KillRequest) -> None:
-        await kill_pod_now(
-            self.workers,
-            self.recorder,
-            request.pod,
-            request.status_fn,
-            evict=True,
-            grace_override_s=request.grace_s,
-        )
-
-    async def preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
-        await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
-
-    async def end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
-        await kill_pod_now(
-            self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +36,7 @@ class Work:
     probes: ProbeManager
     cgroups: ContainerManager | None
     workers: PodWorkers
-    kills: Kills
+    killer: PodKiller
     preemptor: Preemptor
 
 
@@ -116,9 +78,9 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         after_failure=runtime.pleg.generic.after_failure,
     )
     workers = PodWorkers(PodSteps(steps), runtime.pleg.cache, base.recorder, settings)
-    kills = Kills(workers, base.recorder)
-    preemption = PreemptionDeps(base.later.allocated_pods, kills.preempt, base.recorder)
-    return Work(statuses, probes, cgroups, workers, kills, Preemptor(preemption))
+    killer = PodKiller(workers, base.recorder)
+    preemption = PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder)
+    return Work(statuses, probes, cgroups, workers, killer, Preemptor(preemption))
 
 
 def _volumes(base: Base) -> PodVolumes:
@@ -155,7 +117,7 @@ def _hooks(base: Base, resources: Resources, runtime: RuntimeParts) -> StepHooks
         runtime_name=runtime.watch.runtime_name,
         recursive_read_only=runtime.pod_runtimes.read_only_is_recursive,
         is_terminating=base.later.is_terminating,
-        with_devices=lambda pod, status: with_device_health(base, resources, pod, status),
+        with_devices=device_health(base, resources),
     )
 
 
@@ -166,17 +128,6 @@ def _resize_reports(
         resources.allocation.conditions,
         base.recorder,
         runtime.manager,
-        group_config=lambda pod: _group_config(cgroups, pod),
+        cgroups=cgroups,
         reinspect=runtime.pleg.generic.request_reinspection,
     )
-
-
-def _group_config(cgroups: ContainerManager | None, pod: Pod) -> ResourceConfig | None:
-    """The limits of a pod's cgroup as they are; None where it has none, or they cannot be read."""
-    if cgroups is None:
-        return None
-    try:
-        return merged(cgroups.read_config(pod, MEMORY), cgroups.read_config(pod, CPU))
-    except (OSError, ValueError) as error:
-        log.debug("cannot read the cgroup of %s: %s", pod_ref(pod), error)  # it is over
-        return None

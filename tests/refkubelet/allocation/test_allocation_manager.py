@@ -315,7 +315,7 @@ def test_a_resize_is_told_from_its_start_to_its_end_CG_063(tmp_path: Path) -> No
         runtime = Runtime()
         reinspected: list[str] = []
         reports = ResizeReports(
-            world.conditions, world, runtime, lambda pod: None, reinspected.append
+            world.conditions, world, runtime, cgroups=None, reinspect=reinspected.append
         )
         pod, status = web("u-1", 1, generation=2), RuntimePodStatus("u-1")
         reports.before_sync(pod, status)

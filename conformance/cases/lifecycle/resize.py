@@ -1,96 +1,32 @@
 """In-place resize: running containers get other CPU and memory, or are restarted for it."""
 
-import json
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from criapi.v1 import api_pb2 as cri
-
+from conformance.cases.lifecycle.resizing import (
+    IN_PROGRESS,
+    MI,
+    NEEDS,
+    RESIZE_S,
+    RESTARTS,
+    api_condition,
+    asking,
+    expect_pod_group,
+    main_of,
+    message,
+    resized,
+    run_pod,
+    told_of,
+    until,
+    updated,
+    updates,
+    uses_memory,
+)
 from conformance.harness import limits
 from conformance.harness.expect import expect, expect_equal, expect_order
-from conformance.harness.manifests import Container, PodPlan, container, pod, sidecar
+from conformance.harness.manifests import container, pod, sidecar
 from conformance.harness.node import Node
 from conformance.harness.workload import runs
 from conformance.registry import Feature, conformance
-
-NEEDS = [Feature.API, Feature.CGROUPS]
-MI = 1 << 20
-RESIZE_S = limits.NOTICE_S + limits.STATUS_PASS_S
-SETTLED_S = 3.0
-PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
-SMALL_MEMORY = "16Mi"
-RESTARTS = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
-
-
-def asking(cpu: str, memory: str) -> dict[str, Any]:
-    """Resources with equal requests and limits."""
-    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu, "memory": memory}}
-
-
-def requesting(cpu: str) -> dict[str, Any]:
-    """A request for CPU alone, without a limit."""
-    return {"requests": {"cpu": cpu}}
-
-
-async def run_pod(node: Node, plan: PodPlan) -> None:
-    """Create the pod and run until the API shows it as running and the syncs of its start are
-    over."""
-    await node.api.create_pod(plan)
-    names = [c.name for c in plan.containers]
-    await node.run_until(
-        lambda: all("running" in node.api.container(plan.name, n).get("state", {}) for n in names),
-        within_s=limits.START_S,
-        what=f"{plan.name} runs",
-    )
-    await node.run_for(limits.NOTICE_S)  # no sync of the start is under way any more
-
-
-async def resized(node: Node, pod_name: str, times: int = 1) -> None:
-    await until(node, lambda: len(node.events("ResizeCompleted", pod=pod_name)) >= times)
-
-
-async def uses_memory(node: Node, used_bytes: int) -> None:
-    """Run until the runtime has reported for some seconds that its containers use so much memory,
-    and at most a fifth more: a shell that fills a variable holds it twice for a moment.
-
-    The runtime is asked because a fake's containers are in no cgroup of this machine.
-    """
-    began_s = since_s = node.now_s
-    while node.now_s < since_s + SETTLED_S:
-        in_time = node.now_s < began_s + RESIZE_S + SETTLED_S + node.slack_s
-        expect(node, in_time, f"{used_bytes} bytes in use")
-        await node.run_for(0.2)
-        answer = await node.runtime.direct.call(
-            "ListContainerStats", cri.ListContainerStatsRequest()
-        )
-        used = sum(s.memory.usage_bytes.value for s in answer.stats)
-        if not used_bytes <= used <= used_bytes * 1.2:
-            since_s = node.now_s
-
-
-async def until(node: Node, condition: Callable[[], object], what: str = "") -> None:
-    await node.run_until(condition, within_s=RESIZE_S, what=what or "the resize is done")
-
-
-def api_condition(node: Node, pod_name: str, kind: str) -> dict[str, Any]:
-    """The pod's condition of that type at the API; {} when there is none."""
-    conditions = ((node.api.pod(pod_name) or {}).get("status") or {}).get("conditions") or []
-    return next((dict(c) for c in conditions if c["type"] == kind), {})
-
-
-def message(node: Node, reason: str, pod_name: str) -> tuple[str, dict[str, Any]]:
-    """The newest event with that reason: the text before the JSON in its message, and the JSON."""
-    words, _, summary = node.events(reason, pod=pod_name)[-1]["message"].partition(": ")
-    return words, json.loads(summary)
-
-
-def updates(node: Node, name: str = "main") -> list[Any]:
-    return [c.request.linux for c in node.calls("UpdateContainerResources", container=name)]
-
-
-def main_of(cpu: str, memory: str, **fields: Any) -> Container:
-    return container("main", resources=asking(cpu, memory), **fields)
 
 
 @conformance(id="resize-running", rules=["CG-064", "CG-065"], needs=NEEDS)
@@ -182,81 +118,6 @@ async def events_tell_what_a_resize_asks_for(node: Node) -> None:
     )
 
 
-@conformance(id="resize-grows-pod-first", rules=["CG-065"], needs=NEEDS)
-async def the_pod_grows_before_its_containers(node: Node) -> None:
-    """When memory and CPU grow, the pod's cgroup is raised before the container, first for memory
-    and then for CPU: a container never has more than its pod."""
-    await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    await node.api.resize_pod("web", "main", asking("200m", "96Mi"))
-    await resized(node, "web")
-    order = [c.method for c in node.calls() if c.method.startswith("Update")]
-    expect_equal(
-        node,
-        order,
-        [
-            "UpdatePodSandboxResources",
-            "UpdateContainerResources",
-            "UpdatePodSandboxResources",
-            "UpdatePodSandboxResources",
-            "UpdateContainerResources",
-        ],
-        "updates",
-    )
-    told = [c.request.resources for c in node.calls("UpdatePodSandboxResources")]
-    seen = [(r.memory_limit_in_bytes // MI, r.cpu_quota) for r in told]
-    expect_equal(node, seen, [(96, 10_000), (96, 20_000), (96, 20_000)], "memory, CPU quota")
-    expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)
-
-
-def expect_pod_group(node: Node, name: str, *, quota_us: int, memory_mi: int) -> None:
-    group = node.cgroups.of_pod(name)
-    seen = (node.cgroups.cpu_quota_us(*group), node.cgroups.memory_limit_bytes(*group))
-    expect_equal(node, seen, (quota_us, memory_mi * MI), "CPU quota and memory limit of the pod")
-
-
-@conformance(id="resize-shrinks-pod-last", rules=["CG-065"], needs=NEEDS)
-async def the_pod_shrinks_after_its_containers(node: Node) -> None:
-    """When memory and CPU shrink, the container is lowered before the pod's cgroup, first for
-    memory and then for CPU: a container never has more than its pod."""
-    await run_pod(node, pod("web", main_of("200m", "96Mi")))
-    await node.api.resize_pod("web", "main", asking("100m", "64Mi"))
-    await resized(node, "web")
-    order = [c.method for c in node.calls() if c.method.startswith("Update")]
-    expect_equal(
-        node,
-        order,
-        [
-            "UpdateContainerResources",
-            "UpdatePodSandboxResources",
-            "UpdateContainerResources",
-            "UpdatePodSandboxResources",
-            "UpdatePodSandboxResources",
-        ],
-        "updates",
-    )
-    expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
-
-
-@conformance(id="resize-decreases-first", rules=["CG-065"], needs=NEEDS)
-async def containers_that_get_less_come_first(node: Node) -> None:
-    """When two containers swap their CPU, the one that gets less is updated before the other."""
-    await run_pod(
-        node,
-        pod(
-            "web",
-            container("up", resources=asking("100m", "64Mi")),
-            container("down", resources=asking("200m", "64Mi")),
-        ),
-    )
-    up, down = asking("200m", "64Mi"), asking("100m", "64Mi")
-    await node.api.resize_containers("web", {"up": up, "down": down})
-    await resized(node, "web")
-    names = {c.response.container_id: c.request.config.metadata.name
-             for c in node.calls("CreateContainer")}  # fmt: skip
-    order = [names[c.request.container_id] for c in node.calls("UpdateContainerResources")]
-    expect_equal(node, order, ["down", "up"], "order of updates")
-
-
 @conformance(
     id="resize-error", rules=["CG-063", "CG-065", "LIFE-186"], needs=[*NEEDS, Feature.FAULTS]
 )
@@ -283,53 +144,6 @@ async def a_resize_that_fails_is_told_and_tried_again(node: Node) -> None:
     )
     await until(node, lambda: not api_condition(node, "web", IN_PROGRESS), "no condition any more")
     expect_pod_group(node, "web", quota_us=20_000, memory_mi=96)
-
-
-@conformance(id="resize-sandbox-refused", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
-async def a_runtime_that_refuses_the_pods_size_ends_the_resize(node: Node) -> None:
-    """When UpdatePodSandboxResources fails, no cgroup is written and no container updated."""
-    await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.runtime.on("UpdatePodSandboxResources", pod="web").fails("INTERNAL", "too much"):
-        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
-        await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
-        error = message(node, "ResizeError", "web")[1]["error"]
-        wanted = (
-            "failed to notify runtime for UpdatePodSandboxResources (resource=memory); resize "
-            "rejected: "
-        )
-        expect(node, error.startswith(wanted), wanted, error)
-        expect_equal(node, len(updates(node)), 0, "updates")
-        expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
-
-
-@conformance(id="resize-sandbox-unimplemented", rules=["CG-065"], needs=[*NEEDS, Feature.FAULTS])
-async def a_runtime_without_that_call_does_not_matter(node: Node) -> None:
-    """When UpdatePodSandboxResources answers UNIMPLEMENTED, the resize goes on."""
-    await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    with node.runtime.on("UpdatePodSandboxResources", pod="web").fails(
-        "UNIMPLEMENTED", "unknown method"
-    ):
-        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
-        await resized(node, "web")
-    expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
-
-
-@conformance(
-    id="resize-sandbox-not-implemented", rules=["CRI-122", "CG-065"], needs=[*NEEDS, Feature.FAULTS]
-)
-async def a_runtime_that_has_not_implemented_that_call_does_not_matter(node: Node) -> None:
-    """The resize also goes on when UpdatePodSandboxResources answers UNKNOWN with the text `not
-    implemented`, as containerd 2.2 does; any other UNKNOWN ends it."""
-    await run_pod(node, pod("web", main_of("100m", "64Mi")))
-    call = "UpdatePodSandboxResources"
-    with node.runtime.on(call, pod="web").fails("UNKNOWN", "method not implemented yet"):
-        await node.api.resize_pod("web", "main", asking("100m", "96Mi"))
-        await resized(node, "web")
-    expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
-    with node.runtime.on(call, pod="web").fails("UNKNOWN", "no space left"):
-        await node.api.resize_pod("web", "main", asking("100m", "128Mi"))
-        await until(node, lambda: node.events("ResizeError", pod="web"), "ResizeError")
-        expect_pod_group(node, "web", quota_us=10_000, memory_mi=96)
 
 
 @conformance(id="resize-below-usage", rules=["CG-066"], needs=NEEDS)
@@ -392,13 +206,3 @@ async def a_resize_there_and_back_ends_where_it_began(node: Node) -> None:
         await node.run_for(limits.NOTICE_S)
     expect_equal(node, [r.cpu_quota for r in updates(node)], [20_000, 10_000], "CPU quotas")
     expect_pod_group(node, "web", quota_us=10_000, memory_mi=64)
-
-
-def updated(node: Node, times: int) -> bool:
-    return len(updates(node)) >= times
-
-
-def told_of(node: Node, generation: int) -> bool:
-    """Whether the newest event ResizeCompleted is about that generation of the pod."""
-    found = node.events("ResizeCompleted", pod="web")
-    return bool(found) and message(node, "ResizeCompleted", "web")[1]["generation"] == generation

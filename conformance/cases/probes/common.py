@@ -1,0 +1,37 @@
+"""Helpers of the cases about network probes: readiness, and events with exactly one message."""
+
+from conformance.harness import limits
+from conformance.harness.expect import expect_equal
+from conformance.harness.node import Node
+
+RUN_S = 2.0  # a period of one second, and what a run takes
+
+
+def pod_ip(node: Node, pod: str) -> str:
+    return str(((node.pod(pod) or {}).get("status") or {}).get("podIP", ""))
+
+
+def ready(node: Node, pod: str = "web", name: str = "main") -> bool:
+    return node.container(pod, name).get("ready") is True
+
+
+async def becomes_ready(node: Node, *, after_s: float = 0.0) -> None:
+    await node.run_until(
+        lambda: ready(node), within_s=limits.START_S + after_s + RUN_S, what="the container ready"
+    )
+
+
+async def says(node: Node, reason: str, wanted: str) -> None:
+    """Expect an event with that reason and exactly that message about the container.
+
+    It need not be the first one: a real container takes a moment until it listens.
+    """
+    await node.run_until(
+        lambda: wanted in [event["message"] for event in node.events(reason, pod="web")],
+        within_s=limits.START_S + 3 * RUN_S,
+        what=f"an event {reason}: {wanted}",
+    )
+    event = next(e for e in node.events(reason, pod="web") if e["message"] == wanted)
+    expect_equal(node, event["type"], "Warning", "type")
+    path = event["involvedObject"].get("fieldPath")
+    expect_equal(node, path, "spec.containers{main}", "fieldPath")

@@ -1,0 +1,242 @@
+"""HTTP probes: what they send, and what status, redirects and errors mean."""
+
+from conformance.cases.probes.common import RUN_S, becomes_ready, pod_ip, ready, says
+from conformance.harness import limits
+from conformance.harness.expect import expect, expect_equal
+from conformance.harness.manifests import container, grpc_probe, http_probe, pod
+from conformance.harness.node import Node
+from conformance.harness.workload import Port, runs
+from conformance.registry import Feature, Level, conformance
+
+STATUS, API = Feature.STATUS, Feature.API
+REACHED, SERVERS = Feature.POD_NETWORK, Feature.POD_SERVERS
+
+
+@conformance(id="http-liveness", rules=["PROBE-068", "PROBE-034"], needs=[STATUS, REACHED])
+async def a_server_error_restarts_the_container(node: Node) -> None:
+    """Status 500 is a failure of a liveness probe, status 204 a success."""
+    port = Port(8080, status=204, then_s=3, then_status=500)
+    probe = http_probe(8080, probe={"failure_threshold": 2})
+    main = container("main", runs().with_port(port), probes={"liveness": probe})
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: node.count("StartContainer", container="main") == 2,
+        within_s=limits.START_S + 3 + 2 * RUN_S + limits.NOTICE_S,
+        what="a second start",
+    )
+    first = node.times_s("StartContainer", container="main")[0]
+    stop = node.times_s("StopContainer", container="main")[0]
+    expect(node, stop - first >= 3.5, "not before the second 500", f"{stop - first:.2f} s")
+
+
+@conformance(id="http-message", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
+async def a_failed_http_probe_names_the_status(node: Node) -> None:
+    """The event about a failed HTTP probe has the status code and not the body."""
+    main = container(
+        "main",
+        runs().with_port(Port(8080, status=503)),
+        probes={"readiness": http_probe(8080)},
+    )
+    await node.api.create_pod(pod("web", main))
+    await says(node, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+
+
+@conformance(id="http-request", rules=["PROBE-066", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
+async def an_http_probe_sends_its_own_headers(node: Node) -> None:
+    """An HTTP probe is a GET of the path with its query, with User-Agent kube-probe/..., Accept
+    */*, and without compression."""
+    main = container(
+        "main",
+        runs().with_port(Port(8080)),
+        probes={"readiness": http_probe(8080, "/health?full=1")},
+    )
+    await node.apply_static(pod("web", main))
+    await becomes_ready(node)
+    visit = node.runtime.visits("web")[0]
+    expect_equal(node, visit.path, "/health?full=1", "path")
+    expect_equal(node, visit.header("Accept"), ["*/*"], "Accept")
+    expect_equal(node, visit.header("Accept-Encoding"), [], "Accept-Encoding")
+    expect_equal(node, visit.header("Connection"), ["close"], "Connection")
+    expect_equal(node, visit.header("Host"), [f"{pod_ip(node, 'web')}:8080"], "Host")
+    agent = visit.header("User-Agent")
+    expect(node, len(agent) == 1 and agent[0].startswith("kube-probe/"), "kube-probe/...", agent)
+
+
+@conformance(id="http-headers", rules=["PROBE-067"], needs=[STATUS, REACHED, SERVERS])
+async def headers_of_the_manifest_replace_those_of_the_kubelet(node: Node) -> None:
+    """All headers of the manifest are sent, Host replaces the host, and an empty value removes a
+    header."""
+    headers = [
+        {"name": "Host", "value": "shop.example"},
+        {"name": "X-Tag", "value": "1"},
+        {"name": "X-Tag", "value": "2"},
+        {"name": "User-Agent", "value": ""},
+        {"name": "Accept", "value": ""},
+    ]
+    main = container(
+        "main",
+        runs().with_port(Port(8080)),
+        probes={"readiness": http_probe(8080, httpHeaders=headers)},
+    )
+    await node.apply_static(pod("web", main))
+    await becomes_ready(node)
+    visit = node.runtime.visits("web")[0]
+    expect_equal(node, visit.header("Host"), ["shop.example"], "Host")
+    expect_equal(node, visit.header("X-Tag"), ["1", "2"], "X-Tag")
+    expect_equal(node, visit.header("User-Agent"), [], "User-Agent")
+    expect_equal(node, visit.header("Accept"), [], "Accept")
+
+
+@conformance(id="http-redirect", rules=["PROBE-069", "PROBE-067"], needs=[STATUS, REACHED, SERVERS])
+async def a_redirect_on_the_same_host_is_followed(node: Node) -> None:
+    """A redirect to the same host is followed and the answer there counts; a Host header of the
+    manifest is sent again."""
+    headers = [{"name": "Host", "value": "shop.example"}]
+    port = Port(8080, status=503, redirects=(("/start", "/middle"), ("/middle", "/end")))
+    good = Port(8080, from_s=0)
+    main = container(
+        "main",
+        runs().with_port(good).with_port(port),
+        probes={"readiness": http_probe(8080, "/start", httpHeaders=headers)},
+    )
+    await node.apply_static(pod("web", main))
+    await node.run_until(
+        lambda: len(node.runtime.visits("web")) >= 3,
+        within_s=limits.START_S + RUN_S,
+        what="three requests",
+    )
+    first = node.runtime.visits("web")[:3]
+    expect_equal(node, [v.path for v in first], ["/start", "/middle", "/end"], "paths")
+    expect_equal(node, [v.header("Host") for v in first], [["shop.example"]] * 3, "Host")
+    expect(node, not ready(node), "503 behind the redirects: not ready")
+
+
+@conformance(
+    id="http-redirect-absolute", rules=["PROBE-067", "PROBE-069"], needs=[STATUS, REACHED, SERVERS]
+)
+async def an_absolute_redirect_sets_the_host_anew(node: Node) -> None:
+    """A redirect to another port of the same host is followed, but without the Host header of the
+    manifest."""
+    headers = [{"name": "Host", "value": "shop.example"}, {"name": "X-Tag", "value": "1"}]
+    away = Port(8080, status=503, redirects=(("/start", "http://{ip}:8081/end"),))
+    work = runs().with_port(away).with_port(Port(8081))
+    probe = http_probe(8080, "/start", httpHeaders=headers)
+    await node.apply_static(pod("web", container("main", work, probes={"readiness": probe})))
+    await becomes_ready(node)
+    first, second = node.runtime.visits("web")[:2]
+    expect_equal(node, (first.port, second.port), (8080, 8081), "ports")
+    expect_equal(node, first.header("Host"), ["shop.example"], "Host of the first")
+    expect_equal(node, second.header("Host"), [f"{pod_ip(node, 'web')}:8081"], "Host of the second")
+    expect_equal(node, second.header("X-Tag"), ["1"], "X-Tag of the second")
+    referer = [f"http://{pod_ip(node, 'web')}:8080/start"]
+    expect_equal(node, second.header("Referer"), referer, "Referer of the second")
+
+
+@conformance(id="http-redirect-away", rules=["PROBE-069", "PROBE-068"], needs=[API, REACHED])
+async def a_redirect_to_another_host_is_a_warning(node: Node) -> None:
+    """A redirect to another host is not followed: the probe succeeds, with an event
+    ProbeWarning."""
+    port = Port(8080, status=500, redirects=(("/away", "http://192.0.2.99/"),))
+    main = container(
+        "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/away")}
+    )
+    await node.api.create_pod(pod("web", main))
+    await becomes_ready(node)
+    text = "Readiness probe warning: Probe terminated redirects, Response body: "
+    await says(node, "ProbeWarning", text)
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(
+    id="http-body-lost", rules=["PROBE-070", "PROBE-018"], level=Level.SHOULD, needs=[API, REACHED]
+)
+async def a_body_that_breaks_off_is_an_error_and_no_failure(node: Node) -> None:
+    """An answer whose body breaks off is an error of the probe, which is neither success nor
+    failure, whatever its status."""
+    main = container(
+        "main",
+        runs().with_port(Port(8080, status=500, lost_bytes=9)),
+        probes={"liveness": http_probe(8080)},
+    )
+    await node.api.create_pod(pod("web", main))
+    text = "Liveness probe errored and resulted in failure state: unexpected EOF"
+    await says(node, "Unhealthy", text)
+    await node.run_for(3 * RUN_S)
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="http-redirect-loop", rules=["PROBE-069"], needs=[API, REACHED])
+async def redirects_end_after_ten_requests(node: Node) -> None:
+    """A redirect that leads to itself fails the probe."""
+    port = Port(8080, redirects=(("/loop", "/loop"),))
+    main = container(
+        "main", runs().with_port(port), probes={"readiness": http_probe(8080, "/loop")}
+    )
+    await node.api.create_pod(pod("web", main))
+    text = 'Readiness probe failed: Get "/loop": stopped after 10 redirects'
+    await says(node, "Unhealthy", text)
+
+
+@conformance(id="https-unverified", rules=["PROBE-066"], needs=[STATUS, REACHED, SERVERS])
+async def an_https_probe_takes_any_certificate(node: Node) -> None:
+    """The certificate of an HTTPS probe is not verified."""
+    main = container(
+        "main",
+        runs().with_port(Port(8443, "https")),
+        probes={"readiness": http_probe(8443, scheme="HTTPS")},
+    )
+    await node.apply_static(pod("web", main))
+    await becomes_ready(node)
+
+
+@conformance(id="http-refused", rules=["PROBE-068", "PROBE-081"], needs=[API, REACHED])
+async def a_closed_port_is_a_failure(node: Node) -> None:
+    """A refused connection is a failure of the probe; the event has the client's words."""
+    main = container("main", probes={"readiness": http_probe(8080, "/x")})
+    await node.api.create_pod(pod("web", main))
+    await node.wait_running("web")
+    ip = pod_ip(node, "web")
+    text = f'Get "http://{ip}:8080/x": dial tcp {ip}:8080: connect: connection refused'
+    await says(node, "Unhealthy", f"Readiness probe failed: {text}")
+
+
+@conformance(id="http-timeout", rules=["PROBE-066", "PROBE-068"], needs=[API, REACHED])
+async def a_slow_answer_is_a_failure(node: Node) -> None:
+    """An answer that takes longer than timeoutSeconds is a failure."""
+    main = container(
+        "main",
+        runs().with_port(Port(8080, delay_s=4)),
+        probes={"readiness": http_probe(8080, "/x", probe={"timeout_s": 1})},
+    )
+    await node.api.create_pod(pod("web", main))
+    await node.wait_running("web")
+    url = f"http://{pod_ip(node, 'web')}:8080/x"
+    text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    await says(node, "Unhealthy", f'Readiness probe failed: Get "{url}": {text}')
+
+
+@conformance(
+    id="http-timeout-given", rules=["PROBE-066", "PROBE-003"], needs=[STATUS, REACHED, SERVERS]
+)
+async def a_slow_answer_within_the_timeout_is_a_success(node: Node) -> None:
+    """With a timeoutSeconds of seven an answer after two seconds is in time, of HTTP as of gRPC."""
+    slow = runs().with_port(Port(8080, delay_s=2)).with_port(Port(9090, "grpc", delay_s=2))
+    probes = {
+        "startup": grpc_probe(9090, timeout_s=7),
+        "readiness": http_probe(8080, "/x", probe={"timeout_s": 7}),
+    }
+    await node.apply_static(pod("web", container("main", slow, probes=probes)))
+    await becomes_ready(node, after_s=2 * (2 + RUN_S))
+    expect_equal(node, node.count("StopContainer", container="main"), 0, "stops")
+
+
+@conformance(id="http-odd-host", rules=["PROBE-066", "PROBE-018"], needs=[API])
+async def a_host_that_makes_no_url_is_an_error_and_no_failure(node: Node) -> None:
+    """A liveness probe over HTTP whose host makes no valid URL (`a b`) never gets a result."""
+    action = {"httpGet": {"port": 8080, "host": "a b", "path": "/x"}, "periodSeconds": 1}
+    main = container("main", livenessProbe={**action, "failureThreshold": 1})
+    await node.apply_static(pod("web", main))
+    text = 'parse "http://a%20b:8080/x": invalid URL escape "%20"'
+    await says(node, "Unhealthy", f"Liveness probe errored and resulted in unknown state: {text}")
+    await node.run_for(3)
+    expect_equal(node, node.count("StartContainer", container="main"), 1, "starts")

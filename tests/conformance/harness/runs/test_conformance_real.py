@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.harness.runs.real import end_all
-from simtime import RealClock, run_virtual
+from simtime import RealClock
 
 CLOCK = RealClock()
 COMMAND = (
@@ -53,16 +52,6 @@ async def test_sigterm_leaves_no_kubelet_behind() -> None:
             await run.wait()
 
 
-def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """A test on a virtual loop."""
-
-    @wraps(test)
-    def run() -> None:
-        run_virtual(test)
-
-    return run
-
-
 async def hangs(cleaned: list[str]) -> None:
     """A case whose clean-up never ends by itself, and then takes 5 s more."""
     try:
@@ -75,7 +64,7 @@ async def hangs(cleaned: list[str]) -> None:
             cleaned.append("the rest")
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_a_clean_up_that_hangs_is_given_up_step_by_step() -> None:
     cleaned: list[str] = []
     tasks = [asyncio.create_task(hangs(cleaned)) for _ in range(2)]
@@ -94,7 +83,7 @@ async def cleans_up_slowly() -> None:
         await asyncio.sleep(20)
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_a_clean_up_that_ends_is_waited_for() -> None:
     task = asyncio.create_task(cleans_up_slowly())
     await asyncio.sleep(1)

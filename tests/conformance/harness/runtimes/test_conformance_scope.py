@@ -1,8 +1,6 @@
 """What a scope shows of a shared runtime, and what it leaves behind."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import Any
 
 import pytest
@@ -11,17 +9,6 @@ from criapi.v1 import api_pb2 as cri
 from conformance.harness.runtimes.scope import LeftBehind, Scope
 from fakecri import FakeCRI
 from fakecri.errors import unknown
-from simtime import run_virtual
-
-
-def virtual(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
-    """A test on a virtual loop."""
-
-    @wraps(test)
-    def run() -> None:
-        run_virtual(test)
-
-    return run
 
 
 def sandbox_config(name: str) -> cri.PodSandboxConfig:
@@ -40,7 +27,7 @@ async def listed(target: Any) -> list[str]:
     return [item.metadata.name for item in answer.items]
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_scopes_of_one_runtime_do_not_see_each_other() -> None:
     shared = FakeCRI()
     one, two = Scope(shared), Scope(shared)
@@ -54,7 +41,7 @@ async def test_scopes_of_one_runtime_do_not_see_each_other() -> None:
     assert await listed(shared) == ["b"]
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_scopes_of_one_runtime_do_not_hear_of_each_other() -> None:
     shared = FakeCRI()
     one, two = Scope(shared), Scope(shared)
@@ -89,7 +76,7 @@ class Busy:
         return await self.cri.call(method, request, timeout_s=timeout_s)
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_a_clean_up_tries_again_when_a_removal_fails() -> None:
     runtime = Busy(failures=3)
     scope = Scope(runtime)
@@ -98,7 +85,7 @@ async def test_a_clean_up_tries_again_when_a_removal_fails() -> None:
     assert await listed(runtime.cri) == []
 
 
-@virtual
+@pytest.mark.virtual_time
 async def test_a_clean_up_says_what_stays_when_removals_keep_failing() -> None:
     scope = Scope(Busy(failures=1000))
     await run_sandbox(scope, "a")

@@ -75,7 +75,9 @@ def replies(
     if not isinstance(answers, Sequence):
         raise BehaviorError(f"replies.answers: wanted a list of Reply(...), got {answers!r}")
     given = tuple(answers) or (Reply(exit_code, stdout, stderr, delay_s),)
-    return Replies(_words(command), given, from_s, until_s, handler)
+    return Replies(
+        command=_words(command), answers=given, from_s=from_s, until_s=until_s, handler=handler
+    )
 
 
 serves = Serves

@@ -21,7 +21,7 @@ from fakecri.core.runtime import SIGKILLED, Core
 from fakecri.errors import CriError, deadline_exceeded, unknown
 from fakecri.invocations.invocation import Invocation, exec_failed, exit_code_of
 from fakecri.invocations.pipes import Collected
-from fakecri.programs.invoking import invocation_in
+from fakecri.programs.environment import invocation_in
 from fakecri.programs.known import Known
 
 T = TypeVar("T")

@@ -118,12 +118,12 @@ _MEMORY: Final = (
         "container_memory_total_inactive_file_bytes", "inactive cache, bytes", _GAUGE, _cache
     ),
     MetricKind(
-        "container_memory_failures_total",
-        "page faults",
-        _COUNTER,
-        _none,
-        ("failure_type", "scope"),
-        (
+        name="container_memory_failures_total",
+        help="page faults",
+        type=_COUNTER,
+        read=_none,
+        more=("failure_type", "scope"),
+        rows=(
             ("pgfault", "container"),
             ("pgmajfault", "container"),
             ("pgfault", "hierarchy"),
@@ -139,12 +139,12 @@ _MEMORY: Final = (
 )
 _NETWORK: Final = tuple(
     MetricKind(
-        f"container_network_{way}_{what}_total",
-        f"{what.replace('_', ' ')}: {way}",
-        _COUNTER,
-        _none,
-        ("interface",),
-        ((_INTERFACE,),),
+        name=f"container_network_{way}_{what}_total",
+        help=f"{what.replace('_', ' ')}: {way}",
+        type=_COUNTER,
+        read=_none,
+        more=("interface",),
+        rows=((_INTERFACE,),),
         of_pod=True,
     )
     for way in ("receive", "transmit")
@@ -199,12 +199,12 @@ _DISK: Final = (
         )
     ),
     MetricKind(
-        "container_blkio_device_usage_total",
-        "bytes of a device",
-        _COUNTER,
-        _none,
-        ("device", "major", "minor", "operation"),
-        ((_DEVICE, "254", "0", "Read"), (_DEVICE, "254", "0", "Write")),
+        name="container_blkio_device_usage_total",
+        help="bytes of a device",
+        type=_COUNTER,
+        read=_none,
+        more=("device", "major", "minor", "operation"),
+        rows=((_DEVICE, "254", "0", "Read"), (_DEVICE, "254", "0", "Write")),
     ),
 )
 

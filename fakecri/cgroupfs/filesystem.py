@@ -23,9 +23,10 @@ from fakecri.cgroupfs import (
 )
 from fakecri.cgroupfs.machine import Machine
 from fakecri.cgroupfs.open_file import EventFd, OpenFile
-from fakecri.cgroupfs.path import CgroupPath, split
+from fakecri.cgroupfs.path import CgroupPath
 from fakecri.cgroupfs.processes import INIT, WRITER, Host, Process, ProcessTable
 from fakecri.cgroupfs.tree import Cgroup, Controller, Hierarchy, InterfaceFile
+from fakecri.cgroupfs.walking import split
 from simtime import Clock
 
 V1_CONTROLLERS: Final = (

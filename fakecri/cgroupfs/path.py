@@ -10,21 +10,18 @@ from contextlib import contextmanager
 from typing import Final, Protocol
 
 from fakecri.cgroupfs import pressure, usage
-from fakecri.cgroupfs.open_file import EventFd, OpenFile
+from fakecri.cgroupfs.open_file import Descriptors, OpenFile
 from fakecri.cgroupfs.tree import Cgroup, Hierarchy, InterfaceFile
 from fakecri.cgroupfs.values import MAX_WRITE_BYTES, named, refuse, require_amounts
-from fakecri.cgroupfs.walking import glob
+from fakecri.cgroupfs.walking import glob, pattern_parts, split
 
 _MODES: Final = ("r", "w", "a", "r+", "w+", "a+", "rt", "wt", "at")
 _PLAIN: Final = MAX_WRITE_BYTES // 4
 """So many characters are no more bytes than a write may have."""
 
 
-class FileSystem(Protocol):
+class FileSystem(Descriptors, Protocol):
     """What a path needs of its file system; `filesystem.CgroupFS` is one."""
-
-    open_files: dict[int, OpenFile]
-    eventfds: dict[int, EventFd]
 
     @property
     def mounts(self) -> Mapping[str, Hierarchy]: ...
@@ -40,9 +37,6 @@ class FileSystem(Protocol):
 
     def file_at(self, parts: tuple[str, ...]) -> tuple[Cgroup, InterfaceFile] | None:
         """A file and the directory that has it."""
-
-    def register(self, opened: OpenFile) -> int:
-        """The number of an open file."""
 
 
 class CgroupPath:
@@ -95,11 +89,11 @@ class CgroupPath:
 
     def glob(self, pattern: str) -> Iterator[CgroupPath]:
         """What fits below, such as `*/cgroup.procs`; `**` is any depth of directories."""
-        return glob(self, _pattern(pattern))
+        return glob(self, pattern_parts(pattern))
 
     def rglob(self, pattern: str) -> Iterator[CgroupPath]:
         """What fits anywhere below."""
-        return glob(self, ("**", *_pattern(pattern)))
+        return glob(self, ("**", *pattern_parts(pattern)))
 
     def is_dir(self) -> bool:
         return not isinstance(self._found(), InterfaceFile | None)
@@ -262,7 +256,13 @@ class CgroupPath:
             cpu_system_ns=cpu_system_ns,
         )
         with self._errors():
-            usage.use(self._cgroup(), memory_bytes, cache_bytes, cpu_user_ns, cpu_system_ns)
+            usage.use(
+                cgroup=self._cgroup(),
+                memory_bytes=memory_bytes,
+                cache_bytes=cache_bytes,
+                cpu_user_ns=cpu_user_ns,
+                cpu_system_ns=cpu_system_ns,
+            )
 
     def set_throttling(self, **counts: int) -> None:
         """cpu.stat: nr_periods, nr_throttled, throttled_ns, nr_bursts, burst_ns."""
@@ -283,7 +283,13 @@ class CgroupPath:
         writes: int = 0,
     ) -> None:
         """Have read and written that much more on a disk (`8:0`); io.stat, blkio.throttle.*."""
-        done = usage.disk_use(device, read_bytes, written_bytes, reads, writes)
+        done = usage.disk_use(
+            device=device,
+            read_bytes=read_bytes,
+            written_bytes=written_bytes,
+            reads=reads,
+            writes=writes,
+        )
         with self._errors():
             usage.use_disk(self._cgroup(), device, done)
 
@@ -329,18 +335,3 @@ class CgroupPath:
             yield
         except OSError as error:
             raise named(error, str(self)) from None
-
-
-def _pattern(pattern: str) -> tuple[str, ...]:
-    if pattern.startswith("/") or not split(pattern):
-        raise ValueError(f"pattern: wanted names such as */cgroup.procs, got {pattern!r}")
-    return split(pattern)
-
-
-def split(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The names in a path, wherever it begins.
-
-    >>> split("/kubepods//burstable/")
-    ('kubepods', 'burstable')
-    """
-    return tuple(name for name in os.fspath(path).split("/") if name not in ("", "."))

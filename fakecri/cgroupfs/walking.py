@@ -6,6 +6,7 @@ what it walks over.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
@@ -51,3 +52,19 @@ def _children(path: P) -> list[P]:
         return list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def pattern_parts(pattern: str) -> tuple[str, ...]:
+    """The names and wildcards of a pattern. Raises: ValueError."""
+    if pattern.startswith("/") or not split(pattern):
+        raise ValueError(f"pattern: wanted names such as */cgroup.procs, got {pattern!r}")
+    return split(pattern)
+
+
+def split(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The names in a path, wherever it begins.
+
+    >>> split("/kubepods//burstable/")
+    ('kubepods', 'burstable')
+    """
+    return tuple(name for name in os.fspath(path).split("/") if name not in ("", "."))

@@ -256,13 +256,13 @@ ROUTES: Final = (
     Route("GET", "/v1/calls/count", Control.count_calls, "how many calls, same filters"),
     Route("DELETE", "/v1/calls", Control.clear_calls, "forget the calls"),
     Route("POST", "/v1/assert", Control.check, "called, not_called, order or series"),
-    Route("GET", "/v1/containers", Control.containers, "containers: ?container, pod", True),
-    Route("GET", "/v1/sandboxes", Control.sandboxes, "sandboxes: ?pod", True),
+    Route("GET", "/v1/containers", Control.containers, "by ?container and ?pod", fake_only=True),
+    Route("GET", "/v1/sandboxes", Control.sandboxes, "by ?pod", fake_only=True),
     Route("POST", "/v1/actions/{verb}", Control.act, "exit, kill, drop a container; kill_sandbox, "
           "stop_sandbox; lose_network, restore_network; crash, restart, reboot; oom, "
-          "kernel_says", True),
-    Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", True),
-    Route("PATCH", "/v1/node", Control.change_node, "change them", True),
+          "kernel_says", fake_only=True),
+    Route("GET", "/v1/node", Control.node, "memory, processes and filesystems", fake_only=True),
+    Route("PATCH", "/v1/node", Control.change_node, "change them", fake_only=True),
     Route("GET", "/v1/clock", Control.clock, "what time it is"),
     Route("POST", "/v1/clock", Control.advance, "let {advance_s} seconds pass"),
 )  # fmt: skip

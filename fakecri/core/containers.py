@@ -57,14 +57,14 @@ def create_container(core: Core, request: pb.CreateContainerRequest) -> Containe
     check_container(identity, config, sandbox.config)
     resolve_image_volumes(config, core.images)
     container = Container(
-        identity,
-        sandbox,
-        config,
-        copied(request.sandbox_config.metadata),
-        image.id,
-        image.digests[0] if image.digests else image.id,
-        core.stamp_ns(),
-        log_path(request),
+        id=identity,
+        sandbox=sandbox,
+        config=config,
+        pod=copied(request.sandbox_config.metadata),
+        image_id=image.id,
+        image_ref=image.digests[0] if image.digests else image.id,
+        created_at_ns=core.stamp_ns(),
+        log_path=log_path(request),
     )
     container.image_uid, container.now_ns = image.uid or 0, core.now_ns
     container.resources.CopyFrom(request.config.linux.resources)

@@ -17,7 +17,7 @@ from fakecri.behaviors.behavior import ExecContext, Replies
 from fakecri.behaviors.matching import Subject
 from fakecri.behaviors.plan import Plan
 from fakecri.core.container_cgroup import ContainerCgroup
-from fakecri.core.log_lines import LogLine
+from fakecri.core.file_work import LogLine
 
 
 class State(Enum):

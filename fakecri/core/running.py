@@ -18,11 +18,7 @@ from fakecri.cgroupfs.processes import Process
 from fakecri.core import container_cgroup
 from fakecri.core.cgroup_dirs import directory_of
 from fakecri.core.container_cgroup import ContainerCgroup
-from fakecri.core.file_work import CloseLog, OpenLog, WriteLog, WriteMessage
-from fakecri.core.log_lines import (
-    LogLine,
-    log_text,
-)
+from fakecri.core.file_work import CloseLog, LogLine, OpenLog, WriteLog, WriteMessage, log_text
 from fakecri.core.messages import OOM_KILLED, exit_reason
 from fakecri.core.objects import Container, Input, State
 from fakecri.core.runtime import LOST, SIGKILLED, Core

@@ -85,11 +85,11 @@ def uniform_topology(
     of_a_cache = of_a_node // caches_per_node
     cpus = [
         Cpu(
-            thread * sockets * cores + socket * cores + core,
-            core,
-            socket,
-            socket * nodes_per_socket + core // of_a_node,
-            None if caches_per_node == 1 else (socket * cores + core) // of_a_cache,
+            cpu=thread * sockets * cores + socket * cores + core,
+            core=core,
+            socket=socket,
+            node=socket * nodes_per_socket + core // of_a_node,
+            cache=None if caches_per_node == 1 else (socket * cores + core) // of_a_cache,
         )
         for thread in range(threads)
         for socket in range(sockets)

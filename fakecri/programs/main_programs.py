@@ -20,12 +20,12 @@ from fakecri.behaviors.behavior import Runs, StartFails
 from fakecri.behaviors.plan import Plan
 from fakecri.clockwork.clockwork import Clockwork
 from fakecri.core import running
-from fakecri.core.log_lines import LogLine
+from fakecri.core.file_work import LogLine
 from fakecri.core.objects import Container, State
 from fakecri.core.runtime import Core, News
 from fakecri.invocations.invocation import Invocation, Program, exit_code_of
 from fakecri.invocations.processes import Processes
-from fakecri.programs.invoking import invocation_in
+from fakecri.programs.environment import invocation_in
 from fakecri.programs.known import PROGRAMS, Known
 
 log = logging.getLogger("fakecri")
@@ -137,7 +137,13 @@ class MainPrograms:
     def _invocation(self, container: Container, plan: Plan, command: tuple[str, ...]) -> Invocation:
         def output(stream: str) -> LogOutput:
             taps = self._taps.setdefault(container.id, [])
-            return LogOutput(self._core, self._clockwork, container, stream, taps)
+            return LogOutput(
+                core=self._core,
+                clockwork=self._clockwork,
+                container=container,
+                stream=stream,
+                taps=taps,
+            )
 
         tty = bool(container.config.tty)
         return invocation_in(

@@ -168,13 +168,13 @@ class Ports:
     ) -> None:
         self.visits.append(
             Visit(
-                self.core.now_ns() / 1e9,
-                container.pod.name,
-                container.name,
-                rule.port,
-                rule.protocol,
-                path,
-                headers,
-                service,
+                time_s=self.core.now_ns() / 1e9,
+                pod=container.pod.name,
+                container=container.name,
+                port=rule.port,
+                protocol=rule.protocol,
+                path=path,
+                headers=headers,
+                service=service,
             )
         )

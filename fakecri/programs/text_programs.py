@@ -82,7 +82,7 @@ async def _grep(run: Invocation) -> int:
             found = [m[0] for m in pattern.finditer(line.rstrip(b"\n"))]
             if bool(found) != ("v" in letters):
                 count += 1
-                await _tell(run, letters, number, found, line)
+                await _tell(run=run, letters=letters, number=number, found=found, line=line)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -132,7 +132,7 @@ def _end_wanted(run: Invocation, *, first: bool) -> _End:
             names.append(word)
     others = number.startswith("-" if first else "+")
     count = abs(int(number)) if number else _LINES
-    return _End(count, of_bytes, others, follow, names)
+    return _End(count=count, of_bytes=of_bytes, others=others, follow=follow, names=names)
 
 
 async def _head(run: Invocation) -> int:

@@ -63,7 +63,13 @@ def query(
     CRI does not have: no such call would be no surprise."""
     if method is not None:
         require_method(method)
-    return Query(method, Match(pod, container, image, attempt), since_s, where, until_s)
+    return Query(
+        method=method,
+        match=Match(pod, container, image, attempt),
+        since_s=since_s,
+        where=where,
+        until_s=until_s,
+    )
 
 
 def check_series(times_s: Sequence[float], expected_s: Sequence[float], slack: Slack) -> None:

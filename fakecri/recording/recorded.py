@@ -97,11 +97,11 @@ def _exchange(place: str, row: dict[str, Any], book: SubjectBook) -> Exchange:
     if answer is not None:
         book.learn(method.name, request, answer)
     return Exchange(
-        method.name,
-        subject,
-        request,
-        answer,
-        error,
+        method=method.name,
+        subject=subject,
+        request=request,
+        response=answer,
+        error=error,
         start_s=row["t_start"],
         end_s=row["t_end"],
         disturbed=row.get("disturbed") is True,

@@ -63,7 +63,15 @@ class Recorder:
             if subject is ABOUT_ALL:
                 question.subject = subject
         shown_s = now_s - self._t0_s
-        call = Call(self._seq, method, subject, now_s, deadline_s, shown_s, question)
+        call = Call(
+            seq=self._seq,
+            method=method,
+            subject=subject,
+            started_s=now_s,
+            deadline_s=deadline_s,
+            shown_s=shown_s,
+            _question=question,
+        )
         self._calls.append(call)
         return call
 

@@ -20,6 +20,7 @@ def annotated(annotations: Mapping[str, str], container: str) -> tuple[Behavior,
     key = PREFIX + container
     if key not in annotations:
         return ()
+    # YAML is read only where a pod has such an annotation.
     from fakecri.scripts.script_reading import read_behaviors
     from fakecri.scripts.yaml_reader import parse_yaml
 

@@ -195,7 +195,13 @@ def _fault_entry(value: Value) -> FaultEntry:
         raise value.error(f"wanted exactly one of {', '.join(FAULTS)}; got {got}")
     action = actions[0]
     arguments = _arguments(action, keys[action])
-    return FaultEntry(method, action, arguments, _selectors(keys, "nth"), value)
+    return FaultEntry(
+        method=method,
+        action=action,
+        arguments=arguments,
+        selectors=_selectors(keys, "nth"),
+        place=value,
+    )
 
 
 def _selectors(keys: dict[str, Value], *counts: str) -> dict[str, Any]:

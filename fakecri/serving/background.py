@@ -235,7 +235,15 @@ def serve(
         stack = AsyncExitStack()
         try:
             node = node or FakeNode(image_root="/")  # clients stat that directory
-            start = partial(_start, thread, stack, (listen, control), script, node, options)
+            start = partial(
+                _start,
+                thread,
+                stack,
+                endpoints=(listen, control),
+                script=script,
+                node=node,
+                options=options,
+            )
             yield thread.run(start)
         finally:
             thread.run(stack.aclose)

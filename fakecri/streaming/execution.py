@@ -37,7 +37,7 @@ from fakecri.invocations.pipes import (
     cook,
     ended,
 )
-from fakecri.programs.invoking import invocation_in
+from fakecri.programs.environment import invocation_in
 from fakecri.programs.known import Known
 from fakecri.programs.main_programs import MainPrograms
 from fakecri.streaming.status import Outcome

@@ -56,6 +56,7 @@ class Streaming(Programs):
             )
         async with self._starting:
             if self._server is None or not self._server.lives:
+                # aiohttp takes a tenth of a second to import, and few fakes serve streams.
                 from fakecri.streaming.server import StreamingServer
 
                 server = StreamingServer(self._runtime, self, self._tokens)

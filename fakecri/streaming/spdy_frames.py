@@ -219,12 +219,12 @@ class FrameReader:
         match kind:
             case _ if kind == SYN_STREAM:
                 return SynStream(
-                    word(payload, 0) & _ID_MASK,
-                    self._unpack(payload[10:]),
-                    fin,
-                    bool(flags & _UNIDIRECTIONAL),
-                    word(payload, 4) & _ID_MASK,
-                    payload[8] >> 5,
+                    stream_id=word(payload, 0) & _ID_MASK,
+                    headers=self._unpack(payload[10:]),
+                    fin=fin,
+                    unidirectional=bool(flags & _UNIDIRECTIONAL),
+                    associated_id=word(payload, 4) & _ID_MASK,
+                    priority=payload[8] >> 5,
                 )
             case _ if kind == SYN_REPLY:
                 return SynReply(word(payload, 0) & _ID_MASK, self._unpack(payload[4:]), fin)

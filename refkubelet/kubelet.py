@@ -39,7 +39,7 @@ class Kubelet:
     `metrics` is the page at /metrics."""
 
     def __init__(self, config: KubeletConfiguration, deps: KubeletDeps) -> None:
-        """Raises `ConfigError`, `ContainerManagerError`, `StateFileError`."""
+        """Raises `ConfigError`, `ContainerManagerError`."""
         self.config = config
         self.deps = deps
         base = build_base(config, deps)

@@ -8,29 +8,21 @@ Upstream: pkg/kubelet/allocation/state/checkpoint.go, pkg/kubelet/checkpointmana
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources
-from refkubelet.golang.fnv import fnv1a_32
+from refkubelet.checkpoints.atomic_file import json_value
+from refkubelet.checkpoints.checksum import checksum
+from refkubelet.checkpoints.errors import CheckpointError
 from refkubelet.golang.json import go_json
 from refkubelet.model.quantity import parse_nano
 
-
-class CheckpointError(ValueError):
-    """The text is no checkpoint; says what was wanted and what was there."""
-
-
-def checksum(data: str) -> int:
-    """
-    >>> checksum("{}"), checksum('{"a":"\u00fc"}')
-    (694314937, 3498506457)
-    """
-    return fnv1a_32(f"(string){data}".encode())
+GO_TYPE: Final = "string"  # of the data, whose checksum covers its Go dump
 
 
 def encode(entries: Mapping[str, PodResources]) -> str:
@@ -40,7 +32,7 @@ def encode(entries: Mapping[str, PodResources]) -> str:
 
 def whole(data: str) -> str:
     """The text of a file with that data."""
-    return go_json({"data": data, "checksum": checksum(data)})
+    return go_json({"data": data, "checksum": checksum(GO_TYPE, data)})
 
 
 def data_of(texts: Mapping[str, str]) -> str:
@@ -61,13 +53,13 @@ def pod_text(pod: PodResources) -> str:
 def decode(text: str) -> dict[str, PodResources]:
     """The pods of a file, by UID. Raises `CheckpointError`."""
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        whole = json_value(text)
+    except ValueError as error:
         raise CheckpointError(f"wanted JSON, but: {error}") from None
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), str):
         raise CheckpointError('wanted an object with a text named "data"')
     data, noted = whole["data"], whole.get("checksum")
-    if noted != (actual := checksum(data)):
+    if noted != (actual := checksum(GO_TYPE, data)):
         raise CheckpointError(f"its checksum says {noted}, the checksum of its data is {actual}")
     try:
         entries = msgspec.json.decode(data, type=_Data).entries

@@ -18,20 +18,22 @@ from typing import Final
 
 from lightkube.models.core_v1 import ResourceRequirements
 
-from refkubelet.allocation.checkpoint import CheckpointError, data_of, decode, pod_text, whole
+from refkubelet.allocation.checkpoint import data_of, decode, pod_text, whole
 from refkubelet.allocation.resources import PodResources
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.config.errors import ConfigError
+from refkubelet.checkpoints.errors import (
+    CORRUPT,
+    CheckpointError,
+    StateFileError,
+    drain_and_delete,
+)
 from refkubelet.failures import log_failure
 
 log = logging.getLogger(__name__)
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
-
-
-class StateFileError(ConfigError):
-    """A checkpoint file cannot be used: the kubelet must not start."""
+DIRECTORY_MODE: Final = 0o777  # what the umask leaves of it
 
 
 class ResourceState:
@@ -122,13 +124,9 @@ class ResourceState:
             return
         data = data_of(self._texts)
         if data != self._written:
-            self._write(whole(data))
+            write_whole(self._path, whole(data).encode(), directory_mode=DIRECTORY_MODE)
         self._written = data
         self._outdated = False
-
-    def _write(self, text: str) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path, text.encode())
 
 
 def _read(path: Path) -> dict[str, PodResources]:
@@ -139,8 +137,6 @@ def _read(path: Path) -> dict[str, PodResources]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
     except (CheckpointError, UnicodeError) as error:
-        reason = f"checkpoint is corrupted ({error})"
-    raise StateFileError(
-        f"could not restore state from checkpoint: {reason}, please drain this node and delete pod "
-        f'resource information checkpoint file "{path}" before restarting Kubelet'
-    )
+        reason = f"{CORRUPT} ({error})"
+    problem = f"could not restore state from checkpoint: {reason}"
+    raise StateFileError(drain_and_delete(problem, "pod resource information", path))

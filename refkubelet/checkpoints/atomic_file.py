@@ -17,18 +17,28 @@ FILE_MODE: Final = 0o600
 _TEMPORARY: Final = ".tmp"
 
 
-def read_json(path: Path) -> Any:
-    """The JSON value of a file that a crash, a full disk or somebody may have spoiled. Raises
-    OSError, and ValueError for whatever is no JSON."""
+def json_value(data: bytes | str) -> Any:
+    """The JSON value of what a file holds, which a crash, a full disk or an editor may have
+    spoiled. Raises ValueError for what is not JSON."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(data)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace the file by one with these bytes, mode 0600, once they are on the disk; its directory
-    must be there. Raises OSError, and then the old file is still there."""
+def read_json(path: Path) -> Any:
+    """The JSON value of a file. Raises OSError, and ValueError for what is not JSON."""
+    return json_value(path.read_bytes())
+
+
+def write_whole(path: Path, data: bytes, *, directory_mode: int | None = None) -> None:
+    """Replace the file by one with these bytes, mode 0600, once they are on the disk.
+
+    `directory_mode`: make its directory with this mode if it is missing; None: it must be there.
+    Raises OSError, and then the old file is still there.
+    """
+    if directory_mode is not None:
+        path.parent.mkdir(mode=directory_mode, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}{_TEMPORARY}")
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
     with open(os.open(temporary, flags, FILE_MODE), "wb") as out:

@@ -15,8 +15,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from refkubelet.checkpoints.atomic_file import write_whole
-from refkubelet.checkpoints.errors import StateFileError
-from refkubelet.golang.strconv import quoted
+from refkubelet.checkpoints.errors import StateFileError, drain_and_delete
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +51,8 @@ class StateFile(Generic[F, S]):
 
     def refusal(self, text: str) -> str:
         """Why the kubelet does not start, and what to do."""
-        return (
-            f"start {self.kind.lower()} manager error: {text}, please drain this node and delete "
-            f"the {self.kind} manager checkpoint file {quoted(str(self.path))} "
-            "before restarting Kubelet"
-        )
+        problem = f"start {self.kind.lower()} manager error: {text}"
+        return drain_and_delete(problem, f"the {self.kind} manager", self.path)
 
     def store(self, state: S) -> None:
         """Write the state; a failure is logged, as pods are running already."""

@@ -107,8 +107,7 @@ class UserNamespaces:
         return UserNamespace(mapping.hostId, mapping.length)
 
     def _write(self, pod_uid: str, users: UserNamespace) -> None:
-        directory = Path(safe_join(str(self._pods), pod_uid))
-        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        path = Path(safe_join(str(self._pods), pod_uid, FILE))
         mapping = asdict(IdMapping(users.first, 0, users.length))
         data = msgspec.json.encode({"uidMappings": [mapping], "gidMappings": [mapping]})
-        write_whole(directory / FILE, data)
+        write_whole(path, data, directory_mode=0o750)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
+from refkubelet.checkpoints.errors import StateFileError
+from refkubelet.config.errors import ConfigError
 from refkubelet.container_manager.active import ActiveContainers, running_containers
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
@@ -39,7 +42,7 @@ class Resources:
 
 
 def build_resources(base: Base, sources: Sources) -> Resources:
-    """Raises `ConfigError`: policies that cannot be, or state files of others; `StateFileError`."""
+    """Raises `ConfigError`: policies that cannot be, or state files that cannot be used."""
     deps, later = base.deps, base.later
     devices = _devices(base, sources)
     active = ActiveContainers(later.allocated_pods, sources.seen.ready)
@@ -87,9 +90,9 @@ def device_health(base: Base, resources: Resources) -> Callable[[Pod, PodStatus]
 def _allocation(base: Base, sources: Sources) -> Allocation:
     deps, later = base.deps, base.later
     conditions = ResizeConditions(deps.clock)
-    actuated = ResourceState(deps.root_dir / ACTUATED_FILE)
+    actuated = _resource_state(deps.root_dir / ACTUATED_FILE)
     manager = AllocationManager(
-        ResourceState(deps.root_dir / ALLOCATED_FILE),
+        _resource_state(deps.root_dir / ALLOCATED_FILE),
         AllocationDeps(
             deps.clock,
             base.recorder,
@@ -101,3 +104,11 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
         ),
     )
     return Allocation(manager, actuated, conditions)
+
+
+def _resource_state(path: Path) -> ResourceState:
+    """Raises `ConfigError`: the kubelet does not start with a file that it cannot use."""
+    try:
+        return ResourceState(path)
+    except StateFileError as error:
+        raise ConfigError(str(error)) from None

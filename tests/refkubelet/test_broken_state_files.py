@@ -15,7 +15,7 @@ import pytest
 from node_world import CONTAINER, Node, manifest, running_node
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins
-from refkubelet.allocation import checkpoint
+from refkubelet.checkpoints.checksum import checksum
 from refkubelet.config.kubelet_config import MemoryReservation
 from refkubelet.container_manager.devices import checkpoint as devices
 from refkubelet.daemon import USER_ERRORS
@@ -65,7 +65,7 @@ def _with_a_checksum(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         for place, spoiled in _spoiled(json.loads(value["data"])):
             text = json.dumps(spoiled, separators=(",", ":"))
             with suppress(Exception):  # there is none for what has another form
-                yield place, {"data": text, "checksum": checkpoint.checksum(text)}
+                yield place, {"data": text, "checksum": checksum("string", text)}
     if name.endswith("manager_state"):
         for place, spoiled in _spoiled(value):
             yield place, spoiled | {"checksum": 0}

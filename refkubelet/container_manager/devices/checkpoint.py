@@ -15,17 +15,15 @@ from typing import Any, Final
 
 import msgspec
 
+from refkubelet.checkpoints.atomic_file import json_value
 from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
+from refkubelet.checkpoints.errors import CORRUPT, CheckpointError
 from refkubelet.container_manager.devices.ledger import Entry
 from refkubelet.container_manager.devices.records import Allotment
 
 FILE_NAME: Final = "kubelet_internal_checkpoint"
 _DATA: Final = "checkpoint.checkpointData"
 _ENTRIES: Final = "[]checkpoint.PodDevicesEntry"
-
-
-class CheckpointError(ValueError):
-    """The file is not what a device manager wrote; the text says what is wrong with it."""
 
 
 class _Row(msgspec.Struct):
@@ -61,7 +59,7 @@ def write(entries: Iterable[Entry], registered: Mapping[str, Iterable[str]]) -> 
 def read(text: str) -> Checkpoint:
     """What the file says. Raises `CheckpointError`."""
     try:
-        whole = json.loads(text)
+        whole = json_value(text)
         data, found = whole["Data"], whole["Checksum"]
         msgspec.convert(data, _Data)  # only to see that it has this form
         wanted = _checksum(data)
@@ -69,7 +67,7 @@ def read(text: str) -> Checkpoint:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise CheckpointError(f"it is no checkpoint of devices: {error!r}") from None
     if found != wanted:
-        raise CheckpointError(f"checkpoint is corrupted: its checksum is {found}, wanted {wanted}")
+        raise CheckpointError(f"{CORRUPT}: its checksum is {found}, wanted {wanted}")
     return Checkpoint(entries, data["RegisteredDevices"] or {})
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from refkubelet.checkpoints.atomic_file import write_whole
+from refkubelet.checkpoints.errors import CheckpointError
 from refkubelet.container_manager.devices import checkpoint, convert
 from refkubelet.container_manager.devices.allocator import Allocator, AllocatorDeps
 from refkubelet.container_manager.devices.health import with_device_health
@@ -45,6 +46,7 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 DIRECTORY: Final = "device-plugins"
+DIRECTORY_MODE: Final = 0o750
 GivenDevice = tuple[str, str, int | None]
 """Resource, device ID, NUMA node (None: none)."""
 
@@ -192,7 +194,7 @@ class DeviceManager:
             return True
         try:
             found = checkpoint.read(text)
-        except checkpoint.CheckpointError as error:
+        except CheckpointError as error:
             log.error("%s: %s; who has which device is not known", self._file, error)
             return True
         for entry in found.entries:
@@ -208,8 +210,7 @@ class DeviceManager:
 
     def _save(self) -> None:
         text = checkpoint.write(self._ledger.entries(), self._inventory.healthy())
-        self._file.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-        write_whole(self._file, text.encode())
+        write_whole(self._file, text.encode(), directory_mode=DIRECTORY_MODE)
 
     async def _was_running(self, pod_uid: str, container: str) -> bool:
         if self._ran_before is None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
+from refkubelet.checkpoints.errors import CheckpointError
 from refkubelet.container_manager.devices import checkpoint
-from refkubelet.container_manager.devices.checkpoint import Checkpoint, CheckpointError
+from refkubelet.container_manager.devices.checkpoint import Checkpoint
 from refkubelet.container_manager.devices.records import Allotment
 
 WIDGET = "example.com/widget"

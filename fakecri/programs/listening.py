@@ -13,19 +13,13 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TypeAlias
 
-from fakecri.behaviors.behavior import Serves
 from fakecri.core.runtime import News
-from fakecri.programs.ports import NoSuchService, Ports
+from fakecri.programs.ports import Ports
 from simtime import VirtualLoop
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
-
 log = logging.getLogger("fakecri")
-HEALTH_CHECK: Final = "/grpc.health.v1.Health/Check"
 Place: TypeAlias = tuple[str, int, str]
 """Address, port, protocol."""
 
@@ -74,7 +68,7 @@ class Listening:
         ]
 
     def _bind(self, place: Place, loop: asyncio.AbstractEventLoop) -> None:
-        """The socket listens when this returns, so nobody who comes at once is refused."""
+        """The socket listens when this returns, so a caller that comes at once is not refused."""
         host, port, protocol = place
         if protocol == "https" and self.tls is None:
             log.warning("%s:%d: https needs a certificate", host, port)
@@ -84,8 +78,11 @@ class Listening:
         except OSError as error:
             log.warning("cannot listen on %s:%d: %s", host, port, error)
             return
-        serve = {"http": self._http, "https": self._http, "tcp": self._tcp, "grpc": self._grpc}
-        task = loop.create_task(_until_cancelled(serve[protocol](place, bound)))
+        # aiohttp and its kin are imported by fakes that have a real port.
+        from fakecri.programs.socket_protocols import SERVE
+
+        serving = SERVE[protocol](self._ports, place, bound, self.tls)
+        task = loop.create_task(_until_cancelled(serving))
         self._open[place] = task
 
     def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -96,69 +93,9 @@ class Listening:
         if waits:
             self._timer = loop.call_later(max(min(waits), 0.001), self.refresh)
 
-    # -- the protocols: each starts serving and returns how to stop -----------------------------
 
-    async def _http(self, place: Place, bound: socket.socket | None) -> Stop:
-        from aiohttp import web
-
-        host, port, protocol = place
-
-        async def answer(request: web.BaseRequest) -> web.StreamResponse:
-            headers = tuple((n.decode("latin-1"), v.decode()) for n, v in request.raw_headers)
-            tls = protocol == "https"
-            try:
-                rule = await self._ports.http(host, port, request.raw_path, headers, tls=tls)
-            except ConnectionError:
-                if request.transport is not None:
-                    request.transport.abort()
-                return web.Response()
-            location = {"Location": rule.location} if rule.location else None
-            if rule.lost_bytes:
-                return await _break_off(request, rule)
-            return web.Response(status=rule.status, text=rule.body, headers=location)
-
-        runner = web.ServerRunner(web.Server(answer, access_log=None), shutdown_timeout=0)
-        await runner.setup()
-        context = self.tls if protocol == "https" else None
-        assert bound is not None
-        await web.SockSite(runner, bound, ssl_context=context).start()
-        return runner.cleanup
-
-    async def _tcp(self, place: Place, bound: socket.socket | None) -> Stop:
-        host, port = place[:2]
-
-        async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            self._ports.connect(host, port)
-            writer.close()
-
-        server = await asyncio.start_server(take, sock=bound)
-
-        async def stop() -> None:
-            server.close()
-            await server.wait_closed()
-
-        return stop
-
-    async def _grpc(self, place: Place, _: socket.socket | None) -> Stop:
-        import grpc
-
-        host, port = place[:2]
-        server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
-        server.add_generic_rpc_handlers((_health_handler(self._ports, host, port),))
-        server.add_insecure_port(f"{host}:{port}")
-        await server.start()
-
-        async def stop() -> None:
-            await server.stop(0)
-
-        return stop
-
-
-Stop: TypeAlias = Callable[[], Awaitable[None]]
-
-
-async def _until_cancelled(serving: Awaitable[Stop]) -> None:
-    stop: Stop | None = None
+async def _until_cancelled(serving: Awaitable[Callable[[], Awaitable[None]]]) -> None:
+    stop: Callable[[], Awaitable[None]] | None = None
     try:
         stop = await serving
         await asyncio.Event().wait()
@@ -167,43 +104,3 @@ async def _until_cancelled(serving: Awaitable[Stop]) -> None:
     finally:
         if stop is not None:
             await stop()
-
-
-async def _break_off(request: web.BaseRequest, rule: Serves) -> web.StreamResponse:
-    """Send what there is of the body, then end the connection."""
-    from aiohttp import web
-
-    body = rule.body.encode()
-    response = web.StreamResponse(status=rule.status)
-    response.content_length = len(body) + rule.lost_bytes
-    await response.prepare(request)
-    await response.write(body)
-    if request.transport is not None:
-        request.transport.close()
-    return response
-
-
-def _health_handler(ports: Ports, host: str, port: int) -> Any:
-    import grpc
-    from criapi.health import api_pb2 as health
-
-    async def check(request: Any, context: Any) -> Any:
-        try:
-            status = await ports.health(host, port, request.service)
-        except NoSuchService as error:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-        except ConnectionError as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        return health.HealthCheckResponse(status=status)
-
-    class Health(grpc.GenericRpcHandler):  # type: ignore[misc]
-        def service(self, details: Any) -> Any:
-            if details.method != HEALTH_CHECK:
-                return None
-            return grpc.unary_unary_rpc_method_handler(
-                check,
-                request_deserializer=health.HealthCheckRequest.FromString,
-                response_serializer=health.HealthCheckResponse.SerializeToString,
-            )
-
-    return Health()

@@ -17,6 +17,7 @@ from fakecri.core.objects import Container
 from fakecri.invocations.invocation import Program, nothing
 from fakecri.programs.built_in import BUILT_IN
 from fakecri.programs.file_programs import FILE_PROGRAMS
+from fakecri.programs.printing_programs import PRINTING_PROGRAMS
 from fakecri.programs.text_programs import TEXT_PROGRAMS
 from fakecri.shell.sh import sh
 
@@ -25,6 +26,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **BUILT_IN,
     **FILE_PROGRAMS,
     **TEXT_PROGRAMS,
+    **PRINTING_PROGRAMS,
     "sh": sh,
     "bash": sh,
     "ash": sh,

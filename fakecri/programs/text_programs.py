@@ -1,15 +1,13 @@
-"""Programs that read lines and write some of them: `grep`, `head`, `tail`, `wc`, `seq`, ..."""
+"""Programs that read lines and write some of them: `grep`, `head`, `tail`, `wc`, `sort`, ..."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Final
 
-from fakecri.invocations.escapes import WIDEST, formatted, unescaped
+from fakecri.invocations.escapes import unescaped
 from fakecri.invocations.invocation import PIECE_BYTES, USAGE, Invocation, Program
 from fakecri.invocations.pipes import read_line
 from fakecri.programs.built_in import idle
@@ -20,7 +18,7 @@ from fakecri.shell.words import with_classes
 _LINES: Final = 10
 _PAUSE_S: Final = 0.001
 """So whoever has much to say takes time, also where time is virtual, and can be ended."""
-_AT_ONCE: Final = 1000
+_RANGE: Final = re.compile(r"(.)-(.)")
 
 
 async def _lines(run: Invocation, names: list[str]) -> AsyncIterator[bytes]:
@@ -185,25 +183,6 @@ async def _wc(run: Invocation) -> int:
     return 0
 
 
-async def _seq(run: Invocation) -> int:
-    try:
-        numbers = [int(word) for word in run.command[1:]]
-    except ValueError:
-        numbers = []
-    if not 1 <= len(numbers) <= 3:
-        await run.err("seq: invalid number\n")
-        return 1
-    first = numbers[0] if len(numbers) > 1 else 1
-    step = numbers[1] if len(numbers) == 3 else 1
-    told = range(first, numbers[-1] + (1 if step > 0 else -1), step or 1)
-    for begin in count(0, _AT_ONCE):
-        await run.out("".join(f"{number}\n" for number in told[begin : begin + _AT_ONCE]))
-        if not told[begin + _AT_ONCE : begin + _AT_ONCE + 1]:
-            break
-        await asyncio.sleep(_PAUSE_S)
-    return 0
-
-
 async def _sort(run: Invocation) -> int:
     letters, names = operands(run)
     if not await _knows(run, letters, "nru"):
@@ -287,61 +266,13 @@ async def _tee(run: Invocation) -> int:
     return 0
 
 
-async def _yes(run: Invocation) -> int:
-    text = " ".join(run.command[1:]) or "y"
-    while True:
-        await run.out(f"{text}\n")
-        await asyncio.sleep(_PAUSE_S)
-
-
-async def _basename(run: Invocation) -> int:
-    words = run.command[1:]
-    name = (words[0].rstrip("/") or "/").rsplit("/", 1)[-1] if words else ""
-    await run.out((name.removesuffix(words[1]) if len(words) > 1 else name) + "\n")
-    return 0
-
-
-async def _dirname(run: Invocation) -> int:
-    head, sign, _ = "".join(run.command[1:2]).rstrip("/").rpartition("/")
-    await run.out((head or ("/" if sign else ".")) + "\n")
-    return 0
-
-
-_RANGE: Final = re.compile(r"(.)-(.)")
-
-
-async def _printf(run: Invocation) -> int:
-    """Strings and whole numbers, and escapes; the format is used again for more words."""
-    if len(run.command) < 2:
-        await run.err("printf: a format is missing\n")
-        return USAGE
-    shape, words = run.command[1], list(run.command[2:])
-    for _ in range(len(words) + 1):
-        before = len(words)
-        try:
-            text = formatted(shape, words)
-        except ValueError as error:
-            await run.err(f"printf: {error}\n")
-            return 1
-        await run.out(text)
-        await asyncio.sleep(_PAUSE_S if len(text) >= WIDEST else 0)
-        if not words or len(words) == before:
-            break
-    return 0
-
-
 TEXT_PROGRAMS: Final[Mapping[str, Program]] = {
-    "basename": _basename,
     "cut": _cut,
-    "dirname": _dirname,
     "grep": _grep,
     "head": _head,
-    "printf": _printf,
-    "seq": _seq,
     "sort": _sort,
     "tail": _tail,
     "tee": _tee,
     "tr": _tr,
     "wc": _wc,
-    "yes": _yes,
 }

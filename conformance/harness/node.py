@@ -24,8 +24,9 @@ from conformance.harness.facets.plugins import NodePlugins
 from conformance.harness.facets.runtime import NodeRuntime
 from conformance.harness.manifests import PodPlan
 from conformance.harness.observing.looked import looked_at
-from conformance.harness.observing.snapshots import container_status, is_write, write_name
+from conformance.harness.observing.snapshots import container_status
 from conformance.harness.observing.watch import Watch
+from conformance.harness.observing.words import is_write, write_name
 from conformance.harness.parts import Parts
 
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from conformance.harness.observing.snapshots import describe, write_name
+from conformance.harness.observing.words import describe, write_name
 
 P = ParamSpec("P")
 R = TypeVar("R")

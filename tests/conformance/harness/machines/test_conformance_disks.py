@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.harness.machines import disks
 from conformance.harness.machines.disks import OwnDisk, own_disk, shared_mounts, why_no_disk
-from conformance.harness.runs.choice import Choice
-from conformance.registry import Feature
 
 MI = 1 << 20
 real = pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "none")
@@ -60,24 +57,6 @@ async def test_what_a_command_says_is_the_error(tmp_path: Path) -> None:
         async with own_disk(tmp_path / "missing"):
             pass
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_room_for_it_cases_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert why_no_disk() == "needs root"
-    assert (
-        Feature.OWN_DISK not in Choice(kubelet="refkubelet-process", runtime="fake-socket").features
-    )
-    assert Feature.OWN_DISK in Choice().features
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(disks.shutil, "which", lambda name: None if name == "mount" else name)
-    assert why_no_disk() in ("has no mount", "has no loop devices")
-
-
-def test_memory_of_the_node_is_taken_by_real_containers_and_by_the_fakes_node() -> None:
-    socket = Choice(kubelet="refkubelet-process", runtime="fake-socket")
-    assert Feature.MEMORY_USE not in socket.features
-    assert Feature.MEMORY_USE in Choice().features
 
 
 def test_a_full_disk_is_left_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

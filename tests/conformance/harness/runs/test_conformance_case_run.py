@@ -18,7 +18,6 @@ from conformance.harness.runs.results import Outcome
 from conformance.harness.runs.virtual import run_virtual_case, virtual_parts
 from conformance.harness.runtimes.scope import LeftBehind
 from conformance.registry import Case, Feature, Level
-from simtime import run_virtual
 
 
 def case_of(body: Any, **changes: Any) -> Case:
@@ -64,14 +63,15 @@ def test_outcomes_are_told_apart(body: Any, outcome: Outcome, text: str) -> None
     assert (result.outcome, text in result.detail) == (outcome, True)
 
 
-def test_a_clean_up_problem_is_a_warning_beside_the_outcome(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_clean_up_problem_is_a_warning_beside_the_outcome(tmp_path: Path) -> None:
     @asynccontextmanager
     async def parts_of(case: Case, paths: NodePaths) -> AsyncIterator[Parts]:
         async with virtual_parts(case, paths, 1) as parts:
             yield parts
         raise LeftBehind("sandbox 1: UNKNOWN: busy")
 
-    result = run_virtual(lambda: run_case(case_of(passes), parts_of, tmp_path))
+    result = await run_case(case_of(passes), parts_of, tmp_path)
     assert result.outcome is Outcome.PASSED
     assert result.warning == "clean-up: sandbox 1: UNKNOWN: busy"
 

@@ -1,0 +1,59 @@
+"""The options of a run: pairs that cannot run are refused in words, and a line repeats a case."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance.harness.runs.choice import Choice, EnvironmentProblem
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "runtime", "text"),
+    [
+        ("refkubelet", "containerd", "choose --kubelet refkubelet-process"),
+        ("refkubelet-process", "fake", "choose --runtime fake-socket"),
+        ("refkubelet-process", "podman", "wanted fake, fake-socket, containerd or unix://"),
+        ("/no/such/kubelet", "fake-socket", "no such program"),
+        ("refkubelt", "fake", "no such program"),
+        ("refkubelet-process", "unix:///no/such.sock", "/no/such.sock"),
+    ],
+)
+def test_a_pair_that_cannot_run_is_told_in_words(kubelet: str, runtime: str, text: str) -> None:
+    with pytest.raises(EnvironmentProblem, match=text.replace("/", "/")):
+        Choice(kubelet=kubelet, runtime=runtime).check()
+
+
+@pytest.mark.parametrize(
+    ("runtime", "version", "text"),
+    [
+        ("containerd", "1.5", "containerd version '1.5' is not known; wanted 1.6, 1.7, 2.1"),
+        ("fake-socket", "1.7", "only --runtime containerd has versions to choose"),
+    ],
+)
+def test_a_containerd_version_that_cannot_be_had_is_told_in_words(
+    runtime: str, version: str, text: str
+) -> None:
+    choice = Choice(kubelet="refkubelet-process", runtime=runtime, containerd_version=version)
+    with pytest.raises(EnvironmentProblem, match=text):
+        choice.check()
+
+
+def test_at_least_one_case_at_a_time() -> None:
+    choice = Choice(kubelet="refkubelet-process", runtime="fake-socket", jobs=0)
+    with pytest.raises(EnvironmentProblem, match="--jobs 0: wanted 1 or more"):
+        choice.check()
+
+
+def test_a_repeat_line_holds_everything_that_matters() -> None:
+    assert Choice(seed=7).repeat("x") == "kubelet-conformance run --id x --seed 7"
+    real = Choice(kubelet="refkubelet-process", runtime="containerd")
+    assert real.repeat("x") == (
+        "kubelet-conformance run --id x --kubelet refkubelet-process --runtime containerd"
+    )
+    newer = Choice(kubelet="refkubelet-process", runtime="containerd", containerd_version="2.1")
+    assert newer.repeat("x") == f"{real.repeat('x')} --containerd-version 2.1"
+
+
+def test_a_directory_is_no_kubelet(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match="no such program"):
+        Choice(kubelet=str(tmp_path), runtime="fake-socket").check()

@@ -42,7 +42,14 @@ class Kubelet:
         """Raises `ConfigError`, `ContainerManagerError`."""
         self.config = config
         self.deps = deps
-        base = build_base(config, deps)
+        later = Later(
+            runtime=lambda: self.runtime.manager,
+            statuses=lambda: self.work.statuses,
+            cgroups=lambda: self.work.cgroups,
+            workers=lambda: self.work.workers,
+            handlers=lambda: self.loop.handlers,
+        )
+        base = build_base(config, deps, later)
         self.recorder = base.recorder
         self.sources = sources = build_sources(base)
         self.resources = resources = build_resources(base, sources)
@@ -53,20 +60,9 @@ class Kubelet:
         self.node = build_node(base, sources, resources, runtime, work, upkeep)
         admission = build_admission(base, resources, work, upkeep, self.node)
         self.loop = build_loop(base, sources, resources, runtime, work, admission)
-        self._tell_earlier_parts(base.later)
         self.metrics = metrics_page(self._measured())
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
-
-    def _tell_earlier_parts(self, later: Later) -> None:
-        later.resources = self.resources.managers
-        later.runtime = self.runtime.manager
-        later.runtime_state = self.runtime.state
-        later.statuses = self.work.statuses
-        later.cgroups = self.work.cgroups
-        later.workers = self.work.workers
-        later.registrar = self.node.registrar
-        later.handlers = self.loop.handlers
 
     def _measured(self) -> MeasuredParts:
         devices = self.resources.devices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from refkubelet.api.client import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
-from refkubelet.container_manager.managers import ResourceManagers
 from refkubelet.cri.client import CriClient, CriTarget
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.host.machine import Machine
@@ -17,13 +17,11 @@ from refkubelet.host.network import Network
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, PodStatus
-from refkubelet.node.register import NodeRegistrar
 from refkubelet.node.shutdown_manager import ShutdownSource
 from refkubelet.node.status import NodeFacts
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from refkubelet.sync_loop.runtime_state import RuntimeState
 from refkubelet.volumes.mounting import Mounts, NoMounts
 from simtime import Clock, Ids, Rng
 
@@ -61,39 +59,36 @@ class KubeletDeps:
     mounts: Mounts = field(default_factory=NoMounts)
 
 
+@dataclass(frozen=True, slots=True)
 class Later:
-    """The parts that earlier ones ask once the kubelet runs, and the questions that several ask.
+    """The parts that earlier ones ask once the kubelet runs: each as a function that may be called
+    when all is built, not while a part is made. With them the questions that several parts ask."""
 
-    `Kubelet` fills it in when all is built; a part that asks while it is made finds nothing."""
-
-    resources: ResourceManagers
-    runtime: RuntimeManager
-    runtime_state: RuntimeState
-    statuses: StatusManager
-    cgroups: ContainerManager | None
-    workers: PodWorkers
-    registrar: NodeRegistrar | None
-    handlers: PodHandlers
+    runtime: Callable[[], RuntimeManager]
+    statuses: Callable[[], StatusManager]
+    cgroups: Callable[[], ContainerManager | None]
+    workers: Callable[[], PodWorkers]
+    handlers: Callable[[], PodHandlers]
 
     def active_pods(self) -> tuple[Pod, ...]:
         """All pods but those that are over (LIFE-012)."""
-        return self.handlers.active_pods()
+        return self.handlers().active_pods()
 
     def allocated_pods(self) -> tuple[Pod, ...]:
         """The active pods, with what they were allocated."""
-        return self.handlers.admission.allocated_pods()
+        return self.handlers().admission.allocated_pods()
 
     def sync_by_uid(self, pod_uid: str) -> None:
         """Sync that pod if it is a pod of this node."""
-        self.handlers.sync_by_uid(pod_uid)
+        self.handlers().sync_by_uid(pod_uid)
 
     def is_terminating(self, pod_uid: str) -> bool:
         """Whether that pod shall end."""
-        return self.workers.is_pod_termination_requested(pod_uid)
+        return self.workers().is_pod_termination_requested(pod_uid)
 
     def status(self, pod_uid: str) -> PodStatus | None:
         """The status as last generated."""
-        return self.statuses.get(pod_uid)
+        return self.statuses().get(pod_uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,7 @@ class Base:
         return self.config.feature_gates.get(name, default)
 
 
-def build_base(config: KubeletConfiguration, deps: KubeletDeps) -> Base:
+def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) -> Base:
     recorder = QueuedEventRecorder(
         deps.api,
         deps.clock,
@@ -122,4 +117,4 @@ def build_base(config: KubeletConfiguration, deps: KubeletDeps) -> Base:
         random=deps.rng.stream("events").random,
     )
     client = CriClient(deps.target, config.runtime_request_timeout_s)
-    return Base(config, deps, recorder, client, Later())
+    return Base(config, deps, recorder=recorder, client=client, later=later)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,14 @@ def build_node(
     work: Work,
     upkeep: Upkeep,
 ) -> Node:
-    shutdown = _shutdown(base, work)
+    shutdown = _shutdown(base, work, hurry=lambda: registrar.hurry() if registrar else None)
 
     def not_ready() -> list[str]:
         """NODE-022: the runtime, then shutdown."""
         return [*runtime.state.not_ready(), *(shutdown.not_ready() if shutdown else [])]
 
-    config, deps, registrar = base.config, base.deps, None
+    config, deps = base.config, base.deps
+    registrar: NodeRegistrar | None = None
     if deps.api is not None and deps.node_facts is not None:
         settings = NodeSettings(
             facts=deps.node_facts,
@@ -87,8 +88,8 @@ def _cached(
     )
 
 
-def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
-    deps, later, groups = base.deps, base.later, shutdown_groups(base.config)
+def _shutdown(base: Base, work: Work, hurry: Callable[[], None]) -> NodeShutdownManager | None:
+    deps, groups = base.deps, shutdown_groups(base.config)
     if not groups:
         return None
     if deps.shutdown_source is None:
@@ -100,9 +101,9 @@ def _shutdown(base: Base, work: Work) -> NodeShutdownManager | None:
         ShutdownDeps(
             deps.clock,
             base.recorder,
-            later.active_pods,
+            base.later.active_pods,
             work.killer.end_for_shutdown,
-            lambda: later.registrar.hurry() if later.registrar else None,
+            hurry,
             deps.root_dir / FILE_NAME,
         ),
     )

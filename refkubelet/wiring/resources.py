@@ -15,6 +15,7 @@ from refkubelet.container_manager.active import ActiveContainers, running_contai
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
+from refkubelet.container_manager.topology.hints import Affinities
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.wiring.base import Base
@@ -44,11 +45,18 @@ class Resources:
 def build_resources(base: Base, sources: Sources) -> Resources:
     """Raises `ConfigError`: policies that cannot be, or state files that cannot be used."""
     deps, later = base.deps, base.later
-    devices = _devices(base, sources)
+    devices = _devices(base, sources, affinities=lambda: managers.topology)
     active = ActiveContainers(later.allocated_pods, sources.seen.ready)
     managers = ResourceManagers(
         base.config,
-        ResourceDeps(deps.clock, deps.machine, deps.root_dir, base.client, active, later.status),
+        ResourceDeps(
+            clock=deps.clock,
+            machine=deps.machine,
+            root_dir=deps.root_dir,
+            runtime=base.client,
+            active=active,
+            status=later.status,
+        ),
         devices,
     )
     pod_resources = PodResourcesLister(
@@ -61,7 +69,9 @@ def build_resources(base: Base, sources: Sources) -> Resources:
     return Resources(devices, managers, pod_resources, _allocation(base, sources))
 
 
-def _devices(base: Base, sources: Sources) -> DeviceManager | None:
+def _devices(
+    base: Base, sources: Sources, affinities: Callable[[], Affinities | None]
+) -> DeviceManager | None:
     deps, later = base.deps, base.later
     if deps.device_plugins is None:
         return None
@@ -72,8 +82,8 @@ def _devices(base: Base, sources: Sources) -> DeviceManager | None:
             deps.root_dir,
             active_pods=later.active_pods,
             sources_ready=sources.seen.ready,
-            running=lambda: running_containers(later.runtime),
-            affinities=lambda: later.resources.topology,
+            running=lambda: running_containers(later.runtime()),
+            affinities=affinities,
             health_changed=later.sync_by_uid,
             numa_nodes=lambda: tuple(node.id for node in deps.machine.topology().nodes),
         )
@@ -98,8 +108,8 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             base.recorder,
             conditions,
             pod=sources.pods.get,
-            admit=lambda pod: later.handlers.admission.resize(pod),
-            sync=lambda pod: later.handlers.syncs([pod]),
+            admit=lambda pod: later.handlers().admission.resize(pod),
+            sync=lambda pod: later.handlers().syncs([pod]),
             sources_ready=sources.seen.ready,
         ),
     )

@@ -52,7 +52,7 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
     objects = PodObjects(deps.api, deps.clock, deps.rng) if deps.api else None
     pod_runtimes = PodRuntimes(
         deps.api,
-        lambda: later.runtime_state.handlers,
+        lambda: state.handlers,
         UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
     )
     runtime_deps = RuntimeDeps(
@@ -66,7 +66,7 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
         devices=resources.devices,
         placements=resources.managers,
         actuated=resources.allocation.actuated,
-        pod_cgroups=lambda: later.cgroups,
+        pod_cgroups=later.cgroups,
         runtimes=pod_runtimes,
         mounts=deps.mounts,
     )
@@ -117,5 +117,6 @@ def _before_the_first_pod(base: Base) -> None:
     """CG-014, CG-035: when the runtime is ready for the first time."""
     if base.deps.machine.cgroup_version() == 1:
         base.recorder.node_event("Warning", "CgroupV1", CGROUP_V1_WARNING)
-    if base.later.cgroups is not None:
-        base.later.cgroups.start()
+    cgroups = base.later.cgroups()
+    if cgroups is not None:
+        cgroups.start()

@@ -47,7 +47,7 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         StatusDeps(
             deps.clock,
             sources.pods,
-            lambda pod_uid: base.later.workers.could_have_running_containers(pod_uid),
+            lambda pod_uid: workers.could_have_running_containers(pod_uid),
             deps.api,
         )
     )

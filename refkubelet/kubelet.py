@@ -56,10 +56,28 @@ class Kubelet:
         self.runtime = runtime = build_runtime(base, resources)
         self.work = work = build_work(base, sources, resources, runtime)
         self.stats = build_stats(base, sources, runtime)
-        self.upkeep = upkeep = build_upkeep(base, sources, runtime, work, self.stats)
-        self.node = build_node(base, sources, resources, runtime, work, upkeep)
-        admission = build_admission(base, resources, work, upkeep, self.node)
-        self.loop = build_loop(base, sources, resources, runtime, work, admission)
+        self.upkeep = upkeep = build_upkeep(
+            base=base, sources=sources, runtime=runtime, work=work, stats=self.stats
+        )
+        self.node = build_node(
+            base=base,
+            sources=sources,
+            resources=resources,
+            runtime=runtime,
+            work=work,
+            upkeep=upkeep,
+        )
+        admission = build_admission(
+            base=base, resources=resources, work=work, upkeep=upkeep, node=self.node
+        )
+        self.loop = build_loop(
+            base=base,
+            sources=sources,
+            resources=resources,
+            runtime=runtime,
+            work=work,
+            admission=admission,
+        )
         self.metrics = metrics_page(self._measured())
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()

@@ -123,7 +123,9 @@ class PodCache:
         """An event says that the pod was so at `t_s` (PLEG-302)."""
         old = self._entries.get(uid)
         read_s = old.read_s if old is not None else -math.inf
-        self._entries[uid] = Known(status, None, t_s, read_s, self.stamp_s())
+        self._entries[uid] = Known(
+            status=status, error=None, modified_s=t_s, read_s=read_s, heard_s=self.stamp_s()
+        )
         self._notify(t_s, uid)
 
     def hold(self, uid: str) -> None:

@@ -82,10 +82,17 @@ class PodKiller:
 
     async def preempt(self, pod: Pod, status_fn: PodStatusFn) -> None:
         """To make room for a critical pod, with the pod's own grace period."""
-        await kill_pod_now(self.workers, self.recorder, pod, status_fn, evict=True)
+        await kill_pod_now(
+            workers=self.workers, recorder=self.recorder, pod=pod, status_fn=status_fn, evict=True
+        )
 
     async def end_for_shutdown(self, pod: Pod, status_fn: PodStatusFn, grace_s: int) -> None:
         """Because the node shuts down: not an eviction, so its containers are kept."""
         await kill_pod_now(
-            self.workers, self.recorder, pod, status_fn, evict=False, grace_override_s=grace_s
+            workers=self.workers,
+            recorder=self.recorder,
+            pod=pod,
+            status_fn=status_fn,
+            evict=False,
+            grace_override_s=grace_s,
         )

@@ -132,7 +132,11 @@ def merge_last_update(record: PodSyncStatus, options: UpdatePodOptions) -> None:
         evict = options.kill.evict or (kill is not None and kill.evict)
         kill = KillPodOptions(evict=evict, grace_override_s=options.kill.grace_override_s)
     record.active = UpdatePodOptions(
-        SyncPodType.SYNC, pod, options.mirror or last.mirror, options.running_pod, kill
+        update_type=SyncPodType.SYNC,
+        pod=pod,
+        mirror=options.mirror or last.mirror,
+        running_pod=options.running_pod,
+        kill=kill,
     )
 
 

@@ -87,7 +87,7 @@ def probe_targets(pod: Pod) -> tuple[ProbeTarget, ...]:
     containers, then sidecars. Plain init and ephemeral containers have none (PROBE-001)."""
     owners = [(c, False) for c in pod.spec.containers] + [(c, True) for c in sidecars(pod)]
     return tuple(
-        ProbeTarget(pod, container, probe_type, probe, init)
+        ProbeTarget(pod=pod, container=container, probe_type=probe_type, probe=probe, init=init)
         for container, init in owners
         for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS)
         if (probe := probe_of(container, probe_type)) is not None
@@ -150,7 +150,9 @@ def decide_probe_run(
         forget = state.container_id
         state = replace(state, container_id=container_id, on_hold=False)
         stores = _first_results(target, container, predates_kubelet=predates_kubelet)
-    verdict, more = _verdict(target, container, status, state, now)
+    verdict, more = _verdict(
+        target=target, container=container, status=status, state=state, now=now
+    )
     return ProbeStep(verdict, state, stores + more, forget)
 
 

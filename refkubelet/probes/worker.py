@@ -129,10 +129,10 @@ class ProbeWorker:
         pod_uid = uid(self.target.pod)
         status = self._deps.pod_status(pod_uid)
         step = decide_probe_run(
-            self.target,
-            self._state,
-            status,
-            self._deps.clock.now(),
+            target=self.target,
+            state=self._state,
+            status=status,
+            now=self._deps.clock.now(),
             predates_kubelet=self._predates_kubelet(status),
         )
         self._state = step.state

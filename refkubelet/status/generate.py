@@ -100,13 +100,19 @@ def generate_pod_status(
     """The status to publish now. `previous` is the last one the kubelet had or knew (STAT-002)."""
     known = previous if previous is not None else pod.status
     status = _with_containers(pod, runtime_status, known, inputs)
-    status = _with_phase(pod, status, runtime_status, known, inputs)
+    status = _with_phase(
+        pod=pod, status=status, runtime_status=runtime_status, known=known, inputs=inputs
+    )
     status = apply_probes(pod, status, inputs.probes)
     status = _with_addresses(pod, status, runtime_status, inputs)
     status = msgspec.structs.replace(
         status,
         conditions=generate_conditions(
-            pod, status, runtime_status, known, inputs.resize_conditions
+            pod=pod,
+            status=status,
+            runtime_status=runtime_status,
+            previous=known,
+            resizes=inputs.resize_conditions,
         ),
         resources=pod_resources_shown(pod, known, _cgroup(pod, inputs)),
         allocatedResources=own_resources(request_quantities(pod)),
@@ -129,14 +135,14 @@ def _with_containers(
         init: bool = False,
     ) -> list[ContainerStatus]:
         sources = StatusSources(
-            pod,
-            runtime_status,
-            inputs.runtime_name,
-            inputs.reason_of,
-            {status.name: status for status in old or ()},
-            restarting_all,
-            inputs.actuated,
-            inputs.recursive_read_only,
+            pod=pod,
+            runtime_status=runtime_status,
+            runtime_name=inputs.runtime_name,
+            reason_of=inputs.reason_of,
+            previous={status.name: status for status in old or ()},
+            restarting_all=restarting_all,
+            actuated=inputs.actuated,
+            recursive_read_only=inputs.recursive_read_only,
         )
         return container_statuses(sources, containers, init=init)
 

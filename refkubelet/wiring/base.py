@@ -108,10 +108,10 @@ class Base:
 
 def build_base(config: KubeletConfiguration, deps: KubeletDeps, later: Later) -> Base:
     recorder = QueuedEventRecorder(
-        deps.api,
-        deps.clock,
-        deps.ids,
-        deps.node_name,
+        api=deps.api,
+        clock=deps.clock,
+        ids=deps.ids,
+        node_name=deps.node_name,
         qps=config.event_record_qps,
         burst=config.event_burst,
         random=deps.rng.stream("events").random,

@@ -36,20 +36,27 @@ def build_loop(
     deps, allocation = base.deps, resources.allocation
     handlers = PodHandlers(
         HandlerDeps(
-            deps.clock,
-            sources.pods,
-            work.workers,
-            work.statuses,
-            base.recorder,
-            runtime.pleg.cache,
-            runtime.deletions,
-            sources.seen.ready,
+            clock=deps.clock,
+            pods=sources.pods,
+            workers=work.workers,
+            statuses=work.statuses,
+            recorder=base.recorder,
+            cache=runtime.pleg.cache,
+            deletor=runtime.deletions,
+            sources_ready=sources.seen.ready,
             admission=admission,
             allocations=allocation.manager,
             resizes=ResizeTriggers(allocation.manager, allocation.conditions),
         )
     )
-    housekeeping = _housekeeping(base, sources, resources, runtime, work, handlers)
+    housekeeping = _housekeeping(
+        base=base,
+        sources=sources,
+        resources=resources,
+        runtime=runtime,
+        work=work,
+        handlers=handlers,
+    )
     loop = LoopDeps(
         clock=deps.clock,
         rng=deps.rng,
@@ -73,15 +80,15 @@ def _housekeeping(
 ) -> Housekeeping:
     return Housekeeping(
         CleanupDeps(
-            base.deps.clock,
-            sources.pods,
-            work.workers,
-            handlers,
-            work.statuses,
-            work.probes,
-            runtime.manager,
-            sources.mirrors,
-            base.deps.root_dir,
+            clock=base.deps.clock,
+            pods=sources.pods,
+            workers=work.workers,
+            handlers=handlers,
+            statuses=work.statuses,
+            probes=work.probes,
+            runtime=runtime.manager,
+            mirrors=sources.mirrors,
+            root_dir=base.deps.root_dir,
             cgroups=work.cgroups,
             allocations=resources.allocation.manager,
             mounts=base.deps.mounts,

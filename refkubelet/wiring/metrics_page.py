@@ -68,7 +68,13 @@ def _of_evictions(counted: EvictionMetrics) -> Numbers:
     def evictions() -> Values:
         return {(signal,): number for signal, number in counted.evictions.items()}
 
-    return Numbers("evictions", "Evicted pods.", evictions, ("eviction_signal",), kind="unknown")
+    return Numbers(
+        name="evictions",
+        help="Evicted pods.",
+        read=evictions,
+        labels=("eviction_signal",),
+        kind="unknown",
+    )
 
 
 def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
@@ -77,17 +83,17 @@ def _of_refusals_and_images(parts: MeasuredParts) -> list[Numbers]:
 
     return [
         Numbers(
-            "admission_rejections_total",
-            "Pods that were refused.",
-            lambda: by(parts.handlers.rejections),
-            ("reason",),
+            name="admission_rejections_total",
+            help="Pods that were refused.",
+            read=lambda: by(parts.handlers.rejections),
+            labels=("reason",),
             kind="counter",
         ),
         Numbers(
-            "image_garbage_collected_total",
-            "Images that were removed.",
-            lambda: by(parts.images.removed),
-            ("reason",),
+            name="image_garbage_collected_total",
+            help="Images that were removed.",
+            read=lambda: by(parts.images.removed),
+            labels=("reason",),
             kind="counter",
         ),
     ]
@@ -99,7 +105,9 @@ def _of_registrations(counted: DeviceMetrics) -> Numbers:
 
     name = "device_plugin_registration_total"
     text = "Registrations of device plugins."
-    return Numbers(name, text, registrations, ("resource_name",), kind="counter")
+    return Numbers(
+        name=name, help=text, read=registrations, labels=("resource_name",), kind="counter"
+    )
 
 
 def _of_allocations(counted: DeviceMetrics) -> Histograms:
@@ -182,17 +190,17 @@ def _of_pods(parts: MeasuredParts) -> list[Numbers]:
             ("lifecycle", "config", "static"),
         ),
         Numbers(
-            "restarted_pods_total",
-            "Pods that came back with the same UID.",
-            lambda: {(static,): n for static, n in counted.restarted.items()},
-            ("static",),
+            name="restarted_pods_total",
+            help="Pods that came back with the same UID.",
+            read=lambda: {(static,): n for static, n in counted.restarted.items()},
+            labels=("static",),
             kind="counter",
         ),
         Numbers(
-            "preemptions",
-            "Pods that ended for critical ones, by the resource that was short first.",
-            lambda: {(signal,): n for signal, n in parts.preemptor.preempted.items()},
-            ("preemption_signal",),
+            name="preemptions",
+            help="Pods that ended for critical ones, by the resource that was short first.",
+            read=lambda: {(signal,): n for signal, n in parts.preemptor.preempted.items()},
+            labels=("preemption_signal",),
             kind="unknown",
         ),
         Numbers(

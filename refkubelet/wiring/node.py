@@ -99,12 +99,12 @@ def _shutdown(base: Base, work: Work, hurry: Callable[[], None]) -> NodeShutdown
         groups,
         deps.shutdown_source,
         ShutdownDeps(
-            deps.clock,
-            base.recorder,
-            base.later.active_pods,
-            work.killer.end_for_shutdown,
-            hurry,
-            deps.root_dir / FILE_NAME,
+            clock=deps.clock,
+            events=base.recorder,
+            active_pods=base.later.active_pods,
+            kill_pod=work.killer.end_for_shutdown,
+            tell_node_status=hurry,
+            state_file=deps.root_dir / FILE_NAME,
         ),
     )
 

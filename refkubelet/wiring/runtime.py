@@ -56,11 +56,11 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
         UserNamespaces(deps.root_dir, ids_per_pod(base.config)),
     )
     runtime_deps = RuntimeDeps(
-        deps.clock,
-        deps.ids,
-        base.recorder,
-        objects,
-        deps.network,
+        clock=deps.clock,
+        ids=deps.ids,
+        events=base.recorder,
+        objects=objects,
+        network=deps.network,
         terminating=later.is_terminating,
         secrets=deps.api,
         devices=resources.devices,
@@ -77,15 +77,15 @@ def build_runtime(base: Base, resources: Resources) -> RuntimeParts:
     state = RuntimeState(deps.clock, pleg.generic.healthy, healthy)
     watch = RuntimeWatch(manager, state, deps.clock, lambda: _before_the_first_pod(base))
     return RuntimeParts(
-        runtime_deps,
-        options,
-        manager,
-        ContainerDeletor(base.client, options, deps.clock),
-        pod_runtimes,
-        objects,
-        pleg,
-        state,
-        watch,
+        deps=runtime_deps,
+        options=options,
+        manager=manager,
+        deletions=ContainerDeletor(base.client, options, deps.clock),
+        pod_runtimes=pod_runtimes,
+        objects=objects,
+        pleg=pleg,
+        state=state,
+        watch=watch,
     )
 
 

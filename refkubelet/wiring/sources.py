@@ -35,7 +35,18 @@ def build_sources(base: Base) -> Sources:
     informer = NodeInformer(api, deps.node_name, deps.clock, deps.rng) if api else None
     access = ApiAccess(api, informer) if api and informer else None
     config = build_pod_config(
-        base.config, deps.node_name, access, base.recorder, deps.clock, deps.rng
+        config=base.config,
+        node_name=deps.node_name,
+        api=access,
+        recorder=base.recorder,
+        clock=deps.clock,
+        rng=deps.rng,
     )
     mirrors = MirrorClient(api, deps.node_name, lambda: informer.node() if informer else None)
-    return Sources(PodManager(), config, SeenSources(config.seen_all_sources), mirrors, informer)
+    return Sources(
+        pods=PodManager(),
+        config=config,
+        seen=SeenSources(config.seen_all_sources),
+        mirrors=mirrors,
+        informer=informer,
+    )

@@ -28,29 +28,29 @@ def build_stats(base: Base, sources: Sources, runtime: RuntimeParts) -> Stats:
     config, deps, manager = base.config, base.deps, runtime.manager
     files = PodFilesReader(str(deps.root_dir), config.pod_logs_dir)
     volumes = VolumeStats(
-        files,
-        sources.pods.pods,
-        deps.clock,
-        deps.rng.stream("volume stats").random,
-        config.volume_stats_agg_period_s,
+        files=files,
+        pods=sources.pods.pods,
+        clock=deps.clock,
+        random=deps.rng.stream("volume stats").random,
+        period_s=config.volume_stats_agg_period_s,
     )
     pods = PodStats(
-        manager,
-        deps.machine,
-        pod_cgroup_of(config),
-        files,
-        volumes.of,
+        runtime=manager,
+        machine=deps.machine,
+        pod_cgroup=pod_cgroup_of(config),
+        files=files,
+        volumes=volumes.of,
         by_sandbox=base.gate("PodAndContainerStatsFromCRI", default=False),
     )
     summary = SummaryDeps(
-        deps.clock,
-        deps.machine,
-        deps.node_name,
-        str(deps.root_dir),
-        pods,
-        sources.pods.pods,
-        manager.image_fs_info,
-        pods_cgroup(config),
+        clock=deps.clock,
+        machine=deps.machine,
+        node_name=deps.node_name,
+        root_dir=str(deps.root_dir),
+        stats=pods,
+        pods=sources.pods.pods,
+        image_fs_info=manager.image_fs_info,
+        pods_cgroup=pods_cgroup(config),
         container_disk=is_crio(config),
     )
     return Stats(volumes, pods, SummaryProvider(summary))

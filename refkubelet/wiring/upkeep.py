@@ -41,11 +41,11 @@ def build_upkeep(
     config, deps = base.config, base.deps
     garbage = _garbage(base, sources, runtime, work)
     images = ImageGC(
-        base.client,
-        deps.machine,
-        runtime.deps,
-        ImageGcPolicy.of(config),
-        runtime.manager.prune_pull_records,
+        client=base.client,
+        machine=deps.machine,
+        deps=runtime.deps,
+        policy=ImageGcPolicy.of(config),
+        after_freeing=runtime.manager.prune_pull_records,
     )
     logs = ContainerLogManager(
         base.client, runtime.pleg.cache.running_containers, LogPolicy.of(config), deps.clock
@@ -66,7 +66,9 @@ def build_upkeep(
     )
     node_images = NodeImages(base.client.list_images, config.node_status_max_images, deps.clock)
     manager = EvictionManager(EvictionConfig.of(config), eviction)
-    return Upkeep(garbage, images, node_images, logs, manager)
+    return Upkeep(
+        garbage=garbage, images=images, node_images=node_images, logs=logs, eviction=manager
+    )
 
 
 def _garbage(base: Base, sources: Sources, runtime: RuntimeParts, work: Work) -> GarbageCollection:
@@ -74,9 +76,9 @@ def _garbage(base: Base, sources: Sources, runtime: RuntimeParts, work: Work) ->
         return not work.workers.should_pod_content_be_removed(pod_uid)
 
     return GarbageCollection(
-        ContainerGC(base.client, runtime.deps, runtime.options, work.workers),
-        sources.seen.ready,
-        base.recorder,
-        base.deps.clock,
+        collector=ContainerGC(base.client, runtime.deps, runtime.options, work.workers),
+        sources_ready=sources.seen.ready,
+        recorder=base.recorder,
+        clock=base.deps.clock,
         forget_old=lambda: runtime.manager.forget_resources(keeps_content),
     )

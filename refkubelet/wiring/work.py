@@ -52,18 +52,25 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
         )
     )
     probes = ProbeManager(
-        ProbeDeps(deps.clock, deps.rng, base.client, base.recorder, statuses.get, deps.network)
+        ProbeDeps(
+            clock=deps.clock,
+            rng=deps.rng,
+            exec_runner=base.client,
+            events=base.recorder,
+            pod_status=statuses.get,
+            network=deps.network,
+        )
     )
     cgroups = _container_manager(base, resources)
     steps = StepDeps(
-        deps.clock,
-        runtime.manager,
-        statuses,
-        probes,
-        sources.mirrors,
-        base.recorder,
-        _hooks(base, resources, runtime),
-        deps.root_dir,
+        clock=deps.clock,
+        runtime=runtime.manager,
+        statuses=statuses,
+        probes=probes,
+        mirrors=sources.mirrors,
+        recorder=base.recorder,
+        hooks=_hooks(base, resources, runtime),
+        root_dir=deps.root_dir,
         host_ips=deps.host_ips,
         cgroups=cgroups,
         resizes=_resize_reports(base, resources, runtime, cgroups),
@@ -71,16 +78,23 @@ def build_work(base: Base, sources: Sources, resources: Resources, runtime: Runt
     )
     allocated = resources.allocation.manager.allocated
     settings = WorkerSettings(
-        deps.clock,
-        deps.rng,
-        base.config.sync_frequency_s,
-        allocated,
+        clock=deps.clock,
+        rng=deps.rng,
+        sync_frequency_s=base.config.sync_frequency_s,
+        allocated=allocated,
         after_failure=runtime.pleg.generic.after_failure,
     )
     workers = PodWorkers(PodSteps(steps), runtime.pleg.cache, base.recorder, settings)
     killer = PodKiller(workers, base.recorder)
     preemption = PreemptionDeps(base.later.allocated_pods, killer.preempt, base.recorder)
-    return Work(statuses, probes, cgroups, workers, killer, Preemptor(preemption))
+    return Work(
+        statuses=statuses,
+        probes=probes,
+        cgroups=cgroups,
+        workers=workers,
+        killer=killer,
+        preemptor=Preemptor(preemption),
+    )
 
 
 def _volumes(base: Base) -> PodVolumes:

@@ -57,21 +57,21 @@ class LoopWorld:
         self.error: str | None = None
         self.all_seen = False
         self.queues = LoopQueues(
-            asyncio.Queue[PodUpdate](),
-            asyncio.Queue[PodLifecycleEvent](),
-            asyncio.Queue[ProbeUpdate](),
-            asyncio.Queue[ProbeUpdate](),
-            asyncio.Queue[ProbeUpdate](),
+            config=asyncio.Queue[PodUpdate](),
+            pleg=asyncio.Queue[PodLifecycleEvent](),
+            liveness=asyncio.Queue[ProbeUpdate](),
+            readiness=asyncio.Queue[ProbeUpdate](),
+            startup=asyncio.Queue[ProbeUpdate](),
         )
         self.seen: frozenset[PodSource] = frozenset()
         deps = LoopDeps(
-            self.clock,
-            Rng(1),
-            self.queues,
-            cast(PodHandlers, self.recording),
-            cast(StatusManager, self.recording),
-            self.housekeeping,
-            lambda: self.error,
+            clock=self.clock,
+            rng=Rng(1),
+            queues=self.queues,
+            handlers=cast(PodHandlers, self.recording),
+            statuses=cast(StatusManager, self.recording),
+            housekeeping=self.housekeeping,
+            runtime_errors=lambda: self.error,
         )
         self.loop = SyncLoop(deps, SeenSources(self._seen))
 

@@ -58,7 +58,13 @@ class World:
         )
         self.manager = ContainerManager(
             NodeCgroups(**fields),
-            ContainerManagerDeps(self.clock, self.told, self.tree, lambda: self.pods, self.kill),
+            ContainerManagerDeps(
+                clock=self.clock,
+                recorder=self.told,
+                tree=self.tree,
+                active_pods=lambda: self.pods,
+                kill=self.kill,
+            ),
         )
 
     def kill(self, pid: int) -> None:

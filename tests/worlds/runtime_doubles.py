@@ -51,7 +51,13 @@ def sandbox(
 ) -> SandboxRecord:
     state = SandboxState.READY if ready else SandboxState.NOTREADY
     return SandboxRecord(
-        f"s{attempt}", state, attempt, 100 + attempt, has_network=True, ips=ips, **fields
+        id=f"s{attempt}",
+        state=state,
+        attempt=attempt,
+        created_at_ns=100 + attempt,
+        has_network=True,
+        ips=ips,
+        **fields,
     )
 
 
@@ -82,7 +88,14 @@ def status(
     """A status with one READY sandbox unless said otherwise."""
     boxes = (sandbox(),) if sandboxes is None else sandboxes
     newest_first = sorted(containers, key=lambda c: -c.created_at_ns)
-    return RuntimePodStatus(UID, "web", "default", ("10.0.0.1",), boxes, tuple(newest_first))
+    return RuntimePodStatus(
+        uid=UID,
+        name="web",
+        namespace="default",
+        ips=("10.0.0.1",),
+        sandboxes=boxes,
+        containers=tuple(newest_first),
+    )
 
 
 class Probes:

@@ -33,7 +33,7 @@ def pod(uid: str = "u", box: str | None = "ready", **containers: str) -> Runtime
         ListedContainer(f"{uid}-{name}", name, ContainerState(state))
         for name, state in containers.items()
     )
-    return RuntimePod(uid, uid, "default", boxes, listed)
+    return RuntimePod(uid=uid, name=uid, namespace="default", sandboxes=boxes, containers=listed)
 
 
 def virtual(main: Callable[[VirtualLoop], Awaitable[None]]) -> None:

@@ -97,7 +97,9 @@ def test_a_new_container_starts_from_the_initial_value_PROBE_012(probe_type: Pro
 
 
 def test_no_initial_value_for_a_container_found_running_PROBE_051() -> None:
-    step = decide_probe_run(target(R), WorkerState(), status(), NOW, predates_kubelet=True)
+    step = decide_probe_run(
+        target=target(R), state=WorkerState(), status=status(), now=NOW, predates_kubelet=True
+    )
     assert (step.verdict, step.stores) == (ProbeVerdict.RUN, ())
 
 
@@ -114,7 +116,9 @@ def test_a_started_sidecar_found_running_keeps_its_startup_PROBE_051(
         {"metadata": {"uid": "u"}, "spec": {"containers": [], "initContainers": [container]}}
     )
     (sidecar,) = probe_targets(pod)
-    step = decide_probe_run(sidecar, WorkerState(), status(), NOW, predates_kubelet=predates)
+    step = decide_probe_run(
+        target=sidecar, state=WorkerState(), status=status(), now=NOW, predates_kubelet=predates
+    )
     assert step.stores == wanted
 
 

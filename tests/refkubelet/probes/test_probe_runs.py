@@ -42,7 +42,14 @@ class World:
         self.pod = make_pod(probes)
         self.phase: str | None = None
         self.previous: PodStatus | None = None
-        deps = ProbeDeps(self.clock, Rng(1), self, self, self.status, network)
+        deps = ProbeDeps(
+            clock=self.clock,
+            rng=Rng(1),
+            exec_runner=self,
+            events=self,
+            pod_status=self.status,
+            network=network,
+        )
         self.manager = ProbeManager(deps)
 
     async def exec_sync(

@@ -45,7 +45,11 @@ def shown(
     assert pod.spec is not None
     record = ContainerRecord("c-1", "main", state, resources=actual)
     previous = (
-        ContainerStatus("i", "", "main", True, 0, resources=before) if before is not None else None
+        ContainerStatus(
+            image="i", imageID="", name="main", ready=True, restartCount=0, resources=before
+        )
+        if before is not None
+        else None
     )
     return container_resources_shown(pod.spec.containers[0], record, previous, actuated)
 

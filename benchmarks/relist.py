@@ -16,8 +16,9 @@ from workload import create_request, sandbox_config, start_pod
 
 from fakecri import FakeCRI
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.pleg import GenericPLEG, PodCache
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -30,7 +30,9 @@ from refkubelet.cri.records import (
 )
 from refkubelet.events.container_events import ContainerEvents
 from refkubelet.golang.duration import format_duration
-from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
     StartSpec,
@@ -42,7 +44,6 @@ from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
 from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE

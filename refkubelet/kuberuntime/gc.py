@@ -20,6 +20,8 @@ from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, log_failure
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.gc_choice import (
     MayGo,
     dead_to_delete,
@@ -28,7 +30,6 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
 )
 from refkubelet.kuberuntime.decisions.grace import stop_timeout_s
 from refkubelet.kuberuntime.kill import noted_grace_s
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.model.names import parse_pod_log_dir
 from simtime import Clock

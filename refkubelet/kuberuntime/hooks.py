@@ -19,9 +19,9 @@ from refkubelet.golang.strconv import quoted
 from refkubelet.host.addresses import UrlError
 from refkubelet.host.http_get import HOOK_AGENT, http_get, http_request
 from refkubelet.host.network import HttpRequest, NetworkError
-from refkubelet.kuberuntime import reasons
-from refkubelet.kuberuntime.options import RuntimeDeps
-from refkubelet.kuberuntime.pods import PodReader
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.ports import PortError

@@ -20,7 +20,8 @@ from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
 from refkubelet.events.container_events import ContainerEvents
 from refkubelet.failures import Complaints
-from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
 from refkubelet.kuberuntime.decisions.grace import (
     MINIMUM_GRACE_S,
@@ -30,7 +31,6 @@ from refkubelet.kuberuntime.decisions.grace import (
 )
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
-from refkubelet.kuberuntime.options import RuntimeDeps
 from refkubelet.kuberuntime.results import SyncAction, SyncError
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
 from refkubelet.model.pod import containers, pod_ref, sidecars

@@ -23,13 +23,14 @@ from refkubelet.cri.records import (
 )
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import ContainerStarter
 from refkubelet.kuberuntime.decisions.actions import ProbeView, compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import resize_in_progress
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
 from refkubelet.kuberuntime.kill import ContainerKiller
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
-from refkubelet.kuberuntime.pods import PodReader
+from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.kuberuntime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod

@@ -20,7 +20,7 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.cri import convert
 from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
-from refkubelet.kuberuntime.pods import pod_ips
+from refkubelet.kuberuntime.pod_reader import pod_ips
 from refkubelet.kuberuntime.termination_message import termination_message
 from simtime import Clock
 

@@ -18,6 +18,8 @@ from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.common.runtime_deps import ResizableCgroups, RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, overhead_resources
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.decisions.pod_resize import (
@@ -36,7 +38,6 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
     next_step,
     with_resources,
 )
-from refkubelet.kuberuntime.options import ResizableCgroups, RuntimeDeps, RuntimeOptions
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE, Placement

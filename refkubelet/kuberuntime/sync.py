@@ -30,15 +30,16 @@ from refkubelet.cri.records import (
 )
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
-from refkubelet.kuberuntime import reasons
 from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.kuberuntime.decisions.actions import PodActions
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from refkubelet.container_manager.cgroups.build import CGROUP_V1_WARNING
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
+from refkubelet.kuberuntime.object_source import PodObjects
+from refkubelet.kuberuntime.options_from_config import Surroundings, ids_per_pod, runtime_options
 from refkubelet.kuberuntime.pod_events import PodEventReader
-from refkubelet.kuberuntime.pod_objects import PodObjects
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
-from refkubelet.kuberuntime.settings import Surroundings, ids_per_pod, runtime_options
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG

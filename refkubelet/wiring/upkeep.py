@@ -14,7 +14,7 @@ from refkubelet.kuberuntime.gc import ContainerGC, GarbageCollection
 from refkubelet.kuberuntime.images.choice import ImageGcPolicy
 from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy
-from refkubelet.kuberuntime.settings import is_crio
+from refkubelet.kuberuntime.options_from_config import is_crio
 from refkubelet.model.pod import uid
 from refkubelet.node.images import NodeImages
 from refkubelet.wiring.base import Base

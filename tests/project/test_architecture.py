@@ -54,7 +54,7 @@ VALUES_BESIDE = {
     "refkubelet.host.machine": "the machine's topology as data; beside it a machine's interface",
     "refkubelet.model.probe_results": "the words Success and Failure; beside them a queue",
     "refkubelet.kuberuntime.config.dns": "the choice of resolvers; beside it reading resolv.conf",
-    "refkubelet.kuberuntime.options": "frozen settings; beside them what the shells are given",
+    "refkubelet.kuberuntime.common.runtime_options": "options; beside them where files are",
     "refkubelet.pod_workers.records": "the record of a worker; beside it the event it waits for",
 }
 

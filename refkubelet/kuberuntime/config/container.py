@@ -18,13 +18,10 @@ from refkubelet.container_manager.devices.records import NO_SETTINGS, ContainerS
 from refkubelet.cri import labels as keys
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts, VariableError
-from refkubelet.kuberuntime.config.environment import (
-    ApiObjects,
-    EnvironmentFacts,
-    environment,
-    expand_all,
-)
+from refkubelet.kuberuntime.config.environment import EnvironmentFacts, environment, expand_all
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.mounts import (
     MountError,
@@ -40,7 +37,6 @@ from refkubelet.kuberuntime.config.mounts import (
 from refkubelet.kuberuntime.config.sandbox import pod_labels
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
 from refkubelet.kuberuntime.images.volumes import VolumeImages
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.addresses import by_family
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.kuberuntime.options import DnsOptions
+from refkubelet.kuberuntime.common.runtime_options import DnsOptions
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uses_host_network
 

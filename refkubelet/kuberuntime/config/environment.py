@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector, Service
+from lightkube.models.core_v1 import EnvFromSource, EnvVar, FileKeySelector
 
 from refkubelet.golang.strconv import quoted
+from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects, ObjectKey
 from refkubelet.kuberuntime.config.downward_api import (
     NodeAndPodFacts,
     VariableError,
@@ -29,24 +30,11 @@ from refkubelet.model.pod import is_static
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
 _NO_REFERENCE: Final = re.compile(r"\$\$?")  # behind the last `)`
 MAX_EXPANDED: Final = 16 * 1024 * 1024  # what a message of the CRI holds
-CONFIG_MAP: Final = "configmap"
-SECRET: Final = "secret"
 
 TOO_LONG: Final = (
     f"with its references replaced it would have more than {MAX_EXPANDED >> 20} MiB of variables "
     "or of arguments"
 )
-
-ObjectKey = tuple[str, str]  # kind (`configmap`, `secret`) and name, in the pod's namespace
-
-
-@dataclass(frozen=True, slots=True)
-class ApiObjects:
-    """What the API server has for one container: the data of the ConfigMaps and Secrets that it
-    refers to (None: there is no such object), and all services (None: not listed yet)."""
-
-    data: Mapping[ObjectKey, Mapping[str, str] | None] = field(default_factory=dict)
-    services: tuple[Service, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)

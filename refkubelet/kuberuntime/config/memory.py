@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from refkubelet.kuberuntime.options import MemoryOptions
+from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.model.cpu_shares import in_bytes
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_critical

@@ -12,11 +12,11 @@ from criapi.v1 import api_pb2 as cri
 
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.cgroup_parent import cgroup_parent
 from refkubelet.kuberuntime.config.dns import dns_config
 from refkubelet.kuberuntime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.kuberuntime.config.security import sandbox_security
-from refkubelet.kuberuntime.options import RuntimeOptions
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations

@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import (
 
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime, UserNamespace
 from refkubelet.golang.strconv import quoted
-from refkubelet.kuberuntime.options import RuntimeOptions
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.model.names import UnsafeNameError, safe_path
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import all_containers, pod_ref

@@ -1,4 +1,3 @@
-"""What to do with a pod: decided over records; the doing is elsewhere.
-
-What must never happen here: a call, a wait, or a look at a clock.
+"""What to do with a pod, decided from records alone: no call, no wait, no look at a clock. Read
+`actions` first; `pod_actions` has the values it answers with.
 """

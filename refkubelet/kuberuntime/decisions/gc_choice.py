@@ -9,6 +9,7 @@ evictSandboxes; pkg/kubelet/pod_container_deletor.go: getContainersToDeleteInPod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from refkubelet.cri.labels import POD_UID
@@ -20,11 +21,19 @@ from refkubelet.cri.records import (
     RuntimePodStatus,
     SandboxState,
 )
-from refkubelet.kuberuntime.options import GcOptions
 from simtime.clock import NANOSECONDS
 
 MayGo: TypeAlias = Callable[[str], bool]
 """Whether everything of the pod with that UID may be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class GcOptions:
+    """Limits of container garbage collection (GC-001)."""
+
+    min_age_s: float = 0.0
+    max_per_pod_container: int = 1  # dead containers kept per pod and name; negative: no limit
+    max_containers: int = -1  # dead containers kept in all; negative: no limit
 
 
 def removable_containers(

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.images.record_files import PullRecordFiles
 from refkubelet.kuberuntime.images.records import (
     Access,
     PulledRecord,
-    VerificationPolicy,
     access_with,
     merged,
     needs_secrets,

@@ -18,6 +18,7 @@ from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.failures import log_failure
 from refkubelet.golang.duration import format_duration
 from refkubelet.host.machine import FilesystemStats, Machine
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (
     ImageGcPolicy,
     KnownImage,
@@ -30,7 +31,6 @@ from refkubelet.kuberuntime.images.choice import (
     used_percent,
 )
 from refkubelet.kuberuntime.images.pulls import aggregate
-from refkubelet.kuberuntime.options import RuntimeDeps
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,9 @@ from refkubelet.cri.records import ImageRecord
 from refkubelet.events.container_events import field_path
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted
-from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.backoff import (
     MAX_DELAY_S,
     BackoffLimits,
@@ -37,7 +39,6 @@ from refkubelet.kuberuntime.images.keyring import (
 )
 from refkubelet.kuberuntime.images.node_credentials import NodeCredentials
 from refkubelet.kuberuntime.images.pulls import ImagePuller, Pulled, PullError
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.image_names import InvalidImageNameError, repository, with_default_tag
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from typing import Final, Protocol
+from typing import Final
 
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.api.client import ApiError
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.kuberuntime import reasons
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import SecretReader
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
 
@@ -25,14 +26,6 @@ log = logging.getLogger(__name__)
 
 MAX_KEPT: Final = 1000
 READ_TIMEOUT_S: Final = 1.0  # NODE-207
-
-
-class SecretReader(Protocol):
-    """What is asked of the API client."""
-
-    async def get_secret(self, namespace: str, name: str) -> Secret:
-        """Raises `ApiError`."""
-        ...
 
 
 class PullSecrets:

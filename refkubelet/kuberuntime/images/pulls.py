@@ -17,8 +17,8 @@ from criapi.v1 import api_pb2 as cri
 
 from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.golang.strconv import quoted
+from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 from refkubelet.kuberuntime.images.keyring import Credential
-from refkubelet.kuberuntime.options import ImageOptions
 from refkubelet.model.token_bucket import TokenBucket
 from simtime import Clock
 

@@ -13,11 +13,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from refkubelet.config.image_policies import (
-    NEVER_VERIFY,
-    NEVER_VERIFY_ALLOWLISTED,
-    NEVER_VERIFY_PRELOADED,
-)
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.model.image_names import without_tag
 
@@ -57,32 +52,6 @@ class PulledRecord:
     image_ref: str
     updated_ns: int = 0
     access: Mapping[str, Access] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationPolicy:
-    """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
-
-    policy: str = NEVER_VERIFY_PRELOADED
-    allowlist: tuple[str, ...] = ()
-
-    def verifies(self, image: str, *, pulled_by_kubelet: bool) -> bool:
-        """Whether a pod has to show that it may use the present image.
-
-        >>> VerificationPolicy().verifies("a:1", pulled_by_kubelet=False)
-        False
-        """
-        if self.policy == NEVER_VERIFY_PRELOADED:
-            return pulled_by_kubelet
-        if self.policy == NEVER_VERIFY_ALLOWLISTED:
-            return not self._is_listed(without_tag(image))
-        return self.policy != NEVER_VERIFY
-
-    def _is_listed(self, name: str) -> bool:
-        return any(
-            name.startswith(entry[:-1]) if entry.endswith("/*") else name == entry
-            for entry in self.allowlist
-        )
 
 
 @dataclass(frozen=True, slots=True)

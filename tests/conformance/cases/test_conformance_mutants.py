@@ -32,7 +32,7 @@ def grace_s(pod: Any) -> int:
 
 MUTANTS: dict[str, tuple[str, Any, str]] = {
     "back-off begins at 5 s": (
-        "refkubelet.kuberuntime.settings.INITIAL_DELAY_S", 5.0, "backoff-series",
+        "refkubelet.kuberuntime.options_from_config.INITIAL_DELAY_S", 5.0, "backoff-series",
     ),
     "back-off for ever in force": (
         "refkubelet.kuberuntime.decisions.backoff.expired", always(False), "backoff-reset",

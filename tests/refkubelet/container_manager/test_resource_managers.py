@@ -20,8 +20,8 @@ from refkubelet.config.load import parse_config
 from refkubelet.container_manager.admission import allocated
 from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
 from refkubelet.cri.client import CriCallError
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
-from refkubelet.kuberuntime.options import RuntimeOptions
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import uid

@@ -28,7 +28,7 @@ from refkubelet.cri.transport import (
     socket_path,
 )
 from refkubelet.daemon import with_cgroup_driver
-from refkubelet.kuberuntime.pods import PodReader
+from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.hashes import container_hash
 from refkubelet.model.objects import Container
 from simtime import RealClock, VirtualLoop, run_virtual

@@ -9,7 +9,7 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.cri import convert
 from refkubelet.cri.listings import Listings, container_list_request
 from refkubelet.cri.records import ListedContainer, RuntimePod
-from refkubelet.kuberuntime.pods import group_pods
+from refkubelet.kuberuntime.pod_reader import group_pods
 
 
 def containers() -> Listings[ListedContainer]:

@@ -10,8 +10,9 @@ import grpc
 from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, record, status
 
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 

@@ -22,7 +22,10 @@ from refkubelet.cri.records import (
     ListedSandbox,
     SandboxState,
 )
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.gc_choice import (
+    GcOptions,
     dead_to_delete,
     evictable,
     over_limit,
@@ -30,7 +33,6 @@ from refkubelet.kuberuntime.decisions.gc_choice import (
     removable_sandboxes,
 )
 from refkubelet.kuberuntime.gc import DELETOR_SLOTS, ContainerDeletor, ContainerGC
-from refkubelet.kuberuntime.options import GcOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from simtime import Ids, RealClock, Rng, VirtualLoop, run_virtual
 

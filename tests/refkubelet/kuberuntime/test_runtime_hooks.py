@@ -12,9 +12,9 @@ from runtime_doubles import UID, Events, ScriptedTarget, box_status, make_pod
 
 from refkubelet.cri.client import CriClient
 from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
-from refkubelet.kuberuntime.options import RuntimeDeps
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 NO_TLS = "http: server gave HTTP response to HTTPS client"

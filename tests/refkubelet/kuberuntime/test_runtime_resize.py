@@ -13,10 +13,11 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 from refkubelet.allocation.state import ACTUATED_FILE, ResourceState
 from refkubelet.cri.client import CriClient
 from refkubelet.kuberuntime.actuated import ActuatedResources
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
 from refkubelet.kuberuntime.decisions.resize_actions import GivenResources, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod import pod_ref, uid
 from refkubelet.model.probe_results import ProbeResult

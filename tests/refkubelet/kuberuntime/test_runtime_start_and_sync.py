@@ -23,9 +23,10 @@ from runtime_doubles import (
 )
 
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import next_attempt_by_logs
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.model.image_names import InvalidImageNameError, with_default_tag
 from refkubelet.model.probe_results import ProbeResult

@@ -15,9 +15,10 @@ from runtime_doubles import UID, Events, Probes, make_pod
 
 from fakecri import FakeCRI, exits, ignores, replies
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import DnsOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.results import PodSyncResult
 from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.objects import Pod

@@ -15,7 +15,7 @@ from fakecri.machine.node import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.daemon import check_host
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
-from refkubelet.kuberuntime.settings import Surroundings, runtime_options
+from refkubelet.kuberuntime.options_from_config import Surroundings, runtime_options
 from refkubelet.model.objects import decode_pod
 from refkubelet.node.oom_parse import BETWEEN, OomKill, read
 from refkubelet.node.oom_watcher import KernelLogError, OomWatcher, follow_kernel_log

@@ -13,6 +13,7 @@ from lightkube.models.core_v1 import HostPathVolumeSource
 
 from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.mounts import (
     MountError,
     MountFacts,
@@ -20,7 +21,6 @@ from refkubelet.kuberuntime.config.mounts import (
     volume_mounts,
 )
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
-from refkubelet.kuberuntime.options import RuntimeOptions
 from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError

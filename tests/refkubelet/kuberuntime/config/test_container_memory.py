@@ -9,10 +9,10 @@ import pytest
 
 from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration, MemorySwap
+from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources
 from refkubelet.kuberuntime.config.memory import protection, swap_allowance_bytes
-from refkubelet.kuberuntime.options import MemoryOptions
-from refkubelet.kuberuntime.settings import Surroundings, memory_options, runtime_options
+from refkubelet.kuberuntime.options_from_config import Surroundings, memory_options, runtime_options
 from refkubelet.model.objects import Pod, decode_pod
 
 MI = 1 << 20

@@ -18,15 +18,15 @@ from places import GOLDEN
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.common.runtime_deps import ApiObjects, RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
     StartSpec,
     container_config,
 )
-from refkubelet.kuberuntime.config.environment import ApiObjects
 from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.kuberuntime.kill import container_spec
-from refkubelet.kuberuntime.options import DnsOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, RealClock, Rng
 

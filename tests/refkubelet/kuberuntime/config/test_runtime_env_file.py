@@ -11,6 +11,8 @@ import pytest
 from runtime_doubles import Events, make_pod
 
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
     StartSpec,
@@ -18,7 +20,6 @@ from refkubelet.kuberuntime.config.container import (
 )
 from refkubelet.kuberuntime.config.env_file import EnvFileError, env_file_values
 from refkubelet.kuberuntime.config.mounts import ENV_FILE_BYTES
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from simtime import Ids, RealClock, Rng
 
 

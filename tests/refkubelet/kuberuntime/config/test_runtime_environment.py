@@ -9,17 +9,15 @@ from lightkube.models.core_v1 import Secret, Service
 from msgspec import convert
 from runtime_doubles import make_pod
 
+from refkubelet.kuberuntime.common.runtime_deps import CONFIG_MAP, SECRET, ApiObjects
 from refkubelet.kuberuntime.config.downward_api import NodeAndPodFacts, VariableError
 from refkubelet.kuberuntime.config.environment import (
-    CONFIG_MAP,
-    SECRET,
-    ApiObjects,
     EnvironmentFacts,
     environment,
     referenced_objects,
 )
 from refkubelet.kuberuntime.config.service_environment import service_environment
-from refkubelet.kuberuntime.pod_objects import secret_data
+from refkubelet.kuberuntime.object_source import secret_data
 from refkubelet.model.addresses import by_family
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO

@@ -12,13 +12,13 @@ from google.protobuf.json_format import MessageToDict
 from runtime_doubles import make_pod
 
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
 from refkubelet.kuberuntime.config import mounts
 from refkubelet.kuberuntime.config.dns import read_resolv_conf
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
 from refkubelet.kuberuntime.config.mounts import hosts_text
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
-from refkubelet.kuberuntime.options import DnsOptions, RuntimeOptions
 
 ROOT_IMAGE = ImageRecord("id", 1)
 OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), memory_capacity_bytes=1000 << 20)

@@ -13,6 +13,8 @@ from runtime_doubles import Events, Failure, Probes, ScriptedTarget, make_pod, r
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.pod_resize import (
     LowerLimits,
     MemoryUsage,
@@ -24,7 +26,6 @@ from refkubelet.kuberuntime.decisions.pod_resize import (
 )
 from refkubelet.kuberuntime.decisions.resize_actions import ContainerUpdate, GivenResources
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.model.cgroup_limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual

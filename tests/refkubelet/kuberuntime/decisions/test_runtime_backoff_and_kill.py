@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runtime_doubles import Events, Failure, ScriptedTarget, make_pod, record, status
 
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.decisions.backoff import (
     BackoffEntry,
     BackoffLimits,
@@ -24,7 +25,6 @@ from refkubelet.kuberuntime.decisions.backoff import (
 from refkubelet.kuberuntime.decisions.grace import container_grace_s
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, termination_prerequisites
-from refkubelet.kuberuntime.options import RuntimeDeps
 from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.objects import Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual

@@ -16,6 +16,7 @@ from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import ImageRecord
 from refkubelet.host.machine import FilesystemStats
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (
     ImageGcPolicy,
     KnownImage,
@@ -26,7 +27,6 @@ from refkubelet.kuberuntime.images.choice import (
     unused,
 )
 from refkubelet.kuberuntime.images.gc import IMAGE_GC_PERIOD_S, ImageGC, ImageGcError
-from refkubelet.kuberuntime.options import RuntimeDeps
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
 GIB = 1024**3

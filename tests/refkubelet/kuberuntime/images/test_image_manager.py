@@ -21,6 +21,12 @@ from runtime_doubles import IMAGE, IMAGE_ID, Events, Failure, ScriptedTarget, ma
 from refkubelet.api.client import ApiError
 from refkubelet.config.image_policies import ALWAYS_VERIFY
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import (
+    ImageOptions,
+    RuntimeOptions,
+    VerificationPolicy,
+)
 from refkubelet.kuberuntime.images.manager import (
     ImageError,
     ImageManager,
@@ -29,8 +35,6 @@ from refkubelet.kuberuntime.images.manager import (
 )
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
-from refkubelet.kuberuntime.images.records import VerificationPolicy
-from refkubelet.kuberuntime.options import ImageOptions, RuntimeDeps, RuntimeOptions
 from refkubelet.model.token_bucket import TokenBucket
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -17,6 +17,7 @@ from refkubelet.config.image_policies import (
     POLICIES,
     is_allowlist_entry,
 )
+from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.images.record_files import PullRecordFiles, record_fields, record_of
 from refkubelet.kuberuntime.images.records import (
@@ -24,7 +25,6 @@ from refkubelet.kuberuntime.images.records import (
     PulledRecord,
     PullVerdict,
     SecretUse,
-    VerificationPolicy,
     merged,
     verify,
 )

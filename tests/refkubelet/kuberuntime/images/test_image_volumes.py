@@ -23,8 +23,9 @@ from runtime_doubles import (
 )
 
 from refkubelet.cri.client import CriClient
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.kuberuntime.options import RuntimeDeps, RuntimeOptions
 from refkubelet.kuberuntime.results import PodSyncResult
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

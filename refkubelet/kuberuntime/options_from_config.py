@@ -20,11 +20,16 @@ from refkubelet.container_manager.cgroups.settings import TIERED
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.host.capacity import page_sizes
 from refkubelet.host.machine import Machine
+from refkubelet.kuberuntime.common.runtime_options import (
+    DnsOptions,
+    ImageOptions,
+    MemoryOptions,
+    RuntimeOptions,
+    VerificationPolicy,
+)
 from refkubelet.kuberuntime.config.dns import read_resolv_conf
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
-from refkubelet.kuberuntime.images.records import VerificationPolicy
-from refkubelet.kuberuntime.options import DnsOptions, ImageOptions, MemoryOptions, RuntimeOptions
 from refkubelet.model.cgroup_limits import page_size_name
 from refkubelet.model.quantity import NANO
 

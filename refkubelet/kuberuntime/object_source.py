@@ -16,19 +16,15 @@ from lightkube.models.core_v1 import ConfigMap, Secret, Service
 
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.api.reflector import Reflector
+from refkubelet.kuberuntime.common.runtime_deps import SECRET, ApiObjects, ObjectKey
 from refkubelet.kuberuntime.config.downward_api import VariableError
-from refkubelet.kuberuntime.config.environment import (
-    SECRET,
-    ApiObjects,
-    ObjectKey,
-    referenced_objects,
-)
+from refkubelet.kuberuntime.config.environment import referenced_objects
 from refkubelet.model.objects import Container, Pod
 from simtime import Clock, Rng
 
 
 class PodObjects:
-    """Implements `kuberuntime.options.ObjectSource`."""
+    """Implements `runtime_deps.ObjectSource`."""
 
     def __init__(self, api: ApiClient, clock: Clock, rng: Rng) -> None:
         self._api = api

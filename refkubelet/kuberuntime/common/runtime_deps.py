@@ -1,0 +1,134 @@
+"""The parts of the kubelet that the runtime manager works with, as interfaces, and what they
+answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from lightkube.models.core_v1 import Secret, Service
+
+from refkubelet.allocation.state import ResourceState
+from refkubelet.container_manager.devices.records import ContainerSettings
+from refkubelet.cri.records import PodRuntime
+from refkubelet.events.recorder import EventRecorder
+from refkubelet.host.network import Network
+from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.placement import Placement
+from refkubelet.volumes.mounting import Mounts, NoMounts
+from simtime import Clock, Ids
+
+CONFIG_MAP: Final = "configmap"
+SECRET: Final = "secret"
+
+ObjectKey = tuple[str, str]
+"""Kind (`configmap`, `secret`) and name, in the pod's namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiObjects:
+    """What the API server has for one container: the data of the ConfigMaps and Secrets that it
+    refers to (None: there is no such object), and all services (None: not listed yet)."""
+
+    data: Mapping[ObjectKey, Mapping[str, str] | None] = field(default_factory=dict)
+    services: tuple[Service, ...] | None = ()
+
+
+class ObjectSource(Protocol):
+    """What the API server has for the variables of a container (LIFE-137)."""
+
+    async def of(self, pod: Pod, container: Container) -> ApiObjects:
+        """Raises `VariableError` when the server does not answer."""
+        ...
+
+
+class SecretReader(Protocol):
+    """The part of the API client that reads pull secrets."""
+
+    async def get_secret(self, namespace: str, name: str) -> Secret:
+        """The Secret of that name. Raises `ApiError`."""
+        ...
+
+
+class ContainerDevices(Protocol):
+    """What the devices of a container add to its configuration (CG-084)."""
+
+    async def settings(self, pod: Pod, container: Container) -> ContainerSettings:
+        """Asked before every start of a container. Raises `AllocationError`."""
+        ...
+
+
+class Placements(Protocol):
+    """Where containers run (CG-050)."""
+
+    def placement(self, pod: Pod, container: Container) -> Placement:
+        """Asked before every creation of a container."""
+        ...
+
+    def has_exclusive_cpus(self, pod: Pod) -> bool:
+        """Some container of the pod has CPUs of its own (CG-031)."""
+        ...
+
+    def starting(self, pod: Pod, container: Container) -> None:
+        """The container was created and starts now."""
+        ...
+
+
+class ResizableCgroups(Protocol):
+    """What a resize asks of the container manager; the pod is the allocated one (CG-065)."""
+
+    def config_of(self, pod: Pod) -> ResourceConfig:
+        """What the pod's cgroup must have by its spec."""
+        ...
+
+    def read_config(self, pod: Pod, resource: str) -> ResourceConfig:
+        """What the pod's cgroup has of `cpu` or `memory`. Raises OSError, ValueError."""
+        ...
+
+    def write_config(self, pod: Pod, config: ResourceConfig) -> None:
+        """Write these limits to the pod's cgroup. Raises `CgroupError`."""
+        ...
+
+    def memory_usage_bytes(self, pod: Pod) -> int:
+        """What the pod's cgroup uses now. Raises OSError."""
+        ...
+
+
+class PodRuntimeSource(Protocol):
+    """What pods ask of the runtime beyond the default (`pod_runtime.PodRuntimes`)."""
+
+    async def of(self, pod: Pod) -> PodRuntime:
+        """Asked at every sync of a pod. Raises `PodRuntimeError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDeps:
+    """What the runtime manager works with. Only clock, ids and events must be there."""
+
+    clock: Clock
+    ids: Ids
+    """Makes the names of termination log files."""
+    events: EventRecorder
+    objects: ObjectSource | None = None
+    """None: there is no API server (standalone); each reference to a ConfigMap or Secret is then
+    one to a missing object."""
+    network: Network | None = None
+    """For httpGet hooks; None: they fail."""
+    terminating: Callable[[str], bool] = lambda pod_uid: False
+    """Whether the pod of that UID is to end."""
+    secrets: SecretReader | None = None
+    """For pull secrets; None: there is no API server, and all of them are missing."""
+    devices: ContainerDevices | None = None
+    """None: there are no device plugins."""
+    runtimes: PodRuntimeSource | None = None
+    """None: every pod has the default runtime handler."""
+    placements: Placements | None = None
+    """None: containers run anywhere."""
+    actuated: ResourceState | None = None
+    """The checkpoint of actuated resources (CG-060); None: the one below the root directory."""
+    pod_cgroups: Callable[[], ResizableCgroups | None] = lambda: None
+    """Answers None where pods have no cgroups (cgroupsPerQOS false)."""
+    mounts: Mounts = field(default_factory=NoMounts)

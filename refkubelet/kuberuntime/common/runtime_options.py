@@ -1,0 +1,118 @@
+"""The node's options for the runtime manager, told once at the start of the kubelet.
+
+Everything has the kubelet's default. `options_from_config` makes them from the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from refkubelet.config.image_policies import (
+    NEVER_VERIFY,
+    NEVER_VERIFY_ALLOWLISTED,
+    NEVER_VERIFY_PRELOADED,
+)
+from refkubelet.kuberuntime.decisions.backoff import MAX_DELAY_S, BackoffLimits
+from refkubelet.kuberuntime.decisions.gc_choice import GcOptions
+from refkubelet.model.image_names import without_tag
+
+
+@dataclass(frozen=True, slots=True)
+class DnsOptions:
+    """Cluster DNS, and what the node's resolv.conf says."""
+
+    cluster_dns: tuple[str, ...] = ()  # clusterDNS: addresses of its servers
+    cluster_domain: str = ""  # clusterDomain
+    node_servers: tuple[str, ...] = ()
+    node_searches: tuple[str, ...] = ()
+    node_options: tuple[str, ...] = ()
+    no_resolv_conf: bool = False  # resolvConf is empty: pods get 127.0.0.1
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationPolicy:
+    """imagePullCredentialsVerificationPolicy, and preloadedImagesVerificationAllowlist."""
+
+    policy: str = NEVER_VERIFY_PRELOADED
+    allowlist: tuple[str, ...] = ()
+
+    def verifies(self, image: str, *, pulled_by_kubelet: bool) -> bool:
+        """Whether a pod has to show that it may use the present image.
+
+        >>> VerificationPolicy().verifies("a:1", pulled_by_kubelet=False)
+        False
+        """
+        if self.policy == NEVER_VERIFY_PRELOADED:
+            return pulled_by_kubelet
+        if self.policy == NEVER_VERIFY_ALLOWLISTED:
+            return not self._is_listed(without_tag(image))
+        return self.policy != NEVER_VERIFY
+
+    def _is_listed(self, name: str) -> bool:
+        return any(
+            name.startswith(entry[:-1]) if entry.endswith("/*") else name == entry
+            for entry in self.allowlist
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ImageOptions:
+    """How images are pulled (BACK-208)."""
+
+    serialize_pulls: bool = True  # one pull at a time
+    max_parallel_pulls: int | None = None  # None: no limit; without meaning if they are serial
+    pull_qps: float = 5.0  # pulls per second over a longer time; 0: no limit
+    pull_burst: int = 10
+    verification: VerificationPolicy | None = field(default_factory=VerificationPolicy)
+    """Whether a pod may use an image that is there; None: it always may, and nothing is recorded
+    (BACK-210)."""
+    docker_config_files: tuple[Path, ...] = ()
+    """Where the node's own registry credentials are looked for, in this order (BACK-209)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """Swap, and protection of memory with cgroup v2 (CG-033, CG-050)."""
+
+    swap_controller: bool = True  # the kernel can limit swap
+    limited_swap: bool = False  # memorySwap.swapBehavior is LimitedSwap, and the node has cgroup v2
+    swap_bytes: int = 0  # swap of the node
+    capacity_bytes: int = 0  # memory of the node; 0: unknown
+    memory_qos: bool = False  # the gate MemoryQoS is on, and the node has cgroup v2
+    reserve: bool = False  # memoryReservationPolicy is TieredReservation
+    throttling_factor: float = 0.9  # memoryThrottlingFactor
+    allocatable_bytes: int = 0  # what all pods together may have
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    """Options of the runtime manager."""
+
+    root_dir: Path = Path("/var/lib/kubelet")
+    pod_logs_dir: Path = Path("/var/log/pods")
+    container_logs_dir: Path | None = Path("/var/log/containers")  # links to logs; None: no links
+    node_name: str = ""
+    node_ips: tuple[str, ...] = ()  # the primary one first
+    restart_delays: BackoffLimits = BackoffLimits.up_to(MAX_DELAY_S)  # noqa: RUF009 - frozen
+    memory_capacity_bytes: int = 0  # for oom_score_adj (LIFE-140); 0: unknown
+    allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource, in nano units
+    cgroup_root: str = "/kubepods"  # the parent of the cgroups of the QoS classes
+    cgroup_driver: str = "cgroupfs"  # or systemd
+    cgroups_per_qos: bool = True  # False: pods have no cgroups of their own
+    cpu_cfs_quota: bool = True  # False: CPU limits are not enforced
+    cpu_cfs_quota_period_us: int = 100_000
+    hugepage_sizes: tuple[str, ...] = ("2MB", "1GB")
+    seccomp_default: bool = False  # True: containers without a profile get RuntimeDefault
+    cgroup_v2: bool = False
+    single_process_oom_kill: bool = True  # False: the kernel kills the whole container (v2)
+    memory: MemoryOptions = field(default_factory=MemoryOptions)
+    dns: DnsOptions = field(default_factory=DnsOptions)
+    images: ImageOptions = field(default_factory=ImageOptions)
+    gc: GcOptions = field(default_factory=GcOptions)
+
+    @property
+    def own_directories(self) -> tuple[str, ...]:
+        """The directories in which only the kubelet and the runtime make entries."""
+        return str(self.root_dir), str(self.pod_logs_dir)

@@ -26,7 +26,8 @@ from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.containers import ContainerStarter
-from refkubelet.kuberuntime.decisions.actions import ProbeView, compute_pod_actions
+from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
+from refkubelet.kuberuntime.decisions.pod_actions import ProbeView
 from refkubelet.kuberuntime.decisions.resize_actions import resize_in_progress
 from refkubelet.kuberuntime.images.pull_secrets import PullSecrets
 from refkubelet.kuberuntime.kill import ContainerKiller

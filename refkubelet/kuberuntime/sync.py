@@ -37,7 +37,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.containers import ContainerStarter, PodStart, StartError
-from refkubelet.kuberuntime.decisions.actions import PodActions
+from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
 from refkubelet.kuberuntime.reason_cache import ReasonCache

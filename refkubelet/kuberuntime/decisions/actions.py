@@ -38,7 +38,6 @@ from refkubelet.kuberuntime.decisions.pod_actions import (
     SandboxDecision,
     definition_changed,
 )
-from refkubelet.kuberuntime.decisions.reset_actions import containers_to_reset
 from refkubelet.kuberuntime.decisions.resize_actions import (
     ContainerUpdate,
     GivenResources,
@@ -49,6 +48,7 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
 from refkubelet.kuberuntime.decisions.restart_policy import (
     NEVER,
     ON_FAILURE,
+    containers_to_reset,
     effective_policy,
     pod_policy,
     restarts_after_probe_failure,
@@ -56,17 +56,6 @@ from refkubelet.kuberuntime.decisions.restart_policy import (
 )
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.probe_results import ProbeResult
-
-__all__ = [
-    "ContainerKill",
-    "KillReason",
-    "PodActions",
-    "ProbeView",
-    "SandboxDecision",
-    "compute_pod_actions",
-    "ephemeral_containers",
-    "sandbox_decision",
-]
 
 NOTHING_GIVEN: Final[Mapping[str, GivenResources]] = MappingProxyType({})
 

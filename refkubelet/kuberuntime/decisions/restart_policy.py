@@ -1,14 +1,15 @@
 """Whether a container starts again: pod policy, container policy, container rules. Pure.
 
 Nothing here looks at back-off: *when* is another question than *whether*.
-Upstream: pkg/kubelet/container/helpers.go: ShouldContainerBeRestarted; pkg/api/v1/pod/util.go.
+Upstream: pkg/kubelet/container/helpers.go: ShouldContainerBeRestarted; pkg/api/v1/pod/util.go;
+kuberuntime_manager.go: getContainersToReset.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from refkubelet.cri.records import ContainerRecord, ContainerState
+from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimePodStatus
 from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_being_deleted
@@ -82,3 +83,24 @@ def matching_action(container: Container, exit_code: int) -> str | None:
         if (rule.exitCodes.operator, listed) in (("In", True), ("NotIn", False)):
             return rule.action
     return None
+
+
+def containers_to_reset(pod: Pod, status: RuntimePodStatus) -> tuple[ContainerRecord, ...]:
+    """All records of the pod, in the order in which they are killed and removed when an exit with
+    the action RestartAllContainers makes the pod start over in its sandbox (LIFE-110, LIFE-125,
+    BACK-110).
+
+    Regular containers come first, then init containers, both in spec order. The records of the
+    exits with that action come last, again regular before init: a reset that was cut short is
+    found again by them, and the next sync finishes it.
+    """
+    containers = (*pod.spec.containers, *(pod.spec.initContainers or ()))
+    records = [(c, r) for c in containers for r in status.containers if r.name == c.name]
+    others = (r for c, r in records if not _restarts_all(c, r))
+    return (*others, *(r for c, r in records if _restarts_all(c, r)))
+
+
+def _restarts_all(container: Container, record: ContainerRecord) -> bool:
+    if record.state is not ContainerState.EXITED:
+        return False
+    return matching_action(container, record.exit_code) == RESTART_ALL

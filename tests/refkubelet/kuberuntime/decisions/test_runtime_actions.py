@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Probes, make_pod, record, sandbox, status
 
 from refkubelet.cri.records import NetworkMode, RuntimePodStatus
-from refkubelet.kuberuntime.decisions.actions import PodActions, compute_pod_actions
-from refkubelet.kuberuntime.decisions.pod_actions import KillReason
+from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
+from refkubelet.kuberuntime.decisions.pod_actions import KillReason, PodActions
 from refkubelet.kuberuntime.decisions.restart_policy import restarts_after_exit
 from refkubelet.model.probe_results import ProbeResult
 

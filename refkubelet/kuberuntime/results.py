@@ -1,4 +1,4 @@
-"""What one sync or kill of a pod did: its errors, and when a failed start may be tried again.
+"""What one sync or kill of a pod did: its errors, and when a failed start may be tried again. Pure.
 
 The pod worker turns a result into the next sync time (LIFE-037): back-off errors carry an expiry
 and win over other errors.

@@ -1,13 +1,11 @@
-"""What to do about a pod: the kubelet's central decision, a pure function.
+"""What to do about a pod: the kubelet's central decision. Pure.
 
 `compute_pod_actions` compares the spec with what the runtime has and answers with a `PodActions`:
 kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
 carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
 one (LIFE-111), a pod that keeps its own: ephemeral containers (LIFE-112), init containers
 (LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
-means the newest container of a name. What must never happen here: I/O, time, a look at anything
-but the arguments.
-
+means the newest container of a name.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
 """
 

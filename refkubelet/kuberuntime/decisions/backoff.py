@@ -1,4 +1,4 @@
-"""Waiting before the next try: the arithmetic of one entry, and the table of entries.
+"""Waiting before the next try: the arithmetic of one entry, and the table of entries. Pure.
 
 Crash loops (BACK-001..007, BACK-013) and image pulls (BACK-206) use the same entry {delay, last
 update} with different reset rules. Instants are wall-clock nanoseconds, because they are compared

@@ -1,4 +1,4 @@
-"""How long a container may take to stop: pure arithmetic (LIFE-143, PROBE-037). Whole seconds."""
+"""How long a container may take to stop, in whole seconds (LIFE-143, PROBE-037). Pure."""
 
 from __future__ import annotations
 

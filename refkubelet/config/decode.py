@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from refkubelet.config.fields import FieldInfo, Kind, info_of
 from refkubelet.golang.duration import parse_duration_s
 from refkubelet.model.quantity import parse_integer
-from refkubelet.model.yaml import Document, Path, dotted
+from refkubelet.model.yaml.document import Document, Path, dotted
 
 S = TypeVar("S")
 

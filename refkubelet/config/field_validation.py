@@ -20,7 +20,7 @@ from refkubelet.config.image_policies import (
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.golang.duration import format_duration
-from refkubelet.model.cgroup_names import words_of
+from refkubelet.model.cgroups.names import words_of
 
 _PULLED_IMAGES_GATE: Final = "KubeletEnsureSecretPulledImages"
 

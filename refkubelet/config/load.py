@@ -25,7 +25,7 @@ from refkubelet.config.kubelet_config import (
 )
 from refkubelet.config.resource_validation import with_named_cpus
 from refkubelet.config.validation import validate
-from refkubelet.model.yaml import YamlError, read_yaml
+from refkubelet.model.yaml.document import YamlError, read_yaml
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from refkubelet.cri.records import (
     SandboxUsage,
 )
 from refkubelet.model.addresses import version_and_text
-from refkubelet.model.cpu_shares import SHARES_PER_CPU
+from refkubelet.model.cgroups.cpu_shares import SHARES_PER_CPU
 
 # Any message of the contract: which one, the function's name says.
 Message = Any

@@ -8,7 +8,7 @@ internalCapacity.
 from __future__ import annotations
 
 from refkubelet.host.machine import Machine, MachineTopology
-from refkubelet.model.cgroup_limits import page_resource
+from refkubelet.model.cgroups.limits import page_resource
 from refkubelet.model.quantity import NANO
 
 

@@ -30,7 +30,7 @@ from refkubelet.kuberuntime.common.runtime_options import (
 from refkubelet.kuberuntime.config.dns import read_resolv_conf
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
-from refkubelet.model.cgroup_limits import page_size_name
+from refkubelet.model.cgroups.limits import page_size_name
 from refkubelet.model.quantity import NANO
 
 log = logging.getLogger(__name__)

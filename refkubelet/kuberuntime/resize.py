@@ -38,7 +38,7 @@ from refkubelet.kuberuntime.decisions.resize_actions import (
     next_step,
     with_resources,
 )
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import pod_ref

@@ -21,7 +21,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.kuberuntime.decisions.pod_resize import merged
 from refkubelet.kuberuntime.decisions.resize_actions import CPU, MEMORY
 from refkubelet.kuberuntime.results import PodSyncResult
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodCondition
 from refkubelet.model.pod import pod_ref, uid
 

@@ -12,14 +12,15 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from refkubelet.model.complaints import invalid
 from refkubelet.model.defaults import apply_api_defaults, apply_static_defaults
 from refkubelet.model.names import name_problem
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.pod_schema import WIDE_FIELDS, fit_to_version
 from refkubelet.model.pod_updates import PodSource
-from refkubelet.model.validation import api_object_reference, pod_problems
-from refkubelet.model.yaml import Document, Path, YamlError, dotted, read_json_or_yaml
+from refkubelet.model.validation.api_references import api_object_reference
+from refkubelet.model.validation.field_errors import invalid
+from refkubelet.model.validation.pod import pod_problems
+from refkubelet.model.yaml.document import Document, Path, YamlError, dotted, read_json_or_yaml
 
 _MSGSPEC: Final = re.compile(r"(?P<what>.*?) - at `\$(?P<path>[^`]*)`\Z", re.DOTALL)
 _TYPES: Final = {"str": "a text", "int": "an integer", "bool": "true or false", "array": "a list"}

@@ -20,7 +20,7 @@ from lightkube.models.core_v1 import HostIP
 from refkubelet.cri.records import RuntimePodStatus, SandboxState
 from refkubelet.kuberuntime.decisions.actions import ephemeral_containers
 from refkubelet.model.addresses import by_family
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import (
     Container,
     ContainerStatus,

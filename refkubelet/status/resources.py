@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from refkubelet.allocation.resources import canonical_resources
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.cpu_shares import MIN_SHARES, SHARES_PER_CPU
+from refkubelet.model.cgroups.cpu_shares import MIN_SHARES, SHARES_PER_CPU
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
 from refkubelet.model.quantity import (
     NANO,

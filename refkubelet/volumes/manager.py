@@ -14,7 +14,7 @@ from typing import Final
 from lightkube.models.core_v1 import Volume
 
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.model.cgroup_values import resource_config_for_pod
+from refkubelet.model.cgroups.values import resource_config_for_pod
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.quantity import parse_integer

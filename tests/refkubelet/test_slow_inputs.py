@@ -20,7 +20,7 @@ from refkubelet.kuberuntime.config.environment import (
 )
 from refkubelet.kuberuntime.images.keyring import covers
 from refkubelet.model.objects import decode_pod
-from refkubelet.model.validation_volumes import volume_problems
+from refkubelet.model.validation.volumes import volume_problems
 
 MANY = 60_000
 INITIATOR = "iqn.2000-01.a:b" * (MANY // 3) + ","

@@ -19,8 +19,8 @@ from refkubelet.container_manager.cgroups.node import NodeCgroups
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.host.machine import CgroupDir
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.cgroup_values import PodCgroupSettings
+from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import RealClock

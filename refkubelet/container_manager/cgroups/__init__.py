@@ -4,7 +4,7 @@
       burstable, besteffort             how CPU is shared between the classes
       [burstable|besteffort/]pod<UID>   what the pod asked for; the runtime makes those below
 
-`allocatable` and `settings` decide, with `model/cgroup_*.py`; `tree` touches directories, `manager`
+`allocatable` and `settings` decide, with `model/cgroups`; `tree` touches directories, `manager`
 does both in the kubelet's order.
 Rules: CG-010..043. Upstream: pkg/kubelet/cm.
 What must never happen here: a write outside `kubepods` and the reserved cgroups that the

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from refkubelet.config.eviction_grammar import parse_thresholds
-from refkubelet.model.cgroup_limits import HUGEPAGES
+from refkubelet.model.cgroups.limits import HUGEPAGES
 from refkubelet.model.quantity import NANO, Form, Quantity, format_decimal_nano, parse_nano
 
 Amounts = Mapping[str, int]

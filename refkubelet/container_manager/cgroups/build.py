@@ -22,7 +22,7 @@ from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.capacity import internal_capacity
 from refkubelet.host.machine import Machine
-from refkubelet.model.cgroup_names import words_of
+from refkubelet.model.cgroups.names import words_of
 from refkubelet.model.objects import Pod
 from simtime import Clock
 

@@ -25,22 +25,22 @@ from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree, shown
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
-from refkubelet.model.cgroup_limits import ResourceConfig, parse_cpu_max
-from refkubelet.model.cgroup_names import (
+from refkubelet.model.cgroups.cpu_shares import shares_of_weight
+from refkubelet.model.cgroups.limits import ResourceConfig, parse_cpu_max
+from refkubelet.model.cgroups.names import (
     QOS_GROUPS,
     CgroupName,
     CgroupNameError,
     parse_path,
     pod_group,
 )
-from refkubelet.model.cgroup_values import (
+from refkubelet.model.cgroups.values import (
     PodRequest,
     node_config,
     pod_request,
     qos_configs,
     resource_config_for_pod,
 )
-from refkubelet.model.cpu_shares import shares_of_weight
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.model.qos import QosClass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from refkubelet.container_manager.cgroups.allocatable import Amounts
-from refkubelet.model.cgroup_names import CgroupName
-from refkubelet.model.cgroup_values import PodCgroupSettings
+from refkubelet.model.cgroups.names import CgroupName
+from refkubelet.model.cgroups.values import PodCgroupSettings
 
 
 @dataclass(frozen=True, slots=True)

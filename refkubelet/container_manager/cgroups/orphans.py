@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree, link_count, shown
 from refkubelet.failures import log_failure
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.cgroup_names import CgroupName, parse_path, pod_uid
-from refkubelet.model.cpu_shares import MIN_SHARES
+from refkubelet.model.cgroups.cpu_shares import MIN_SHARES
+from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cgroups.names import CgroupName, parse_path, pod_uid
 from simtime import Clock
 
 log = logging.getLogger(__name__)

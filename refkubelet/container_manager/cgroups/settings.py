@@ -18,9 +18,9 @@ from refkubelet.container_manager.cgroups.allocatable import (
 from refkubelet.container_manager.cgroups.node import NodeCgroups, ReservedGroup
 from refkubelet.host.capacity import page_sizes
 from refkubelet.host.machine import MachineTopology
-from refkubelet.model.cgroup_limits import Version
-from refkubelet.model.cgroup_names import SYSTEMD, cgroup_path, node_group, pod_group
-from refkubelet.model.cgroup_values import PodCgroupSettings
+from refkubelet.model.cgroups.limits import Version
+from refkubelet.model.cgroups.names import SYSTEMD, cgroup_path, node_group, pod_group
+from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Pod
 

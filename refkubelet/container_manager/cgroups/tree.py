@@ -20,8 +20,8 @@ from refkubelet.container_manager.cgroups.removal import (
     subdirectories,
 )
 from refkubelet.host.machine import CgroupDir
-from refkubelet.model.cgroup_limits import ResourceConfig, Version, Write, writes
-from refkubelet.model.cgroup_names import CgroupName, cgroup_path
+from refkubelet.model.cgroups.limits import ResourceConfig, Version, Write, writes
+from refkubelet.model.cgroups.names import CgroupName, cgroup_path
 from simtime import Clock
 
 NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")

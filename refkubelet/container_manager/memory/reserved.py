@@ -13,7 +13,7 @@ from refkubelet.container_manager.cgroups.allocatable import shown
 from refkubelet.container_manager.memory.state import MEMORY, MemoryTable, NodeMemory, Nodes
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import NumaNode
-from refkubelet.model.cgroup_limits import HUGEPAGES, page_resource
+from refkubelet.model.cgroups.limits import HUGEPAGES, page_resource
 from refkubelet.model.quantity import NANO
 
 

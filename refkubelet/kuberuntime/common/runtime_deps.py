@@ -14,7 +14,7 @@ from refkubelet.container_manager.devices.records import ContainerSettings
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import Placement
 from refkubelet.volumes.mounting import Mounts, NoMounts

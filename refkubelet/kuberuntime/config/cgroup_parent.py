@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refkubelet.model.cgroup_names import cgroup_path, pod_group, words_of
+from refkubelet.model.cgroups.names import cgroup_path, pod_group, words_of
 from refkubelet.model.objects import Pod
 
 

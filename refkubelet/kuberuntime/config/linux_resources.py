@@ -9,8 +9,8 @@ from criapi.v1 import api_pb2 as cri
 
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.memory import SWAP_FILE, protection, swap_allowance_bytes
-from refkubelet.model.cgroup_limits import page_bytes, page_size_name
-from refkubelet.model.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
+from refkubelet.model.cgroups.cpu_shares import cpu_quota_us, cpu_shares, in_bytes, millicores
+from refkubelet.model.cgroups.limits import page_bytes, page_size_name
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE, Placement
 from refkubelet.model.pod import containers, is_critical, is_sidecar

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from refkubelet.kuberuntime.common.runtime_options import MemoryOptions
-from refkubelet.model.cpu_shares import in_bytes
+from refkubelet.model.cgroups.cpu_shares import in_bytes
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_critical
 from refkubelet.model.qos import qos_class

@@ -94,7 +94,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         always(None), "class-shares-v2",
     ),
     "a single limit limits the pod": (
-        "refkubelet.model.cgroup_values.declares_limit", always(True), "cgroup-one-without-limit",
+        "refkubelet.model.cgroups.values.declares_limit", always(True), "cgroup-one-without-limit",
     ),
     "thresholds are no reservation": (
         "refkubelet.container_manager.cgroups.settings.eviction_reservation",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.model.cgroup_limits import (
+from refkubelet.model.cgroups.limits import (
     ResourceConfig,
     Write,
     cpu_max,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.cgroup_names import (
+from refkubelet.model.cgroups.names import (
     CgroupNameError,
     cgroup_path,
     node_group,

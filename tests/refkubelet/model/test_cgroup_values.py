@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.cgroup_values import (
+from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cgroups.values import (
     PodCgroupSettings,
     PodRequest,
     node_config,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.cpu_shares import (
+from refkubelet.model.cgroups.cpu_shares import (
     cpu_quota_us,
     cpu_shares,
     cpu_weight,

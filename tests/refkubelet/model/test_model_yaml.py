@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.model.yaml import YamlError, read_json_or_yaml, read_yaml
-from refkubelet.model.yaml_builder import MAX_VALUES
+from refkubelet.model.yaml.builder import MAX_VALUES
+from refkubelet.model.yaml.document import YamlError, read_json_or_yaml, read_yaml
 
 
 def test_a_duplicate_key_names_both_lines() -> None:

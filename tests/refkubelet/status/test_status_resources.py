@@ -10,7 +10,7 @@ from lightkube.models.core_v1 import Container, ContainerStatus, ResourceRequire
 
 from refkubelet.cri.convert import runtime_resources
 from refkubelet.cri.records import ContainerRecord, ContainerState, RuntimeResources
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.status.resources import container_resources_shown, pod_resources_shown
 

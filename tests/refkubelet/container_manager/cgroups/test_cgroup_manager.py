@@ -17,8 +17,8 @@ from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.cgroups.node import ReservedGroup
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree
-from refkubelet.model.cgroup_limits import ResourceConfig
-from refkubelet.model.cgroup_names import CgroupNameError, pod_word
+from refkubelet.model.cgroups.limits import ResourceConfig
+from refkubelet.model.cgroups.names import CgroupNameError, pod_word
 from refkubelet.model.objects import decode_pod
 from refkubelet.model.quantity import NANO
 from simtime import run_virtual

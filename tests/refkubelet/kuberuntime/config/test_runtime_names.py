@@ -15,7 +15,7 @@ from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.model.validation import pod_problems
+from refkubelet.model.validation.pod import pod_problems
 
 UID = "12-34"
 LIMITS = {"cpu": "1", "memory": "1Mi"}

@@ -26,7 +26,7 @@ from refkubelet.kuberuntime.decisions.pod_resize import (
 )
 from refkubelet.kuberuntime.decisions.resize_actions import ContainerUpdate, GivenResources
 from refkubelet.kuberuntime.manager import RuntimeManager
-from refkubelet.model.cgroup_limits import ResourceConfig
+from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from refkubelet.model.cpu_shares import NO_QUOTA, cpu_weight, in_bytes
+from refkubelet.model.cgroups.cpu_shares import NO_QUOTA, cpu_weight, in_bytes
 from refkubelet.model.quantity import QuantityError, parse_integer
 
 Version = Literal[1, 2]

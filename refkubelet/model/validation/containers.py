@@ -1,30 +1,51 @@
-"""Checks of containers beyond names, images and probes.
+"""Checks of containers, but for their probes and hooks. Pure.
 
-Part of `validation.py`, which says what these checks are. What must never pass here: a path that
-leads out of its volume (NODE-204). Upstream: pkg/apis/core/validation: validateContainers.
+What must never pass here: a path that leads out of its volume (NODE-204).
+Upstream: pkg/apis/core/validation: validateContainers.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.complaints import invalid, one_of, port_name, required
 from refkubelet.model.gates import RESTART_ALL
-from refkubelet.model.objects import Container, LifecycleHandler, PodSpec
+from refkubelet.model.objects import Container, PodSpec
 from refkubelet.model.resources import COMPUTE
-from refkubelet.model.validation_pod import ids, profiles
+from refkubelet.model.validation.field_errors import (
+    invalid,
+    one_of,
+    port_name,
+    required,
+    unique_label,
+)
+from refkubelet.model.validation.pod_fields import ids, profiles
+from refkubelet.model.validation.references import env_problems
+from refkubelet.model.validation.resources import amount_problems, resource_name_problems
 
-_HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
 _PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
+_POLICIES: Final = {
+    "imagePullPolicy": ("Always", "IfNotPresent", "Never"),
+    "terminationMessagePolicy": ("File", "FallbackToLogsOnError"),
+    "restartPolicy": ("Always", "OnFailure", "Never"),
+}
 _MODES: Final = ("Disabled", "Enabled", "IfPossible")
 MAX_RULES: Final = 20
 MAX_EXIT_CODES: Final = 255
 
 
-def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+def container_problems(
+    place: str, c: Container, spec: PodSpec, *, names: set[str], volumes: Collection[str]
+) -> Iterator[str]:
+    """Everything but probes, hooks and restart rules. `names`: those of the containers before this
+    one, to which its own is added; `volumes`: the names of the pod's volumes."""
+    yield from unique_label(f"{place}.name", c.name, names)
+    yield from _image_and_policies(place, c)
+    yield from env_problems(place, c)
+    yield from _ports(place, c)
+    yield from _mount_points(place, c, volumes)
+    yield from amount_problems(f"{place}.resources", c.resources)
     yield from _port_names(f"{place}.ports", c)
     for i, mount in enumerate(c.volumeMounts or ()):
         yield from _mount(place, i, mount, c)
@@ -33,20 +54,42 @@ def container_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]
         field = f"{place}.resizePolicy"
         yield from one_of(field, policy.resourceName, COMPUTE)
         yield from one_of(field, policy.restartPolicy, ("NotRequired", "RestartContainer"))
+    claims = frozenset(claim.name for claim in spec.resourceClaims or ())
+    yield from resource_name_problems(f"{place}.resources", c.resources, claims=claims)
+    yield from _devices(place, c, spec)
 
 
-def hook_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """Of hooks and probes, what depends on the pod; plain init containers have none."""
-    if c.lifecycle is not None:
-        if c.lifecycle.stopSignal is not None and not (spec.os and spec.os.name):
-            field = f"{place}.lifecycle.stopSignal"
-            yield f"{field}: Forbidden: may not be set for containers with empty `spec.os.name`"
-        for name in ("postStart", "preStop"):
-            yield from _hook(f"{place}.lifecycle.{name}", getattr(c.lifecycle, name), spec)
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        probe = getattr(c, name)
-        if probe is not None:
-            yield from _headers(f"{place}.{name}.httpGet", probe.httpGet)
+def _image_and_policies(place: str, c: Container) -> Iterator[str]:
+    if not c.image:
+        yield required(f"{place}.image")
+    elif c.image != c.image.strip():
+        yield invalid(f"{place}.image", c.image, "must not have leading or trailing whitespace")
+    for name, words in _POLICIES.items():
+        yield from one_of(f"{place}.{name}", getattr(c, name), words)
+
+
+def _ports(place: str, c: Container) -> Iterator[str]:
+    for i, port in enumerate(c.ports or ()):
+        field = f"{place}.ports[{i}]"
+        for name, value in (("containerPort", port.containerPort), ("hostPort", port.hostPort)):
+            number = value or 0
+            unset = value is None or (name == "hostPort" and number == 0)
+            if not unset and not 1 <= number <= 65535:
+                yield invalid(f"{field}.{name}", value, "must be between 1 and 65535, inclusive")
+        yield from one_of(f"{field}.protocol", port.protocol, ("TCP", "UDP", "SCTP"))
+
+
+def _mount_points(place: str, c: Container, volumes: Collection[str]) -> Iterator[str]:
+    paths: set[str] = set()
+    for i, mount in enumerate(c.volumeMounts or ()):
+        field = f"{place}.volumeMounts[{i}]"
+        if mount.name not in volumes:
+            yield f"{field}.name: Not found: {quoted(mount.name)}"
+        if not mount.mountPath:
+            yield f"{field}.mountPath: Required value"
+        elif mount.mountPath in paths:
+            yield invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
+        paths.add(mount.mountPath)
 
 
 def _port_names(place: str, c: Container) -> Iterator[str]:
@@ -144,24 +187,7 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
             yield f"{field}.exitCodes.values: Too many: {len(codes.values or ())}: {why}"
 
 
-def _hook(place: str, hook: LifecycleHandler | None, spec: PodSpec) -> Iterator[str]:
-    if hook is None:
-        return
-    yield from _headers(f"{place}.httpGet", hook.httpGet)
-    grace_s = spec.terminationGracePeriodSeconds or 0
-    if hook.sleep is not None and not 0 <= hook.sleep.seconds <= grace_s:
-        why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
-        yield invalid(f"{place}.sleep", hook.sleep.seconds, why)
-
-
-def _headers(place: str, action: Any) -> Iterator[str]:
-    for header in (action.httpHeaders if action is not None else None) or ():
-        if not _HEADER.match(header.name):
-            why = "a valid HTTP header must consist of alphanumeric characters or '-'"
-            yield invalid(f"{place}.httpHeaders", header.name, why)
-
-
-def device_problems(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+def _devices(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
     """Block devices come from claims only, each once and at a path of its own."""
     kinds = {volume.name: volume for volume in spec.volumes or ()}
     mounts = {mount.name for mount in c.volumeMounts or ()}

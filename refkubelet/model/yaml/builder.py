@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from refkubelet.model.yaml_scalars import ScalarError, key, scalar
+from refkubelet.model.yaml.scalars import ScalarError, key, scalar
 
 MAX_VALUES: Final = 20_000
 MAX_DEPTH: Final = 100

@@ -1,9 +1,6 @@
-"""Checks of a pod's metadata and of the fields of its spec that concern the pod as a whole.
+"""Checks of a pod's metadata and of the fields of its spec that concern the pod as a whole. Pure.
 
-Part of `validation.py`, which says what these checks are. Recorded verdicts of a real kubelet:
-tests/data/manifests. Upstream: pkg/apis/core/validation: ValidatePodSpec, ValidateObjectMeta.
-
-What must never happen here: a pod is refused that a kubelet runs.
+Upstream: pkg/apis/core/validation: ValidatePodSpec, ValidateObjectMeta.
 """
 
 from __future__ import annotations
@@ -13,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.complaints import (
+from refkubelet.model.objects import ObjectMeta, PodSpec
+from refkubelet.model.validation.field_errors import (
     MAX_INT32,
     MAX_SUBDOMAIN,
     address,
@@ -28,8 +26,7 @@ from refkubelet.model.complaints import (
     required,
     subdomain,
 )
-from refkubelet.model.objects import ObjectMeta, PodSpec
-from refkubelet.model.validation_resources import overhead_problems
+from refkubelet.model.validation.resources import overhead_problems
 
 ANNOTATION_BYTES: Final = 256 * 1024
 MAX_NAMESERVERS: Final = 3

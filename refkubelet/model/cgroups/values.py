@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.model.cgroup_limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
-from refkubelet.model.cpu_shares import (
+from refkubelet.model.cgroups.cpu_shares import (
     MIN_SHARES,
     NO_QUOTA,
     cpu_quota_us,
@@ -20,6 +19,7 @@ from refkubelet.model.cpu_shares import (
     millicores,
     systemd_quota_us,
 )
+from refkubelet.model.cgroups.limits import UNBOUNDED_HUGEPAGES, ResourceConfig, hugepages_of
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_sidecar
 from refkubelet.model.qos import QosClass, qos_class

@@ -1,9 +1,9 @@
 """YAML as people write manifests and configurations, with the line of every value.
 
-A text that begins with a brace may be read as JSON only, as kubelets do with manifests. Against
-Kubernetes: duplicate keys are errors, and texts are bounded in bytes, values (aliases resolved) and
-depth (docs/gaps.md, SRC-004). The bounds are looked at while the text is read: who reads a manifest
-must be back soon, for all pods wait meanwhile.
+A text that begins with a brace can be read as JSON only, as kubelets do with manifests. Unlike in
+Kubernetes, duplicate keys are errors, and texts are bounded in bytes, values (aliases resolved) and
+depth (docs/gaps.md, SRC-004). The bounds are checked while the text is read, because all pods wait
+while a manifest is read.
 
 What must never happen here: an exception other than `YamlError` for any bytes, or work or memory
 that grows faster than the text.
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import yaml
 
-from refkubelet.model.yaml_builder import (
+from refkubelet.model.yaml.builder import (
     DUPLICATE,
     Builder,
     Lines,

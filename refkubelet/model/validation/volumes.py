@@ -1,8 +1,8 @@
-"""Checks of the kinds of volumes: what each must say, and what it may not.
+"""Checks of the kinds of volumes: what each must say, and what it may not. Pure.
 
-Part of `validation.py`, which says what these checks are. Most kinds never run here (they are
-refused later, with their pod), but a manifest that an API server would refuse is refused for its
-field, whatever kind it is. Upstream: pkg/apis/core/validation: validateVolumeSource.
+Most kinds never run here (they are refused later, with their pod), but a manifest that an API
+server would refuse is refused for its field, whatever kind it is.
+Upstream: pkg/apis/core/validation: validateVolumeSource.
 
 What must never pass here: a path that leads out of its volume (NODE-204).
 """
@@ -14,15 +14,22 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.complaints import between, invalid, label, one_of, required, subdomain
-from refkubelet.model.validation_resources import amount_of
-from refkubelet.model.validation_values import (
+from refkubelet.model.validation.field_errors import (
+    between,
+    invalid,
+    label,
+    one_of,
+    required,
+    subdomain,
+)
+from refkubelet.model.validation.references import (
     VOLUME_FIELDS,
     field_selector,
     local_path,
     no_steps_back,
     resource_selector,
 )
+from refkubelet.model.validation.resources import amount_of
 
 MAX_MODE: Final = 0o777
 MAX_LUN: Final = 255

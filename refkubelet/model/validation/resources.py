@@ -1,9 +1,6 @@
-"""Checks of what containers, and pods as a whole, ask for: which resources, and how.
+"""Checks of what containers, and pods as a whole, ask for: which resources, and how much. Pure.
 
-Part of `validation.py`, which looks at the amounts. Upstream: pkg/apis/core/validation:
-validateContainerResources, validatePodResources.
-
-What must never happen here: a pod is refused that a kubelet runs.
+Upstream: pkg/apis/core/validation: validateContainerResources, validatePodResources.
 """
 
 from __future__ import annotations
@@ -12,13 +9,35 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.complaints import invalid, label, one_of, quantity, required
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.resources import COMPUTE
+from refkubelet.model.validation.field_errors import invalid, label, one_of, quantity, required
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
 _HUGE: Final = "hugepages-"
+
+
+def amount_problems(place: str, resources: Any) -> Iterator[str]:
+    """Amounts that cannot be read or are negative, and requests above their limits."""
+    if resources is None:
+        return
+    amounts: dict[str, dict[str, int]] = {"limits": {}, "requests": {}}
+    for which, known in amounts.items():
+        for name, text in (getattr(resources, which) or {}).items():
+            try:
+                known[name] = parse_nano(text)
+            except QuantityError as e:
+                yield f"{place}.{which}[{name}]: Invalid value: {e}"
+                continue
+            if known[name] < 0:
+                field = f"{place}.{which}[{name}]"
+                yield invalid(field, text, "must be greater than or equal to 0")
+    for name, amount in amounts["requests"].items():
+        limit = amounts["limits"].get(name)
+        if limit is not None and amount > limit:
+            why = f"must be less than or equal to {name} limit"
+            yield invalid(f"{place}.requests", resources.requests[name], why)
 
 
 def resource_name_problems(

@@ -1,8 +1,8 @@
 """Checks of references: to fields of the pod, to resources of containers, to keys of files and
-objects; and of relative paths.
+objects; and of relative paths. Pure.
 
-Part of `validation.py`, which says what these checks are. Upstream: pkg/apis/core/validation:
-validateEnvVarValueFrom, validateObjectFieldSelector; pkg/apis/core/pods/helpers.go.
+Upstream: pkg/apis/core/validation: validateEnvVarValueFrom, validateObjectFieldSelector;
+pkg/apis/core/pods/helpers.go.
 
 What must never pass here: a path that leads out of its volume (NODE-204).
 """
@@ -14,9 +14,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
-from refkubelet.model.complaints import invalid, label, one_of, qualified_name, required, subdomain
 from refkubelet.model.objects import Container, PodSpec
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
+from refkubelet.model.validation.field_errors import (
+    invalid,
+    label,
+    one_of,
+    qualified_name,
+    required,
+    subdomain,
+)
 
 ENV_NAME: Final = re.compile(r"[ -<>-~]+\Z")
 ENV_RULE: Final = (

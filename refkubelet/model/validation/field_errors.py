@@ -1,9 +1,9 @@
-"""The words of complaints about API objects, as an API server has them, and the rules of names.
+"""Errors of fields, `field: what is wrong`, in the words of an API server; rules of names. Pure.
 
-Each function yields complaints, `field: what is wrong`; none where the value is as it should be.
+`invalid`, `required` and the like make the text of an error, as the functions of upstream's package
+field do; the others check a value and yield errors, none where it is as it should be. Tools match
+these texts, so they must be those that an API server gives for the same mistake.
 Upstream: apimachinery pkg/util/validation, pkg/util/validation/field.
-
-What must never happen here: words that an API server would not use for the same mistake.
 """
 
 from __future__ import annotations
@@ -83,6 +83,16 @@ def label(field: str, value: str | None) -> Iterator[str]:
     """A DNS label."""
     if value and not _LABEL.match(value):
         yield invalid(field, value, f"must be {_LABEL_RULE}")
+
+
+def unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
+    """The name of one of several, a DNS label; it is added to `seen`."""
+    if not name:
+        yield f"{field}: Required value"
+    yield from label(field, name)
+    if name in seen:
+        yield f"{field}: Duplicate value: {quoted(name)}"
+    seen.add(name)
 
 
 def subdomain(field: str, value: str | None) -> Iterator[str]:

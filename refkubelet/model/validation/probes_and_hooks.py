@@ -1,0 +1,113 @@
+"""Checks of probes and lifecycle hooks, and of the handlers that both are made of. Pure.
+
+Rules: PROBE-003, PROBE-061. Upstream: pkg/apis/core/validation: validateProbe, validateHandler,
+validateLifecycle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from refkubelet.model.objects import Container, LifecycleHandler, PodSpec, Probe
+from refkubelet.model.pod import is_sidecar
+from refkubelet.model.validation.field_errors import at_least, invalid, one_of, port_name
+
+_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
+_HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
+
+
+def probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        yield from _probe(f"{place}.{name}", getattr(c, name), name)
+    if c.lifecycle is not None:
+        for name in ("postStart", "preStop"):
+            hook = getattr(c.lifecycle, name)
+            if hook is not None:
+                yield from _handler(f"{place}.lifecycle.{name}", hook, _HOOKS)
+    yield from _of_the_pod(place, c, spec)
+
+
+def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+    if is_sidecar(c):
+        yield from probes_and_hooks(place, c, spec)
+        return
+    for name in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
+        if getattr(c, name) is not None:
+            why = "may not be set for init containers without restartPolicy=Always"
+            yield f"{place}.{name}: Forbidden: {why}"
+
+
+def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+    """Of hooks and probes, what depends on the pod; plain init containers have none."""
+    if c.lifecycle is not None:
+        if c.lifecycle.stopSignal is not None and not (spec.os and spec.os.name):
+            field = f"{place}.lifecycle.stopSignal"
+            yield f"{field}: Forbidden: may not be set for containers with empty `spec.os.name`"
+        for name in ("postStart", "preStop"):
+            yield from _hook(f"{place}.lifecycle.{name}", getattr(c.lifecycle, name), spec)
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        probe = getattr(c, name)
+        if probe is not None:
+            yield from _headers(f"{place}.{name}.httpGet", probe.httpGet)
+
+
+def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
+    """PROBE-003."""
+    if probe is None:
+        return
+    yield from _handler(place, probe, _HANDLERS)
+    yield from at_least(f"{place}.initialDelaySeconds", probe.initialDelaySeconds, 0)
+    for name in ("timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
+        yield from at_least(f"{place}.{name}", getattr(probe, name), 0)
+    if kind != "readinessProbe" and (probe.successThreshold or 1) != 1:
+        yield invalid(f"{place}.successThreshold", probe.successThreshold, "must be 1")
+    grace = probe.terminationGracePeriodSeconds
+    if kind == "readinessProbe" and grace is not None:
+        field = f"{place}.terminationGracePeriodSeconds"
+        yield f"{field}: Forbidden: must not be set for readinessProbes"
+    else:
+        yield from at_least(f"{place}.terminationGracePeriodSeconds", grace, 1)
+
+
+def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
+    given = [kind for kind in kinds if getattr(handler, kind, None) is not None]
+    if not given:
+        yield f"{place}: Required value: must specify a handler type: {', '.join(kinds)}"
+    elif len(given) > 1:
+        yield f"{place}.{given[1]}: Forbidden: may not specify more than 1 handler type"
+    if "exec" in given and not handler.exec.command:
+        yield f"{place}.exec.command: Required value"
+    if "httpGet" in given:
+        yield from one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
+    for kind in given:
+        if kind in ("httpGet", "tcpSocket", "grpc"):
+            yield from _number_or_name(f"{place}.{kind}.port", getattr(handler, kind).port)
+
+
+def _number_or_name(field: str, port: int | str) -> Iterator[str]:
+    """The port of a handler (PROBE-061): digits in a text are no name."""
+    if isinstance(port, int):
+        if not 1 <= port <= 65535:
+            yield invalid(field, port, "must be between 1 and 65535, inclusive")
+        return
+    yield from port_name(field, port)
+
+
+def _hook(place: str, hook: LifecycleHandler | None, spec: PodSpec) -> Iterator[str]:
+    if hook is None:
+        return
+    yield from _headers(f"{place}.httpGet", hook.httpGet)
+    grace_s = spec.terminationGracePeriodSeconds or 0
+    if hook.sleep is not None and not 0 <= hook.sleep.seconds <= grace_s:
+        why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
+        yield invalid(f"{place}.sleep", hook.sleep.seconds, why)
+
+
+def _headers(place: str, action: Any) -> Iterator[str]:
+    for header in (action.httpHeaders if action is not None else None) or ():
+        if not _HEADER.match(header.name):
+            why = "a valid HTTP header must consist of alphanumeric characters or '-'"
+            yield invalid(f"{place}.httpHeaders", header.name, why)

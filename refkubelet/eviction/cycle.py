@@ -11,9 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from refkubelet.config.eviction_thresholds import MEMORY, Threshold
-from refkubelet.eviction.signals import Observation
+from refkubelet.model.objects import Pod
+
+HARD_GRACE_S: Final = 1  # EVIC-087
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One measured signal. A signal without observation is never pressure (EVIC-027)."""
+
+    available: int
+    """What is left: bytes, inodes or pids."""
+    capacity: int
+    """All there is, in the same unit."""
+    time_ns: int = 0
+    """When it was measured, nanoseconds since 1970 (EVIC-053 step 7); 0: unknown."""
 
 
 def _nothing() -> Mapping[str, float]:
@@ -93,3 +108,11 @@ def _is_fresh(
     if observation is None:
         return False
     return observation.time_ns == 0 or last is None or observation.time_ns > last.time_ns
+
+
+def grace_override_s(threshold: Threshold, pod: Pod, max_pod_grace_s: int) -> int:
+    """EVIC-087: 1 for hard thresholds, for soft ones the smaller of the maximum and the pod's."""
+    if threshold.hard:
+        return HARD_GRACE_S
+    own = pod.spec.terminationGracePeriodSeconds
+    return max_pod_grace_s if own is None else min(max_pod_grace_s, own)

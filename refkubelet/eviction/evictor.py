@@ -7,13 +7,13 @@ manager (EVIC-086). Upstream: pkg/kubelet/eviction/eviction_manager.go: evictPod
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.eviction.kill import evicted_status
-from refkubelet.eviction.messages import REASON, EvictionText
-from refkubelet.eviction.metrics import EvictionMetrics
+from refkubelet.eviction.messages import REASON, EvictionText, evicted_status
+from refkubelet.metrics import Durations
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import is_critical, log_name
 
@@ -28,6 +28,21 @@ class KillRequest:
     pod: Pod
     status_fn: Callable[[PodStatus], PodStatus]
     grace_s: int
+
+
+@dataclass(slots=True)
+class EvictionMetrics:
+    """`evictions` by signal; `stats_age`: how old the measurements were that led to them."""
+
+    evictions: Counter[str] = field(default_factory=Counter)
+    stats_age: dict[str, Durations] = field(default_factory=dict)
+
+    def acted_on(self, times_ns: Mapping[str, int], now_ns: int) -> None:
+        """Pods are ranked because of these signals, measured then; 0 is an unknown time."""
+        for signal, time_ns in times_ns.items():
+            if time_ns:
+                age_s = (now_ns - time_ns) / 10**9
+                self.stats_age.setdefault(signal, Durations()).add(age_s)
 
 
 class Evictor:

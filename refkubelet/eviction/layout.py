@@ -60,6 +60,14 @@ COPIED_FROM: Final[Mapping[Layout, str]] = {  # EVIC-042
 }
 
 
+def layout_of(node_device: str, image_device: str, container_device: str) -> Layout:
+    """The layout of a machine with these devices (EVIC-040). Containers apart from images, on a
+    disk that is not the node's, count as split wherever they lie."""
+    if image_device == node_device:
+        return Layout.ONE
+    return Layout.DEDICATED if container_device == image_device else Layout.SPLIT
+
+
 def disk_of(signal: str) -> str | None:
     """`nodefs`, `imagefs` or `containerfs`; None for signals that are about no disk."""
     disk = signal.partition(".")[0]

@@ -22,10 +22,16 @@ from refkubelet.config.eviction_thresholds import MEMORY, PIDS, SIGNALS, Thresho
 from refkubelet.cri.client import CriCallError
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
+from refkubelet.eviction.cycle import (
+    HARD_GRACE_S,
+    CycleMemory,
+    CycleResult,
+    evaluate,
+    grace_override_s,
+    thresholds_met,
+)
 from refkubelet.eviction.deps import NOBODY, Candidates, EvictionDeps, PressureCondition
-from refkubelet.eviction.evictor import Evictor
-from refkubelet.eviction.kill import HARD_GRACE_S, grace_override_s
+from refkubelet.eviction.evictor import EvictionMetrics, Evictor
 from refkubelet.eviction.layout import (
     Layout,
     containerfs_thresholds,
@@ -35,10 +41,9 @@ from refkubelet.eviction.layout import (
 )
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import THRESHOLD_MET, EvictionText, eviction_text, reclaim_message
-from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.eviction.notifier import MemoryNotifications
+from refkubelet.eviction.observer import NodeObservations
 from refkubelet.eviction.ranking import rank_pods
-from refkubelet.eviction.signals import NodeObservations
 from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod

@@ -5,17 +5,18 @@ Trailing spaces belong to the texts. Upstream: pkg/kubelet/eviction/helpers.go: 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.config.eviction_thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
 from refkubelet.cri.records import ContainerUsage
-from refkubelet.eviction.signals import Observation
-from refkubelet.model.objects import Container, Pod
+from refkubelet.eviction.cycle import Observation
+from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers
 from refkubelet.model.quantity import NANO, canonical, format_binary, format_decimal, parse_nano
 from refkubelet.stats.usage import PodUsage
+from refkubelet.status.ended import ended_status
 
 REASON: Final = "Evicted"
 THRESHOLD_MET: Final = "EvictionThresholdMet"
@@ -123,3 +124,8 @@ def _request_text(container: Container, resource: str) -> str:
     requests = (container.resources.requests if container.resources else None) or {}
     text: str = requests.get(resource, "0")
     return text
+
+
+def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
+    """EVIC-094: what the kill makes of the pod's status."""
+    return ended_status(pod, REASON, message, disruption=message if disruption else None)

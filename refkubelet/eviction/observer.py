@@ -7,14 +7,23 @@ slow, because every cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: make
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, PID
 from refkubelet.cri.records import ImageFilesystems
-from refkubelet.eviction.signals import NodeObservations, Observation, layout_of
+from refkubelet.eviction.cycle import Observation
+from refkubelet.eviction.layout import Layout, layout_of
 from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.stats.cgroups import memory_dir, read_memory
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObservations:
+    """All signals of one look at the machine, and the layout of its disks (EVIC-040)."""
+
+    signals: Mapping[str, Observation]
+    layout: Layout = Layout.ONE
 
 
 @dataclass(frozen=True, slots=True)

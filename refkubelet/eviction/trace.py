@@ -17,10 +17,10 @@ from refkubelet.config.eviction_thresholds import (
     Threshold,
     resource_of,
 )
+from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_of, disk_use
 from refkubelet.eviction.local_storage import Violation
 from refkubelet.eviction.ranking import request_of
-from refkubelet.eviction.signals import Observation
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name
 from refkubelet.model.quantity import format_binary, format_decimal

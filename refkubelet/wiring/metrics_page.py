@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from refkubelet.container_manager.devices.metrics import DeviceMetrics
 from refkubelet.cri.records import SandboxState
-from refkubelet.eviction.metrics import EvictionMetrics
+from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.preemption import Preemptor
 from refkubelet.kuberuntime.images.gc import ImageGC
 from refkubelet.metrics import Durations, Histograms, MetricsPage, Numbers, Values, one

@@ -67,7 +67,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.kuberuntime.kill.termination_prerequisites", always({}), "sidecar-stops-last",
     ),
     "evictions give half a minute": (
-        "refkubelet.eviction.kill.HARD_GRACE_S", 30, "evict-hard",
+        "refkubelet.eviction.cycle.HARD_GRACE_S", 30, "evict-hard",
     ),
     "pulls are never backed off": (
         "refkubelet.kuberuntime.images.manager.BackoffTable.wait_until", always(None),

@@ -15,14 +15,24 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.cycle import CycleMemory, CycleResult, evaluate, thresholds_met
-from refkubelet.eviction.kill import evicted_status, grace_override_s
+from refkubelet.eviction.cycle import (
+    CycleMemory,
+    CycleResult,
+    Observation,
+    evaluate,
+    grace_override_s,
+    thresholds_met,
+)
 from refkubelet.eviction.layout import Layout, reclaim_steps
 from refkubelet.eviction.local_storage import Violation, local_storage_violation
-from refkubelet.eviction.messages import eviction_text, node_condition_message, reclaim_message
-from refkubelet.eviction.observer import Observer
+from refkubelet.eviction.messages import (
+    evicted_status,
+    eviction_text,
+    node_condition_message,
+    reclaim_message,
+)
+from refkubelet.eviction.observer import NodeObservations, Observer
 from refkubelet.eviction.ranking import rank_pods
-from refkubelet.eviction.signals import NodeObservations, Observation
 from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.stats.usage import DiskUse, PodUsage, rows_by_pod

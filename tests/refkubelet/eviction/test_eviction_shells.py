@@ -15,13 +15,13 @@ from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.eviction.cycle import Observation
+from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.layout import (
     Layout,
 )
-from refkubelet.eviction.metrics import EvictionMetrics
 from refkubelet.eviction.notifier import MemoryNotifications, notification_bytes
 from refkubelet.eviction.observer import Observer
-from refkubelet.eviction.signals import Observation
 from refkubelet.eviction.trace import rank_line, threshold_line
 from refkubelet.host.machine import FilesystemStats
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage

@@ -11,17 +11,17 @@ from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
 from refkubelet.cri.records import ContainerUsage
 from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
-from refkubelet.eviction.cycle import CycleMemory, evaluate
+from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (
     Layout,
     containerfs_thresholds,
     disk_of,
     ignored_containerfs,
+    layout_of,
 )
 from refkubelet.eviction.local_storage import Violation, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
 from refkubelet.eviction.ranking import rank_pods
-from refkubelet.eviction.signals import Observation, layout_of
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats.usage import DiskUse, PodFiles, PodUsage, VolumeUse
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.cri.records import ContainerUsage
+from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
 from refkubelet.eviction.messages import eviction_text
-from refkubelet.eviction.signals import Observation
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats.usage import NOTHING, DiskUse, PodFiles, PodUsage, VolumeUse
 

@@ -33,7 +33,7 @@ from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLU
 from refkubelet.container_manager.devices.sockets import PluginSockets
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.transport import EndpointError, connect
-from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.host.kernel_defaults import wrong_kernel_flags
 from refkubelet.host.network import SocketNetwork
 from refkubelet.host.real_machine import MachineError, RealMachine, apparmor_enabled

@@ -13,10 +13,46 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import MEMORY, Threshold
+from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod
 
 HARD_GRACE_S: Final = 1  # EVIC-087
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionConfig:
+    """Thresholds and times of one kubelet (EVIC-007)."""
+
+    thresholds: tuple[Threshold, ...] = ()
+    pressure_transition_s: float = 300.0
+    max_pod_grace_s: int = 0
+    local_storage_isolation: bool = True
+    """Pods above their own storage limits are evicted (EVIC-100..102)."""
+    memcg_notification: bool = False
+    """With cgroup v1 the kernel tells when memory runs short (EVIC-058)."""
+
+    @classmethod
+    def of(cls, config: KubeletConfiguration) -> EvictionConfig:
+        """From a configuration with its defaults applied (EVIC-006, EVIC-008).
+
+        Raises `ThresholdError` for thresholds that cannot be understood.
+        """
+        thresholds = parse_thresholds(
+            hard=config.eviction_hard or {},
+            soft=config.eviction_soft,
+            soft_grace_period=config.eviction_soft_grace_period,
+            minimum_reclaim=config.eviction_minimum_reclaim,
+            enforced=config.enforce_node_allocatable,
+        )
+        return cls(
+            thresholds=thresholds,
+            pressure_transition_s=config.eviction_pressure_transition_period_s or 300.0,
+            max_pod_grace_s=config.eviction_max_pod_grace_period,
+            local_storage_isolation=config.local_storage_capacity_isolation,
+            memcg_notification=config.kernel_memcg_notification,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ first; else, for the most urgent starved resource, reclaim what no pod needs, th
 ranked pod that is not critical, and wait for its end. After an eviction the next cycle follows at
 once. What must never happen: a critical pod is ended (EVIC-085), more than one pod is ended for a
 threshold in one cycle (EVIC-086), or a failing look at the machine ends anything (EVIC-041).
-Statistics of pods are asked for only when somebody may have to go: an idle cycle is cheap.
 Upstream: pkg/kubelet/eviction/eviction_manager.go.
 """
 
@@ -13,42 +12,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.admission.handlers import Rejection
-from refkubelet.config.eviction_thresholds import MEMORY, PIDS, SIGNALS, Threshold
+from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
 from refkubelet.cri.client import CriCallError
+from refkubelet.cri.records import ImageFilesystems
+from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.admission import admit_under_pressure
-from refkubelet.eviction.config import EvictionConfig
+from refkubelet.eviction.candidates import Candidates, CandidateSearch
 from refkubelet.eviction.cycle import (
     HARD_GRACE_S,
     CycleMemory,
     CycleResult,
+    EvictionConfig,
     evaluate,
     grace_override_s,
     thresholds_met,
 )
-from refkubelet.eviction.deps import NOBODY, Candidates, EvictionDeps, PressureCondition
-from refkubelet.eviction.evictor import EvictionMetrics, Evictor
+from refkubelet.eviction.evictor import EvictionMetrics, Evictor, KillRequest
 from refkubelet.eviction.layout import (
     Layout,
     containerfs_thresholds,
-    disk_of,
     ignored_containerfs,
     reclaim_steps,
 )
-from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation
+from refkubelet.eviction.local_storage import local_storage_violation
 from refkubelet.eviction.messages import THRESHOLD_MET, EvictionText, eviction_text, reclaim_message
 from refkubelet.eviction.notifier import MemoryNotifications
-from refkubelet.eviction.observer import NodeObservations
+from refkubelet.eviction.observer import NodeObservations, Observer
 from refkubelet.eviction.ranking import rank_pods
 from refkubelet.eviction.trace import eviction_line, rank_line, threshold_line, violation_line
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import full_name, uid
-from refkubelet.stats.usage import PodUsage
+from refkubelet.stats.provider import PodStats
+from simtime import Clock
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,38 @@ INTERVAL_S: Final = 10.0  # EVIC-050
 BLIND: Final = "eviction manager: cannot look at the node"
 CLEANUP_POLL_S: Final = 1.0  # EVIC-051
 CLEANUP_LIMIT_S: Final = 30.0
+
+Reclaim = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class PressureCondition:
+    """One pressure condition of the node; `status` is "True" or "False"."""
+
+    type: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionDeps:
+    """What evictions need of their kubelet."""
+
+    clock: Clock
+    observer: Observer
+    image_fs_info: Callable[[], Awaitable[ImageFilesystems]]
+    """The runtime's answer about its disks (EVIC-028)."""
+    stats: PodStats
+    pods: Callable[[], tuple[Pod, ...]]
+    """All there are, in the same tuple as long as they are the same."""
+    active_pods: Callable[[], tuple[Pod, ...]]
+    """Neither terminal nor fully terminated, with their allocated resources (EVIC-052)."""
+    pod_is_finished: Callable[[Pod], bool]
+    """Containers and volumes of an evicted pod are gone (EVIC-051)."""
+    kill_pod: Callable[[KillRequest], Awaitable[None]]
+    """Returns when the containers have stopped; raises when that takes too long (EVIC-089)."""
+    events: EventRecorder
+    reclaim: Mapping[str, Reclaim]
+    """How to free disk that no pod needs, by `CONTAINERS` and `IMAGES` (EVIC-071, EVIC-072)."""
 
 
 class EvictionManager:
@@ -65,8 +99,7 @@ class EvictionManager:
         self._config = config
         self._deps = deps
         self._thresholds = config.thresholds
-        self._looked_at: tuple[Pod, ...] | None = None
-        self._limited: Mapping[str, tuple[object, bool]] = {}
+        self._search = CandidateSearch(deps.stats, deps.pods, deps.active_pods)
         self._memory = CycleMemory()
         self._conditions: tuple[str, ...] = ()
         self._layout: Layout | None = None
@@ -82,8 +115,8 @@ class EvictionManager:
         return self._conditions
 
     def node_conditions(self) -> tuple[PressureCondition, ...]:
-        """All three pressure conditions, for the Node object (EVIC-060..062). Taints are somebody
-        else's: the kubelet sets none (EVIC-064)."""
+        """All three pressure conditions, for the Node object (EVIC-060..062). The kubelet sets no
+        taints; a controller of the cluster does (EVIC-064)."""
         types = dict.fromkeys(condition for _, condition in SIGNALS.values())
         return tuple(PressureCondition(t, str(t in self._conditions)) for t in types)
 
@@ -142,10 +175,13 @@ class EvictionManager:
             thresholds,
             observed.signals,
             self._memory,
-            self._deps.clock.monotonic_s(),
-            self._config.pressure_transition_s,
+            now_s=self._deps.clock.monotonic_s(),
+            transition_s=self._config.pressure_transition_s,
         )
-        candidates = await self._candidates(result)  # fails before anything is remembered
+        candidates = await self._search.find(  # fails before anything is remembered
+            result.acting[0] if result.acting else None,
+            local_storage=self._config.local_storage_isolation,
+        )
         self._memory, self._conditions = result.memory, result.conditions
         evicted = await self._evict_above_limits(candidates)
         if evicted or not result.acting:
@@ -157,25 +193,6 @@ class EvictionManager:
         if await self._reclaim(threshold):
             return ()
         return await self._evict_first(threshold, result, candidates)
-
-    async def _candidates(self, result: CycleResult) -> Candidates:
-        """What somebody may have to go for is looked at, and nothing else."""
-        limited = self._config.local_storage_isolation and self._any_limited()
-        if not result.acting and not limited:
-            return NOBODY
-        pods = self._deps.active_pods()
-        offenders = tuple(pod for pod in pods if has_storage_limits(pod)) if limited else ()
-        files = await self._deps.stats.of(offenders, files=True) if offenders else {}
-        if not result.acting:
-            return Candidates(pods, {}, offenders, files)
-        signal, resource = result.acting[0].signal, result.acting[0].resource
-        usage = await self._deps.stats.of(
-            pods,
-            memory=resource == MEMORY,
-            processes=resource == PIDS,
-            files=disk_of(signal) is not None,
-        )
-        return Candidates(pods, usage, offenders, files)
 
     async def _observe(self) -> NodeObservations:
         signals = {threshold.signal for threshold in self._thresholds}
@@ -193,22 +210,6 @@ class EvictionManager:
     @property
     def _decided(self) -> Layout:
         return self._layout or Layout.ONE
-
-    def _any_limited(self) -> bool:
-        """Whether any pod can break a limit of its own; specs are looked at once, and the very
-        same pods not at all."""
-        pods = self._deps.pods()
-        if pods is self._looked_at:
-            return any(limited for _, limited in self._limited.values())
-        self._looked_at = pods
-        known, found = self._limited, {}
-        for pod in pods:
-            seen = known.get(uid(pod))
-            if seen is None or seen[0] is not pod.spec:
-                seen = (pod.spec, has_storage_limits(pod))
-            found[uid(pod)] = seen
-        self._limited = found
-        return any(limited for _, limited in found.values())
 
     async def _evict_above_limits(self, candidates: Candidates) -> tuple[Pod, ...]:
         """Section 8 of the rules: every offender, at once."""
@@ -258,24 +259,26 @@ class EvictionManager:
             if self._evictor.spares(pod):
                 continue
             found = usage.get(uid(pod))
-            text = eviction_text(pod, found, threshold.resource, result.acting, observations)
+            text = eviction_text(
+                pod,
+                found,
+                resource=threshold.resource,
+                acting=result.acting,
+                observations=observations,
+            )
             grace_s = grace_override_s(threshold, pod, self._config.max_pod_grace_s)
-            self._explain(threshold, pod, found, (place, len(ranked)), grace_s)
+            why = rank_line(
+                pod,
+                found,
+                signal=threshold.signal,
+                layout=self._decided,
+                place=(place, len(ranked)),
+            )
+            log.info("%s", eviction_line(pod, f"{threshold.signal}, {why}", grace_s))
             await self._evictor.evict(pod, text, grace_s, threshold.signal, disruption=True)
             return (pod,)
         log.info("no pod can be evicted to reclaim %s (EVIC-057)", threshold.resource)
         return ()
-
-    def _explain(
-        self,
-        threshold: Threshold,
-        pod: Pod,
-        usage: PodUsage | None,
-        place: tuple[int, int],
-        grace_s: int,
-    ) -> None:
-        why = rank_line(pod, usage, threshold.signal, self._decided, place)
-        log.info("%s", eviction_line(pod, f"{threshold.signal}, {why}", grace_s))
 
     async def _wait_for_cleanup(self, evicted: tuple[Pod, ...]) -> None:
         """EVIC-051: until the pods are gone for good, at most 30 s."""

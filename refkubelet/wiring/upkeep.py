@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from refkubelet.container_manager.cgroups.settings import pods_cgroup
-from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.deps import EvictionDeps
+from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
-from refkubelet.eviction.manager import EvictionManager
+from refkubelet.eviction.manager import EvictionDeps, EvictionManager
 from refkubelet.eviction.observer import Observer
 from refkubelet.kuberuntime.gc import ContainerGC, GarbageCollection
 from refkubelet.kuberuntime.images.choice import ImageGcPolicy

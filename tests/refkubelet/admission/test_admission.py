@@ -8,9 +8,8 @@ import pytest
 
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Rejection, admit
-from refkubelet.admission.node_fit import NodeView
-from refkubelet.admission.operating_system import operating_system
-from refkubelet.admission.predicates import PredicateDeps, predicates, supplemental_groups
+from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
+from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.resources import shortages
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO

@@ -18,10 +18,9 @@ from refkubelet.cri.records import (
     RuntimePod,
     SandboxState,
 )
-from refkubelet.eviction.config import EvictionConfig
-from refkubelet.eviction.deps import EvictionDeps, PressureCondition
+from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.evictor import KillRequest
-from refkubelet.eviction.manager import EvictionManager
+from refkubelet.eviction.manager import EvictionDeps, EvictionManager, PressureCondition
 from refkubelet.eviction.observer import Observer
 from refkubelet.host.machine import FilesystemStats, MemoryStats
 from refkubelet.model.objects import Pod, decode_pod

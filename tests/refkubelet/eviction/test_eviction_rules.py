@@ -14,10 +14,10 @@ from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdV
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.admission import admit_under_pressure
-from refkubelet.eviction.config import EvictionConfig
 from refkubelet.eviction.cycle import (
     CycleMemory,
     CycleResult,
+    EvictionConfig,
     Observation,
     evaluate,
     grace_override_s,

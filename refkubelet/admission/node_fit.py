@@ -1,8 +1,10 @@
-"""Whether a pod belongs on this node: selector and affinity, name, host ports, taints (LIFE-226).
+"""Whether a pod belongs on this node. Pure.
 
-The scheduler has asked the same before; pods bound past it, and static pods, are asked here only.
-Pure: the node is given. Upstream: pkg/kubelet/lifecycle/predicate.go and the scheduler's plugins
-NodeAffinity, NodeName, NodePorts, TaintToleration.
+Operating system and policy of supplemental groups (LIFE-224), then what the scheduler has asked
+before: selector and affinity, name, host ports, taints (LIFE-226). Static pods, and pods bound to
+the node by hand, are asked these questions here only.
+Upstream: pkg/kubelet/lifecycle/predicate.go and the scheduler's plugins NodeAffinity, NodeName,
+NodePorts, TaintToleration.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, Final
 
 from refkubelet.admission.handlers import Rejection
 from refkubelet.model.objects import Node, Pod, Toleration
-from refkubelet.model.pod import is_static, sidecars, uses_host_network
+from refkubelet.model.pod import is_static, labels, sidecars, uses_host_network
 
 AFFINITY: Final = "NodeAffinity"
 NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
@@ -26,6 +28,8 @@ NO_MATCH: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 ANY_ADDRESS: Final = "0.0.0.0"
+NODE_OS: Final = "linux"
+OS_LABEL: Final = "kubernetes.io/os"
 HostPort = tuple[str, str, int]  # address, protocol, port
 
 
@@ -48,6 +52,28 @@ def node_view(node: Node) -> NodeView:
         (meta.labels if meta is not None else None) or {},
         tuple((taint.key, taint.value or "", taint.effect) for taint in taints),
     )
+
+
+def operating_system(pod: Pod) -> Rejection | None:
+    """LIFE-224: refuses a pod that is for another operating system, by its label (a label, no
+    selector) or by the field `os`."""
+    if labels(pod).get(OS_LABEL, NODE_OS) != NODE_OS:
+        text = "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
+        return Rejection("PodOSSelectorNodeLabelDoesNotMatch", text)
+    named = pod.spec.os.name if pod.spec.os is not None else NODE_OS
+    if named != NODE_OS:
+        text = "Failed to admit pod as the OS field doesn't match node OS"
+        return Rejection("PodOSNotSupported", text)
+    return None
+
+
+def supplemental_groups(pod: Pod, view: NodeView) -> Rejection | None:
+    """LIFE-224: the policy Strict needs a runtime that knows it."""
+    context = pod.spec.securityContext
+    if context is None or context.supplementalGroupsPolicy != "Strict" or view.strict_groups:
+        return None
+    text = "SupplementalGroupsPolicy=Strict is not supported in this node"
+    return Rejection("SupplementalGroupsPolicyNotSupported", text)
 
 
 def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejection, ...]:

@@ -18,8 +18,13 @@ from refkubelet.admission.handlers import (
     Refusal,
     Rejection,
 )
-from refkubelet.admission.node_fit import AFFINITY, NodeView, mismatches
-from refkubelet.admission.operating_system import operating_system
+from refkubelet.admission.node_fit import (
+    AFFINITY,
+    NodeView,
+    mismatches,
+    operating_system,
+    supplemental_groups,
+)
 from refkubelet.admission.resources import shortages
 from refkubelet.model.objects import Pod
 
@@ -63,15 +68,6 @@ def misfits(asked: PodAdmitAttributes, view: NodeView, allocatable: Mapping[str,
     """All that does not fit: resources first, then the node."""
     pod, others = asked.pod, asked.others
     return (*shortages(pod, others, allocatable), *mismatches(pod, others, view))
-
-
-def supplemental_groups(pod: Pod, view: NodeView) -> Rejection | None:
-    """LIFE-224: the policy Strict needs a runtime that knows it."""
-    context = pod.spec.securityContext
-    if context is None or context.supplementalGroupsPolicy != "Strict" or view.strict_groups:
-        return None
-    text = "SupplementalGroupsPolicy=Strict is not supported in this node"
-    return Rejection("SupplementalGroupsPolicyNotSupported", text)
 
 
 async def _recover(

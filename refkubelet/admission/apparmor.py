@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.admission.admit_handler import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import all_containers
 from refkubelet.model.pod import annotations as pod_annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.admission.admit_handler import Check, PodAdmitAttributes, Rejection
 from refkubelet.model.gates import (
     NODE_DECLARED_FEATURES,
     RESTART_ALL_CONTAINERS,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from refkubelet.admission.handlers import (
+from refkubelet.admission.admit_handler import (
     AdmitHandler,
     Operation,
     PodAdmitAttributes,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.model.objects import Node, Pod, Toleration
 from refkubelet.model.pod import is_static, labels, sidecars, uses_host_network
 

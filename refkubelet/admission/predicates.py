@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from refkubelet.admission.handlers import (
+from refkubelet.admission.admit_handler import (
     UNEXPECTED,
     AdmitHandler,
     PodAdmitAttributes,
@@ -25,7 +25,7 @@ from refkubelet.admission.node_fit import (
     operating_system,
     supplemental_groups,
 )
-from refkubelet.admission.resources import shortages
+from refkubelet.admission.resource_fit import shortages
 from refkubelet.model.objects import Pod
 
 Failures = tuple[Refusal, ...]

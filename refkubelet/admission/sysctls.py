@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from refkubelet.admission.handlers import Check, PodAdmitAttributes, Rejection
+from refkubelet.admission.admit_handler import Check, PodAdmitAttributes, Rejection
 from refkubelet.golang.strconv import quoted
 
 FORBIDDEN: Final = "SysctlForbidden"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.admission.handlers import Check, Operation, PodAdmitAttributes, Rejection
+from refkubelet.admission.admit_handler import Check, Operation, PodAdmitAttributes, Rejection
 from refkubelet.allocation.conditions import INFEASIBLE
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Container, Pod

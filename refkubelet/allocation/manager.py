@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.admission.handlers import Refusal
+from refkubelet.admission.admit_handler import Refusal
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import INFEASIBLE, ResizeConditions
 from refkubelet.allocation.order import PendingResize, in_order

@@ -6,7 +6,7 @@ Upstream: pkg/kubelet/cm/topologymanager/topology_manager.go: Admit.
 
 from __future__ import annotations
 
-from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Refusal
+from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Refusal
 from refkubelet.container_manager.topology.manager import TopologyManager
 
 

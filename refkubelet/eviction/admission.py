@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.eviction.messages import REASON, node_condition_message
 from refkubelet.model.objects import Pod, Toleration
 from refkubelet.model.pod import is_critical

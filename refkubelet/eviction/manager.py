@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ImageFilesystems

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.admission.predicates import Failures, RecoveryError
-from refkubelet.admission.resources import Shortage
+from refkubelet.admission.resource_fit import Shortage
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.preemption_choice import NoVictims, Requirement, listed, pods_to_preempt
 from refkubelet.model.objects import Pod, PodStatus

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from refkubelet.admission.node_fit import NodeView, node_view
-from refkubelet.admission.resources import extended_resources
+from refkubelet.admission.resource_fit import extended_resources
 from refkubelet.api.client import ApiClient, ApiError
 from refkubelet.model.objects import Node
 from refkubelet.model.quantity import NANO

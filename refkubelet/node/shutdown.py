@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import SYSTEM_CRITICAL_PRIORITY

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from refkubelet.admission.handlers import PodAdmitAttributes, Rejection
+from refkubelet.admission.admit_handler import PodAdmitAttributes, Rejection
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod, PodStatus

@@ -1,6 +1,7 @@
-"""The Node object's content as a pure function of facts: labels, capacity, conditions.
+"""The content of the Node object, made from facts: labels, capacity, conditions. Pure.
 
-Rules: NODE-003, NODE-020..022, NODE-030..033. Values are in JSON form, as they go on the wire.
+Values are in JSON form, as they go on the wire. Rules: NODE-003, NODE-020..022, NODE-030..033.
+Upstream: pkg/kubelet/nodestatus/setters.go; kubelet_node_status.go: initialNode.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""The kubelet's HTTP servers."""
-
-from refkubelet.server.http import (
-    KubeletServers,
-    ServerCallbacks,
-    ServerError,
-    check_servers,
-)
-
-__all__ = ["KubeletServers", "ServerCallbacks", "ServerError", "check_servers"]
+"""What the kubelet serves: HTTP on its ports (`http.py`, read first), and the pod-resources API on
+a socket (`pod_resources.py` answers, `pod_resources_server.py` listens). Real time only.
+Upstream: pkg/kubelet/server, pkg/kubelet/apis/podresources.
+"""

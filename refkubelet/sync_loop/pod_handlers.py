@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from refkubelet.admission.handlers import UNEXPECTED, AdmitHandler, Refusal, Rejection
-from refkubelet.admission.labels import reason_label
+from refkubelet.admission.admit_handler import UNEXPECTED, AdmitHandler, Refusal, Rejection
 from refkubelet.admission.manager import Allocations, PodAdmission
+from refkubelet.admission.rejection_reasons import reason_label
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from refkubelet.admission.admit_handler import AdmitHandler
 from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.features import features_supported
-from refkubelet.admission.handlers import AdmitHandler
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.allocation.handlers import ResizeLimits, feasible_resizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.admission.handlers import AdmitHandler
+from refkubelet.admission.admit_handler import AdmitHandler
 from refkubelet.allocation.triggers import ResizeTriggers
 from refkubelet.sync_loop.housekeeping import CleanupDeps, Housekeeping
 from refkubelet.sync_loop.loop import LoopDeps, LoopQueues, SyncLoop

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Protocol
 
-from refkubelet.admission.handlers import UNEXPECTED
+from refkubelet.admission.admit_handler import UNEXPECTED
 from refkubelet.model.objects import Container, Pod
 
 ANY: Final = None  # the affinity of a hint that has no opinion

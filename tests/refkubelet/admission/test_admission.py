@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.features import features_supported
-from refkubelet.admission.handlers import AdmitHandler, PodAdmitAttributes, Rejection, admit
 from refkubelet.admission.node_fit import NodeView, operating_system, supplemental_groups
 from refkubelet.admission.predicates import PredicateDeps, predicates
-from refkubelet.admission.resources import shortages
+from refkubelet.admission.resource_fit import shortages
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO
 

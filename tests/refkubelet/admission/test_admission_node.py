@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from node_world import CONTAINER, NODE, Node, manifest, on_node, running_node
 
+from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.admission.apparmor import apparmor_enforceable
-from refkubelet.admission.handlers import PodAdmitAttributes
 from refkubelet.admission.node_fit import NodeView, mismatches, node_view
 from refkubelet.admission.sysctls import sysctls_allowed
 from refkubelet.host.real_machine import apparmor_enabled

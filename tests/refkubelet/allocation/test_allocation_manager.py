@@ -10,7 +10,7 @@ from typing import Any
 
 from allocation_pods import asking, pod_of
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ALLOCATED_FILE, ResourceState

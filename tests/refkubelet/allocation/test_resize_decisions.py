@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lightkube.models.core_v1 import ResourceRequirements
 from msgspec.structs import replace
 
-from refkubelet.admission.handlers import Operation, PodAdmitAttributes
+from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
 from refkubelet.allocation.handlers import ResizeLimits, feasible_resizes, infeasible

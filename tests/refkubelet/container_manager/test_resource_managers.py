@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from resource_world import Around, container, named, pod
 
 from fakecri import FakeNode, uniform_topology
-from refkubelet.admission.handlers import Operation, PodAdmitAttributes
+from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.config.load import parse_config
 from refkubelet.container_manager.admission import allocated

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.admission.handlers import Rejection
+from refkubelet.admission.admit_handler import Rejection
 from refkubelet.admission.predicates import Failures, RecoveryError
-from refkubelet.admission.resources import Shortage
+from refkubelet.admission.resource_fit import Shortage
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
 from refkubelet.eviction.preemption_choice import (
     NoVictims,

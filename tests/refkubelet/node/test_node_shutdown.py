@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakecri.machine.logind import FakeLock, FakeLogind
-from refkubelet.admission.handlers import PodAdmitAttributes
+from refkubelet.admission.admit_handler import PodAdmitAttributes
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.config.kubelet_config import ShutdownGracePeriodByPodPriority as ByPriority

@@ -15,8 +15,7 @@ import pytest
 
 from refkubelet.config import KubeletConfiguration
 from refkubelet.model.objects import Pod, decode_pod
-from refkubelet.server import KubeletServers, ServerCallbacks, ServerError
-from refkubelet.server.http import is_loopback
+from refkubelet.server.http import KubeletServers, ServerCallbacks, ServerError, is_loopback
 
 
 def free_port() -> int:

@@ -1,4 +1,5 @@
 """What an admission handler is asked and may answer, and the order rule: the first refusal wins.
+Pure.
 
 A handler is a function of `PodAdmitAttributes`. Most only look and answer at once; some have
 effects (they allocate devices or CPUs, they end less important pods) and may be awaited.

@@ -52,7 +52,8 @@ class ProbeTarget:
 
     @property
     def period_s(self) -> int:
-        return self.probe.periodSeconds or 10
+        """At least 1: with a negative period, which API servers refuse, the loop had no rest."""
+        return max(1, self.probe.periodSeconds or 10)
 
     @property
     def timeout_s(self) -> int:

@@ -200,6 +200,10 @@ def test_thresholds_count_equal_answers_in_a_row_PROBE_019_PROBE_026() -> None:
     ]
 
 
+def test_a_period_is_never_less_than_a_second_PROBE_003() -> None:
+    assert target(R, periodSeconds=-5).period_s == 1
+
+
 def test_defaults_of_the_api_PROBE_003() -> None:
     probe = target(R)
     assert (probe.period_s, probe.timeout_s) == (10, 1)

@@ -80,6 +80,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _add_selection(parser: argparse.ArgumentParser, *, level: str) -> None:
+    """Add the options that choose cases; `level` is the default level."""
     parser.add_argument("--area", action="append", default=[], help="only this area")
     parser.add_argument("--rule", action="append", default=[], help="rule (BACK-009) or family")
     parser.add_argument("--id", action="append", default=[], help="only this case")

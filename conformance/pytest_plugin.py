@@ -120,6 +120,7 @@ RUN: Final = pytest.StashKey[Run]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of `kubelet-conformance run`."""
     parser.prog = "kubelet-conformance run"
     group = parser.getgroup("kubelet conformance")
     group.addoption("--kubelet", default=DEFAULT.kubelet, help="refkubelet (in this process, virtual time), refkubelet-process, or the path of a kubelet binary")  # fmt: skip  # noqa: E501
@@ -137,6 +138,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Read the options and check that kubelet and runtime can be used: exit code 2 if not."""
     option = config.option
     choice = Choice(
         kubelet=option.kubelet,
@@ -170,6 +172,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile |
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the chosen cases only."""
     run = config.stash[RUN]
     cases = [item for item in items if isinstance(item, CaseItem)]
     if not cases:

@@ -2,7 +2,7 @@
 
 On the node itself are static pods, time, and what every kubelet shows: its CRI calls, its pods, its
 events. What else a case can do is sorted by subject into facets: `node.api`, `node.kubelet`,
-`node.runtime`, `host.machine`, `node.cgroups`, `node.plugins`.
+`node.runtime`, `node.machine`, `node.cgroups`, `node.plugins`.
 
 All that is shown is from the last snapshot, taken at each tick of `run_until` and `run_for`, so
 conditions are plain functions.

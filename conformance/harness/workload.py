@@ -142,6 +142,7 @@ def shell(name: str, workload: Workload) -> str:
 
 
 def _one_run(run: Run) -> str:
+    """The lines of the script for one run."""
     lines = [_trap(run)]
     if run.termination_message:
         lines.append(f"printf %s {shlex.quote(run.termination_message)} > /dev/termination-log")

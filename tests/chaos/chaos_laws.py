@@ -12,7 +12,7 @@ from crash_runs import is_running
 from node_world import NODE, Node, Tap
 
 TERMINAL: Final = ("Succeeded", "Failed")
-KILLED: Final = "of a killed kubelet"  # what its tasks say afterwards, nobody hears
+KILLED: Final = "of a killed kubelet"  # what its tasks log afterwards does not count
 MOST_SANDBOXES: Final = 6
 """RunPodSandbox of one pod in two seconds: nothing asks for more, not even a loop of failures."""
 
@@ -80,7 +80,7 @@ class Watcher(Tap):
 
 
 class Tracebacks(logging.Handler):
-    """An error that nobody expected is told with its traceback: there must be none."""
+    """An unexpected error is logged with its traceback: there must be none."""
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(logging.ERROR)

@@ -99,6 +99,7 @@ def layer_and_config(recipe: ImageRecipe, architecture: str) -> tuple[bytes, byt
 
 
 def _config(recipe: ImageRecipe, layer_id: str, architecture: str) -> bytes:
+    """The configuration of an image as JSON."""
     run: dict[str, object] = {"Env": list(recipe.env)}
     if recipe.entrypoint:
         run["Entrypoint"] = list(recipe.entrypoint)
@@ -118,6 +119,7 @@ def _config(recipe: ImageRecipe, layer_id: str, architecture: str) -> bytes:
 
 
 def _layer(recipe: ImageRecipe) -> bytes:
+    """The only layer of an image as a tar archive, with its entries in order of their paths."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as layer:
         for path in sorted(recipe.directories):

@@ -1,2 +1,2 @@
 """What a case can do with a node, by subject: `node.api`, `node.kubelet`, `node.runtime`,
-`host.machine`, `node.cgroups` and `node.plugins`."""
+`node.machine`, `node.cgroups` and `node.plugins`."""

@@ -1,4 +1,4 @@
-"""`host.machine`: the machine under the node: files, memory, disks, processes, the kernel's log,
+"""`node.machine`: the machine under the node: files, memory, disks, processes, the kernel's log,
 and its shutdown.
 
 Only the case's own directories and disks are ever changed. Memory, disks and processes are a fake

@@ -36,6 +36,8 @@ class FakeNetwork:
         self._ports = ports
 
     async def http_get(self, request: HttpRequest, timeout_s: float | None) -> HttpAnswer:
+        """The answer of the fake's port. Raises NetworkError with the words of refkubelet's own
+        network."""
         parts, target = urlsplit(request.url), target_of(request.url)
         host, port = target.host, target.port
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -57,12 +59,14 @@ class FakeNetwork:
         return HttpAnswer(served.status, served.location, served.body, broken)
 
     async def tcp_connect(self, host: str, port: int, timeout_s: float) -> None:
+        """Returns if the port is open. Raises NetworkError."""
         try:
             self._ports.connect(host, port)
         except NotServed:
             raise NetworkError(dial_error(REFUSED, host, port)) from None
 
     async def grpc_health(self, address: str, service: str, timeout_s: float) -> str:
+        """The health of that service (`SERVING`). Raises NetworkError."""
         host, _, port = address.rpartition(":")
         took = format_duration(timeout_s)
         try:

@@ -104,6 +104,7 @@ class ProcessKubelet:
         await self._wait_asked(asked)
 
     def _command(self) -> list[str]:
+        """The command line: the program, the flags that all kubelets get, and its own."""
         command = [
             *self._program.command,
             f"--config={self._paths.config}",
@@ -118,6 +119,7 @@ class ProcessKubelet:
         return command
 
     async def _wait_healthy(self, port: int) -> None:
+        """Wait until healthz and /pods answer. Raises KubeletDied."""
         try:
             async with asyncio.timeout(START_WITHIN_S):
                 for url in (f":{port}/healthz", f":{self._read_only_port}/pods"):
@@ -133,6 +135,7 @@ class ProcessKubelet:
             ) from None
 
     async def _wait_asked(self, before: int) -> None:
+        """Wait until it has asked the API server for pods, at most ASKS_WITHIN_S seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ASKS_WITHIN_S):
                 while self._pods_asked is not None and self._pods_asked() == before:
@@ -171,6 +174,7 @@ class ProcessKubelet:
         await self._end(signal.SIGKILL)
 
     async def _end(self, with_signal: signal.Signals) -> None:
+        """Send the signal and wait; SIGKILL after STOP_WITHIN_S seconds."""
         process, self._process = self._process, None
         if process is None:
             raise RuntimeError("the kubelet does not run")

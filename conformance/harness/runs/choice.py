@@ -78,6 +78,7 @@ class Choice:
         self._check_containerd()
 
     def _check_pair(self) -> None:
+        """Whether kubelet and runtime fit together: both virtual or both real."""
         known = (FAKE, FAKE_SOCKET, CONTAINERD)
         if self.runtime not in known and not self.runtime.startswith("unix://"):
             raise EnvironmentProblem(
@@ -95,6 +96,7 @@ class Choice:
             )
 
     def _check_containerd(self) -> None:
+        """Whether the version is known and Docker can start it."""
         if self.containerd_version and self.runtime != CONTAINERD:
             raise EnvironmentProblem(
                 f"--containerd-version {self.containerd_version}: only --runtime {CONTAINERD} has "

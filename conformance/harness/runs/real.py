@@ -74,7 +74,7 @@ async def real_environment(choice: Choice) -> AsyncIterator[RealEnvironment]:
 
 
 async def _with_containerd(choice: Choice, base: Path, stack: AsyncExitStack) -> RealEnvironment:
-
+    """Start containerd and connect to it."""
     if not why_no_disk():
         await stack.enter_async_context(shared_mounts(NodeDirs(base).kubelet))
     try:

@@ -138,6 +138,8 @@ class _Own:
 async def _of_its_own(
     case: Case, program: Program, paths: NodePaths, stack: AsyncExitStack
 ) -> _Own:
+    """Make the disk, cgroups and system bus that the case needs to itself, until the stack is
+    closed."""
     disk = cgroups = logind = None
     if Feature.OWN_DISK in case.needs:
         disk = await stack.enter_async_context(own_disk(paths.root))
@@ -157,6 +159,7 @@ async def _system_bus(logind: FakeLogind, paths: NodePaths, stack: AsyncExitStac
 async def _api_server(
     case: Case, paths: NodePaths, stack: AsyncExitStack
 ) -> tuple[ApiServer | None, Path | None]:
+    """The API server of a case that needs one, and the kubeconfig that leads to it."""
     if Feature.API not in case.needs:
         return None, None
     fake = FakeApi(RealClock(), Ids(Rng.from_system()))

@@ -58,11 +58,7 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     rng = Rng(seed)
     ids = Ids(rng)
     runtime = FakeRuntime(loop.clock, ids)
-    runtime.machine.address = HOST_IP
-    if Feature.CGROUP_V1 in case.needs:
-        runtime.machine.cgroups_version = 1
-    if case.machine:
-        _give(runtime.machine, case.machine)
+    _set_up(runtime.machine, case)
     fake_api = FakeApi(loop.clock, ids) if Feature.API in case.needs else None
     plugins = InProcessPlugins() if Feature.DEVICE_PLUGINS in case.needs else None
     world = World(
@@ -97,6 +93,15 @@ async def virtual_parts(case: Case, paths: NodePaths, seed: int) -> AsyncIterato
     finally:
         await kubelet.close()
         await runtime.close()
+
+
+def _set_up(machine: FakeNode, case: Case) -> None:
+    """Make the machine what the case needs."""
+    machine.address = HOST_IP
+    if Feature.CGROUP_V1 in case.needs:
+        machine.cgroups_version = 1
+    if case.machine:
+        _give(machine, case.machine)
 
 
 def _give(machine: FakeNode, words: Mapping[str, Any]) -> None:

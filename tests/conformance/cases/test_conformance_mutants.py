@@ -100,11 +100,11 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.container_manager.cgroups.settings.eviction_reservation",
         always({}), "node-allocatable",
     ),
-    "whoever asks may use what is there": (
+    "every pod may use every present image": (
         "refkubelet.kuberuntime.images.access.ImageAccess.must_pull", always(False),
         "image-not-for-everyone",
     ),
-    "nobody may use what another pulled": (
+    "no pod may use what another pulled": (
         "refkubelet.kuberuntime.images.access.verify", always(PullVerdict(must_pull=True)),
         "image-for-the-same-secret",
     ),

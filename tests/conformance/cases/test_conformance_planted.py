@@ -235,11 +235,12 @@ PLANTED: dict[str, tuple[str, Any, str]] = {
         lambda **fields: OwnerReference(**fields, blockOwnerDeletion=True), "mirror-created",
     ),
     "sandboxes are listed whole": (
-        f"{RUNTIME}.client.sandbox_list_request", lambda uid, _: sandbox_list_request(uid, False),
+        "refkubelet.cri.client.sandbox_list_request",
+        lambda uid, _: sandbox_list_request(uid, False),
         "list-filters",
     ),
     "containers of one pod are listed with all": (
-        f"{RUNTIME}.client.container_list_request",
+        "refkubelet.cri.client.container_list_request",
         lambda _, alive: container_list_request("", alive), "list-filters",
     ),
     "not implemented is a failure": (

@@ -27,8 +27,8 @@ def test_two_runs_at_once_get_different_ports_however_many_they_take() -> None:
 def test_a_port_in_use_is_passed_over() -> None:
     with closing(Ports()) as run:
         port = run.take(2)[1]
-    with socket.socket() as somebody:
-        somebody.bind((ports.HOST, port))
+    with socket.socket() as taken:
+        taken.bind((ports.HOST, port))
         with closing(Ports()) as run:
             assert port not in run.take(2)
 

@@ -44,6 +44,7 @@ from refkubelet.kuberuntime.hooks import HookError, HookRunner
 from refkubelet.kuberuntime.images.manager import ImageError, ImageManager, ImageRequest
 from refkubelet.kuberuntime.images.volumes import VolumeImages, failures_of
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill
+from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.names import container_log_path, pod_log_dir, safe_join
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.placement import ANYWHERE
@@ -158,20 +159,25 @@ class ContainerStarter:
             objects = await source.of(pod, container) if source is not None else None
             devices, placements = self._deps.devices, self._deps.placements
             settings = await devices.settings(pod, container) if devices else NO_SETTINGS
-            spec = StartSpec(
+            facts = RunFacts(
+                where.pod_ips,
+                objects,
+                volume_images=where.volume_images,
+                devices=settings,
+                runtime=where.runtime,
+            )
+            placement = placements.placement(pod, container) if placements else ANYWHERE
+            start = StartSpec(
                 container,
                 attempt,
                 image,
-                ref,
-                where.pod_ips,
-                target_id,
-                objects,
-                where.volume_images,
-                settings,
-                placements.placement(pod, container) if placements else ANYWHERE,
-                where.runtime,
+                image_ref=ref,
+                target_id=target_id,
+                run=run_container_options(container, pod, facts, self._deps, self._options),
+                placement=placement,
+                runtime=where.runtime,
             )
-            config = container_config(spec, pod, self._deps, self._options)
+            config = container_config(start, pod, self._options)
         except (CriCallError, ContainerConfigError, VariableError, AllocationError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
             self._fail(pod, container, text)

@@ -27,7 +27,7 @@ from refkubelet.kuberuntime.common.runtime_options import (
     RuntimeOptions,
     VerificationPolicy,
 )
-from refkubelet.kuberuntime.config.dns import read_resolv_conf
+from refkubelet.kuberuntime.config.dns import node_resolver
 from refkubelet.kuberuntime.decisions.backoff import INITIAL_DELAY_S, MAX_DELAY_S, BackoffLimits
 from refkubelet.kuberuntime.images.node_credentials import LoginDirs, docker_config_files
 from refkubelet.model.cgroups.limits import page_size_name
@@ -110,6 +110,14 @@ def dns_options(config: KubeletConfiguration) -> DnsOptions:
         node_options=node.node_options,
         no_resolv_conf=node.no_resolv_conf,
     )
+
+
+def read_resolv_conf(path: str) -> DnsOptions:
+    """The node's servers, searches and options (resolvConf). An empty path means "no file": pods
+    with the node's DNS then get 127.0.0.1 and the search path `.`. Raises OSError."""
+    if not path:
+        return DnsOptions(no_resolv_conf=True)
+    return node_resolver(Path(path).read_text(errors="replace"))
 
 
 def restart_delays(config: KubeletConfiguration) -> BackoffLimits:

@@ -14,7 +14,6 @@ import msgspec
 from lightkube.models.core_v1 import VolumeMount, VolumeMountStatus
 
 from refkubelet.cri.records import ContainerState as RecordState
-from refkubelet.kuberuntime.decisions.mount_modes import recursive_read_only
 from refkubelet.model.objects import (
     Container,
     ContainerState,
@@ -25,6 +24,7 @@ from refkubelet.model.objects import (
 from refkubelet.model.pod import is_being_deleted, is_sidecar
 from refkubelet.status.restart_all import removed_exit, removed_state
 from refkubelet.status.sources import StatusSources
+from refkubelet.volumes.plan import recursive_read_only
 
 LOST_EXIT_CODE: Final = 137
 LOST_REASON: Final = "ContainerStatusUnknown"

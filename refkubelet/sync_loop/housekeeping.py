@@ -46,8 +46,8 @@ from refkubelet.pods.manager import PodManager
 from refkubelet.pods.mirror import NO_ANSWER, PATIENCE_S, MirrorClient
 from refkubelet.status.manager import StatusManager
 from refkubelet.sync_loop.pod_handlers import PodHandlers
-from refkubelet.volumes.empty_dirs import PLUGIN as EMPTY_DIR_PLUGIN
 from refkubelet.volumes.mounting import Mounts, NoMounts
+from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN
 from refkubelet.volumes.removal import remove_tree
 from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
 from simtime import Clock

@@ -20,15 +20,13 @@ from refkubelet.model.names import pod_dir, pod_volume_dir, safe_join
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.volumes.mounting import Mounts
-from refkubelet.volumes.plan import IN_MEMORY
+from refkubelet.volumes.plan import EMPTY_DIR_PLUGIN, IN_MEMORY
 from refkubelet.volumes.removal import remove_tree
 from refkubelet.volumes.sub_paths import DIRECTORY as SUB_PATHS
 
 log = logging.getLogger(__name__)
 
-PLUGIN: Final = "kubernetes.io/empty-dir"
 MODE: Final = 0o777
-GROUP_FILE_BITS: Final = 0o660
 GROUP_DIRECTORY_BITS: Final = 0o2770
 
 
@@ -41,7 +39,7 @@ class EmptyDirs:
 
     def path(self, pod: Pod, volume: str) -> str:
         """Where the volume is on the node."""
-        return pod_volume_dir(self.root_dir, uid(pod), PLUGIN, volume)
+        return pod_volume_dir(self.root_dir, uid(pod), EMPTY_DIR_PLUGIN, volume)
 
     def set_up(self, pod: Pod, volume: Volume, size_bytes: int) -> None:
         """It is there afterwards; `size_bytes`: of one in memory. What is ready stays as it is.
@@ -76,7 +74,7 @@ class EmptyDirs:
 
     def _marker_dir(self, pod: Pod) -> str:
         above = os.path.join(pod_dir(self.root_dir, uid(pod)), "plugins")
-        return os.path.join(above, PLUGIN.replace("/", "~"))
+        return os.path.join(above, EMPTY_DIR_PLUGIN.replace("/", "~"))
 
     def _marker(self, pod: Pod, volume: str) -> str:
         return safe_join(self._marker_dir(pod), volume, "ready")

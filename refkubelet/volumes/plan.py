@@ -1,7 +1,9 @@
 """Which volumes a pod uses, of which kind they are, and what keeps it waiting. Pure.
 
-What must never happen here: a container starts without a volume or a device that it asked for.
-Upstream: pkg/kubelet/volumemanager/populator, pkg/volume/util/util.go: GetPodVolumeNames.
+What must never happen here: a container starts without a volume or a device that it asked for; a
+mount that must be read-only all the way down is not.
+Upstream: pkg/kubelet/volumemanager/populator, pkg/volume/util/util.go: GetPodVolumeNames;
+pkg/kubelet/kubelet_pods.go: resolveRecursiveReadOnly.
 """
 
 from __future__ import annotations
@@ -9,17 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from lightkube.models.core_v1 import Volume
+from lightkube.models.core_v1 import Volume, VolumeMount
 
+from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Pod, to_dict
 from refkubelet.model.pod import all_containers
 
 HOST_PATH: Final = "hostPath"
 EMPTY_DIR: Final = "emptyDir"
+EMPTY_DIR_PLUGIN: Final = "kubernetes.io/empty-dir"
 IMAGE: Final = "image"
 KINDS: Final = (EMPTY_DIR, HOST_PATH, IMAGE)
 IN_MEMORY: Final = "Memory"
 MEDIA: Final = (None, "", IN_MEMORY)
+
+
+class SubPathError(Exception):
+    """A container cannot have that part of the volume; the text says no more than it may."""
 
 
 def used_volumes(pod: Pod) -> dict[str, Volume | None]:
@@ -73,6 +81,32 @@ def refusal_message(pod: Pod, refused: dict[str, str]) -> str:
         f"Unable to attach or mount volumes: unmounted volumes=[{waiting}], "
         f"unattached volumes=[], failed to process volumes=[{names}]: {why}"
     )
+
+
+def recursive_read_only(mount: VolumeMount, supported: bool) -> bool:
+    """Whether everything below the mount is read-only, too. Raises ValueError where it must be and
+    cannot."""
+    mode = mount.recursiveReadOnly
+    if mode in (None, "Disabled"):
+        return False
+    wish = f"volume {quoted(mount.name)} requested recursive read-only mode, but it is not"
+    if not mount.readOnly:
+        raise ValueError(f"{wish} read-only")
+    if mount.mountPropagation not in (None, "None"):
+        raise ValueError(f"{wish} compatible with propagation {quoted(mount.mountPropagation)}")
+    if mode == "Enabled" and not supported:
+        raise ValueError(f"{wish} supported by the runtime")
+    if mode not in ("Enabled", "IfPossible"):
+        raise ValueError(f"unknown recursive read-only mode {quoted(mode)}")
+    return supported
+
+
+def check_sub_path(path: str) -> None:
+    """Raises `SubPathError` for one that cannot be below anything."""
+    if path.startswith("/"):
+        raise SubPathError(f"error SubPath `{path}` must not be an absolute path")
+    if ".." in path.split("/"):
+        raise SubPathError(f"unable to provision SubPath `{path}`: must not contain '..'")
 
 
 def _wanted(pod: Pod) -> Iterator[str]:

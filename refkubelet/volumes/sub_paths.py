@@ -17,14 +17,11 @@ from typing import Final
 from refkubelet.host.untrusted_files import OutsideError, opened_below
 from refkubelet.model.names import pod_dir, safe_join
 from refkubelet.volumes.mounting import Mounts
+from refkubelet.volumes.plan import SubPathError, check_sub_path
 
 log = logging.getLogger(__name__)
 
 DIRECTORY: Final = "volume-subpaths"
-
-
-class SubPathError(Exception):
-    """A container cannot have that part of the volume; the text says no more than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +39,6 @@ class SubPathUse:
         """Where it is mounted."""
         above = os.path.join(pod_dir(self.root_dir, self.pod_uid), DIRECTORY)
         return safe_join(above, self.volume, self.container, str(self.index))
-
-
-def check_sub_path(path: str) -> None:
-    """Raises `SubPathError` for one that cannot be below anything."""
-    if path.startswith("/"):
-        raise SubPathError(f"error SubPath `{path}` must not be an absolute path")
-    if ".." in path.split("/"):
-        raise SubPathError(f"unable to provision SubPath `{path}`: must not contain '..'")
 
 
 def prepare(volume_path: str, path: str, use: SubPathUse, mounts: Mounts) -> str:

@@ -1,8 +1,10 @@
-"""The resolver settings of a pod: LIFE-135. Pure, apart from reading the node's resolv.conf."""
+"""The resolver settings of a pod: LIFE-135. Pure.
+
+Upstream: pkg/kubelet/network/dns/dns.go: GetPodDNS, parseResolvConf.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
@@ -18,12 +20,9 @@ NONE: Final = "None"
 NDOTS: Final = "ndots:5"
 
 
-def read_resolv_conf(path: str) -> DnsOptions:
-    """The node's servers, searches and options (resolvConf). An empty path means "no file": pods
-    with the node's DNS then get 127.0.0.1 and the search path `.`. Raises OSError."""
-    if not path:
-        return DnsOptions(no_resolv_conf=True)
-    lines = [line.split() for line in Path(path).read_text(errors="replace").splitlines()]
+def node_resolver(resolv_conf: str) -> DnsOptions:
+    """The servers, searches and options in the text of a resolv.conf."""
+    lines = [line.split() for line in resolv_conf.splitlines()]
     servers = tuple(words[1] for words in lines if len(words) > 1 and words[0] == "nameserver")
     searches = [words[1:] for words in lines if words and words[0] in ("search", "domain")]
     options = tuple(w for words in lines if words and words[0] == "options" for w in words[1:])
@@ -40,7 +39,7 @@ def needs_missing_cluster_dns_event(pod: Pod, options: DnsOptions) -> bool:
 
 
 def dns_config(pod: Pod, options: DnsOptions) -> Any:
-    """DNSConfig of RunPodSandbox (upstream: network/dns/dns.go: GetPodDNS)."""
+    """DNSConfig of RunPodSandbox."""
     policy = pod.spec.dnsPolicy or CLUSTER_FIRST
     if policy == NONE:
         config = cri.DNSConfig()

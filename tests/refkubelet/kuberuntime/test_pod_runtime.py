@@ -23,10 +23,10 @@ from refkubelet.cri.records import (
 )
 from refkubelet.kuberuntime.config.mounts import MountError, MountFacts, volume_mounts, with_users
 from refkubelet.kuberuntime.config.security import namespace_options
-from refkubelet.kuberuntime.decisions.mount_modes import recursive_read_only
 from refkubelet.kuberuntime.pod_runtime import PodRuntimes
 from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.model.objects import Pod, decode_pod
+from refkubelet.volumes.plan import recursive_read_only
 from simtime import run_virtual
 
 ALL = HandlerFeatures(recursive_read_only_mounts=True, user_namespaces=True)
@@ -197,11 +197,11 @@ def test_a_mount_that_must_be_read_only_below_fails_the_container(tmp_path: Path
     assert wants.spec is not None
     (main,) = wants.spec.containers
     able = PodRuntime(recursive_read_only=True)
-    (made,) = volume_mounts(main, wants, MountFacts(tmp_path, runtime=able))
+    (made,) = volume_mounts(main, wants, MountFacts(str(tmp_path), runtime=able))
     assert made.recursive_read_only
     problem = 'failed to resolve recursive read-only mode: volume "d" requested recursive'
     with pytest.raises(MountError, match=problem):
-        volume_mounts(main, wants, MountFacts(tmp_path))
+        volume_mounts(main, wants, MountFacts(str(tmp_path)))
 
 
 def test_the_features_come_from_the_answer_of_status() -> None:

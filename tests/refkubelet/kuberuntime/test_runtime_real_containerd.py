@@ -18,9 +18,9 @@ from refkubelet.cri.records import ContainerState, RuntimePodStatus
 from refkubelet.cri.transport import connect
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.dns import read_resolv_conf
 from refkubelet.kuberuntime.gc import ContainerGC
 from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.objects import Pod
 from simtime import Ids, RealClock, Rng

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.mounts import (
     MountError,
     MountFacts,
-    environment_files,
     volume_mounts,
 )
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
+from refkubelet.kuberuntime.run_options import environment_files, volume_parts
 from refkubelet.kuberuntime.user_namespaces import UserNamespaceError, UserNamespaces
 from refkubelet.model import names
 from refkubelet.model.names import MAX_NAME_BYTES, UnsafeNameError
@@ -29,6 +30,7 @@ from refkubelet.model.pod_updates import PodSource
 from refkubelet.pods.manifest import ManifestError, read_manifest
 from refkubelet.pods.merge import drop_unsafe_names
 from refkubelet.volumes.host_paths import HostPathError, check_host_path
+from refkubelet.volumes.mounting import NoMounts
 
 ODD = {
     "steps back": "..",
@@ -111,9 +113,11 @@ def test_no_sub_path_leaves_its_volume_NODE_211(tmp_path: Path, field: str, odd:
     volume.mkdir(parents=True)
     (volume / "link").symlink_to("..")
     pod = pod_of(mount={field: "$(X)" if field == "subPathExpr" else ODD[odd]})
-    facts = MountFacts(tmp_path, {"X": ODD[odd]})
+    facts = MountFacts(str(tmp_path), {"X": ODD[odd]})
+    main = pod.spec.containers[0]
+    parts = volume_parts(main, pod, facts, NoMounts())
     with pytest.raises(MountError):
-        volume_mounts(pod.spec.containers[0], pod, facts)
+        volume_mounts(main, pod, replace(facts, parts=parts))
     assert sorted(os.listdir(volume)) == ["link"]
 
 
@@ -170,6 +174,6 @@ def test_no_host_path_with_such_parts_is_made_NODE_204(tmp_path: Path, odd: str)
 @pytest.mark.parametrize("odd", ["steps back", "absolute"])
 def test_image_sub_paths_stay_in_their_image_CRI_099(tmp_path: Path, odd: str) -> None:
     pod = pod_of(mount={"subPath": ODD[odd]})
-    facts = MountFacts(tmp_path, images={"v": cri.ImageSpec(image="i")})
+    facts = MountFacts(str(tmp_path), images={"v": cri.ImageSpec(image="i")})
     with pytest.raises(MountError):
         volume_mounts(pod.spec.containers[0], pod, facts)

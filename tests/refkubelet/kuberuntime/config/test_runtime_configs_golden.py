@@ -27,6 +27,7 @@ from refkubelet.kuberuntime.config.container import (
 )
 from refkubelet.kuberuntime.config.sandbox import sandbox_config
 from refkubelet.kuberuntime.kill import container_spec
+from refkubelet.kuberuntime.run_options import RunFacts, run_container_options
 from refkubelet.model.objects import Pod, decode_pod
 from simtime import Ids, RealClock, Rng
 
@@ -136,10 +137,18 @@ def test_container_config_is_the_recorded_one_LIFE_136(
             wanted.metadata.attempt,
             ImageRecord(wanted.image.image, 1),
             wanted.image.image,
-            pod_ips=("10.99.0.6",),
-            objects=ApiObjects(services=(KUBERNETES,)) if api else None,
+            run=run_container_options(
+                container,
+                pod,
+                RunFacts(
+                    pod_ips=("10.99.0.6",),
+                    objects=ApiObjects(services=(KUBERNETES,)) if api else None,
+                ),
+                deps=deps(),
+                options=options(api=api),
+            ),
         )
-        made = container_config(start, pod, deps(), options(api=api))
+        made = container_config(start, pod, options(api=api))
         assert comparable(made) == comparable(wanted)
 
 
@@ -183,11 +192,12 @@ def test_files_of_a_container_are_made_LIFE_138(tmp_path: Path) -> None:
 
 def config_of(pod: Pod, root: Path) -> Any:
     assert pod.spec is not None
-    start = StartSpec(pod.spec.containers[0], 0, ImageRecord("id", 1), "id", ("10.0.0.1",))
+    (main, *_), facts = pod.spec.containers, RunFacts(("10.0.0.1",))
     made = RuntimeOptions(
         root_dir=root, pod_logs_dir=root / "logs", node_name="n1", node_ips=("192.0.2.1",)
     )
-    return container_config(start, pod, deps(), made)
+    run = run_container_options(main, pod, facts, deps(), options=made)
+    return container_config(StartSpec(main, 0, ImageRecord("id", 1), "id", run=run), pod, made)
 
 
 def test_environment_and_references_LIFE_137(tmp_path: Path) -> None:

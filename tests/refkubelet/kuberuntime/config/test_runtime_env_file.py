@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 from runtime_doubles import Events, make_pod
 
-from refkubelet.cri.records import ImageRecord
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.container import (
     ContainerConfigError,
-    StartSpec,
-    container_config,
 )
 from refkubelet.kuberuntime.config.env_file import EnvFileError, env_file_values
-from refkubelet.kuberuntime.config.mounts import ENV_FILE_BYTES
+from refkubelet.kuberuntime.run_options import ENV_FILE_BYTES, RunFacts, run_container_options
 from simtime import Ids, RealClock, Rng
 
 
@@ -86,11 +83,10 @@ def config(
     writer = {"name": "writer", "volumeMounts": mounts}
     pod = make_pod(main, init=(writer,), volumes=[{"name": "shared", "emptyDir": {}}])
     assert pod.spec is not None
-    start = StartSpec(pod.spec.containers[0], 0, ImageRecord("id", 1), "id")
     deps = RuntimeDeps(RealClock(), Ids(Rng(1)), Events())
     options = RuntimeOptions(root_dir=root, pod_logs_dir=root / "logs")
-    made = container_config(start, pod, deps, options)
-    return {e.key: e.value.decode() for e in made.envs}
+    run = run_container_options(pod.spec.containers[0], pod, RunFacts(), deps, options=options)
+    return run.variables
 
 
 def write(root: Path, text: str, path: str = "env") -> Path:

@@ -12,13 +12,13 @@ from google.protobuf.json_format import MessageToDict
 from runtime_doubles import make_pod
 
 from refkubelet.cri.records import ImageRecord
+from refkubelet.kuberuntime import run_options
 from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
-from refkubelet.kuberuntime.config import mounts
-from refkubelet.kuberuntime.config.dns import read_resolv_conf
+from refkubelet.kuberuntime.config.hosts_file import hosts_text
 from refkubelet.kuberuntime.config.linux_resources import container_resources, oom_score_adj
-from refkubelet.kuberuntime.config.mounts import hosts_text
 from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.config.security import SecurityError, container_security
+from refkubelet.kuberuntime.options_from_config import read_resolv_conf
 
 ROOT_IMAGE = ImageRecord("id", 1)
 OPTIONS = RuntimeOptions(root_dir=Path("/kubelet"), memory_capacity_bytes=1000 << 20)
@@ -213,8 +213,8 @@ def test_the_node_s_hosts_file_may_be_any_bytes_LIFE_138_NODE_209(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "hosts").write_bytes(b"127.0.0.1 localhost # caf\xe9\n")
-    monkeypatch.setattr(mounts, "ETC_HOSTS", str(tmp_path / "hosts"))
-    mount = mounts.etc_hosts_mount(make_pod(hostNetwork=True), (), tmp_path, "")
+    monkeypatch.setattr(run_options, "NODE_HOSTS", tmp_path / "hosts")
+    mount = run_options.etc_hosts_mount(make_pod(hostNetwork=True), (), tmp_path, "")
     assert Path(mount.host_path).read_bytes().endswith(b"# caf\xe9\n")
 
 

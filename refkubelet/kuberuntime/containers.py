@@ -70,14 +70,14 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PodStart:
-    """The pod and the sandbox its containers start in; `status` is the snapshot taken before this
-    sync, which back-off and attempts are judged by (BACK-006, BACK-017)."""
+    """The pod, and the sandbox that its containers start in."""
 
     pod: Pod
     status: RuntimePodStatus
+    """As it was before this sync: it decides back-off and attempts (BACK-006, BACK-017)."""
     sandbox_id: str
-    sandbox_config: Any
-    pod_ips: tuple[str, ...] = ()
+    sandbox_config: Any  # PodSandboxConfig
+    pod_ips: tuple[str, ...] = ()  # as the runtime says them
     pull_secrets: tuple[Secret, ...] = ()
     volume_images: VolumeImages = field(default_factory=dict)
     runtime: PodRuntime = DEFAULT_RUNTIME
@@ -102,22 +102,22 @@ class ContainerStarter:
         self.images = ImageManager(client, deps, options)
         self.backoff = BackoffTable(options.restart_delays)
 
-    async def start(self, where: PodStart, container: Container) -> None:
+    async def start(self, start: PodStart, container: Container) -> None:
         """All steps of a start. Raises `StartError`."""
-        self._check_back_off(where.pod, container, where.status)
-        self._check_image_volumes(where, container)
+        self._check_back_off(start.pod, container, start.status)
+        self._check_image_volumes(start, container)
         try:
             request = ImageRequest.of_container(
-                where.pod, container, where.sandbox_config, where.pull_secrets
+                start.pod, container, start.sandbox_config, start.pull_secrets
             )
             ref = await self.images.ensure_image(request)
         except ImageError as error:
-            self._fail(where.pod, container, error.reason)
+            self._fail(start.pod, container, error.reason)
             raise StartError(error.reason, error.message) from None
-        container_id, attempt = await self._create(where, container, ref)
-        await self._start(where, container, container_id)
-        self._link_log(where.pod, container, container_id, attempt)
-        await self._post_start(where.pod, container, container_id)
+        container_id, attempt = await self._create(start, container, ref)
+        await self._start(start, container, container_id)
+        self._link_log(start.pod, container, container_id, attempt)
+        await self._post_start(start.pod, container, container_id)
 
     def _check_back_off(self, pod: Pod, container: Container, status: RuntimePodStatus) -> None:
         """BACK-001, BACK-002: judged by the newest exited instance; none means no back-off."""
@@ -141,50 +141,49 @@ class ContainerStarter:
             self._deps.clock.monotonic_s() + left_s,
         )
 
-    def _check_image_volumes(self, where: PodStart, container: Container) -> None:
+    def _check_image_volumes(self, start: PodStart, container: Container) -> None:
         """An event for each failure; the last one is the reason."""
-        failures = failures_of(container, where.volume_images)
+        failures = failures_of(container, start.volume_images)
         for failure in failures:
-            self._fail(where.pod, container, failure.reason)
+            self._fail(start.pod, container, failure.reason)
         if failures:
             raise StartError(failures[-1].reason, failures[-1].message)
 
-    async def _create(self, where: PodStart, container: Container, ref: str) -> tuple[str, int]:
-        pod = where.pod
-        attempt = self.next_attempt(pod, container, where.status)
+    async def _create(self, start: PodStart, container: Container, ref: str) -> tuple[str, int]:
+        pod = start.pod
+        attempt = self.next_attempt(pod, container, start.status)
         try:
-            target_id = target_of(container, pod, where.status)
+            target_id = target_of(container, pod, start.status)
             image = await self.images.image_of(container)
             source = self._deps.objects
             objects = await source.of(pod, container) if source is not None else None
             devices, placements = self._deps.devices, self._deps.placements
             settings = await devices.settings(pod, container) if devices else NO_SETTINGS
             facts = RunFacts(
-                where.pod_ips,
+                start.pod_ips,
                 objects,
-                volume_images=where.volume_images,
+                volume_images=start.volume_images,
                 devices=settings,
-                runtime=where.runtime,
+                runtime=start.runtime,
             )
-            placement = placements.placement(pod, container) if placements else ANYWHERE
-            start = StartSpec(
-                container,
-                attempt,
-                image,
+            spec = StartSpec(
+                container=container,
+                attempt=attempt,
+                image=image,
                 image_ref=ref,
                 target_id=target_id,
                 run=run_container_options(container, pod, facts, self._deps, self._options),
-                placement=placement,
-                runtime=where.runtime,
+                placement=placements.placement(pod, container) if placements else ANYWHERE,
+                runtime=start.runtime,
             )
-            config = container_config(start, pod, self._options)
+            config = container_config(spec, pod, self._options)
         except (CriCallError, ContainerConfigError, VariableError, AllocationError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
             self._fail(pod, container, text)
             raise StartError(reasons.CREATE_CONTAINER_CONFIG_ERROR, text) from None
         try:
             made = await self._client.create_container(
-                where.sandbox_id, config, where.sandbox_config
+                start.sandbox_id, config, start.sandbox_config
             )
         except CriCallError as error:
             self._fail(pod, container, error.message)
@@ -193,16 +192,16 @@ class ContainerStarter:
         self._events.normal(pod, name, reasons.EVENT_CREATED, reasons.CONTAINER_CREATED)
         return made, attempt
 
-    async def _start(self, where: PodStart, container: Container, container_id: str) -> None:
+    async def _start(self, start: PodStart, container: Container, container_id: str) -> None:
         if self._deps.placements is not None:
-            self._deps.placements.starting(where.pod, container)
+            self._deps.placements.starting(start.pod, container)
         try:
             await self._client.start_container(container_id)
         except CriCallError as error:
-            self._fail(where.pod, container, error.message)
+            self._fail(start.pod, container, error.message)
             raise StartError(reasons.RUN_CONTAINER_ERROR, error.message) from None
         name = container.name
-        self._events.normal(where.pod, name, reasons.EVENT_STARTED, reasons.CONTAINER_STARTED)
+        self._events.normal(start.pod, name, reasons.EVENT_STARTED, reasons.CONTAINER_STARTED)
 
     async def _post_start(self, pod: Pod, container: Container, container_id: str) -> None:
         """A failing hook kills the container, with its preStop hook and the pod's grace."""

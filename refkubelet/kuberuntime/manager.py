@@ -34,7 +34,7 @@ from refkubelet.kuberuntime.kill import ContainerKiller
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.results import PodSyncResult
-from refkubelet.kuberuntime.sync import OnSandboxReady, PodSync, SyncTools, kill_pod
+from refkubelet.kuberuntime.sync import OnSandboxReady, PodSync, SyncTools
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 
@@ -60,14 +60,14 @@ class RuntimeManager:
             else ActuatedResources.below(options.root_dir)
         )
         self._tools = SyncTools(
-            client,
-            deps,
-            options,
-            killer,
-            self._starter,
-            self.reason_cache,
-            self._actuated,
-            Complaints(log, deps.clock),
+            client=client,
+            deps=deps,
+            options=options,
+            killer=killer,
+            starter=self._starter,
+            reason_cache=self.reason_cache,
+            actuated=self._actuated,
+            complaints=Complaints(log, deps.clock),
         )
 
     async def get_pods(self, *, all_states: bool) -> tuple[RuntimePod, ...]:
@@ -122,8 +122,8 @@ class RuntimeManager:
     ) -> PodSyncResult:
         """Stop all running containers, then all sandboxes (LIFE-143, LIFE-144). `pod` None: a pod
         known from the runtime only (LIFE-072). `running` comes from `get_pods`, or from a status
-        through `sync.running_pod`."""
-        errors = await kill_pod(self._tools, pod, running, grace_override_s)
+        through `pod_reader.running_pod`."""
+        errors = await self._tools.killer.kill_pod(pod, running, grace_override_s)
         return PodSyncResult(tuple(errors), actions=1)
 
     async def stop(self) -> None:

@@ -94,10 +94,21 @@ class ContainerKiller:
         self._complaints = Complaints(log, deps.clock)
         self._late_hooks: set[asyncio.Task[None]] = set()
 
-    async def kill_all(
+    async def kill_pod(
+        self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
+    ) -> list[SyncError]:
+        """Stop all running containers in parallel, then all sandboxes, NOTREADY ones too; all
+        errors. `pod` None: a pod known from the runtime only (LIFE-072)."""
+        errors = await self._kill_containers(pod, running, grace_override_s)
+        for sandbox in running.sandboxes:
+            error = await self._stop_sandbox(sandbox.id, running.name)
+            if error is not None:
+                errors.append(error)
+        return errors
+
+    async def _kill_containers(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
     ) -> list[SyncError]:
-        """Stop all running containers of the pod in parallel; the errors, in listing order."""
         containers = running.in_state(ContainerState.RUNNING)
         order = TerminationOrder(pod, [c.name for c in containers]) if pod is not None else None
         kills = [Kill(c.id, c.name, default_grace_s=noted_grace_s(c)) for c in containers]
@@ -106,14 +117,7 @@ class ContainerKiller:
         )
         return [error for error in results if error is not None]
 
-    async def stop(self) -> None:
-        """Give up the hooks that go on although their containers were stopped."""
-        hooks = list(self._late_hooks)
-        for hook in hooks:
-            hook.cancel()
-        await asyncio.gather(*hooks, return_exceptions=True)
-
-    async def stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
+    async def _stop_sandbox(self, sandbox_id: str, pod_name: str) -> SyncError | None:
         """The error, whatever it is: the other sandboxes are stopped all the same."""
         try:
             await self._client.stop_pod_sandbox(sandbox_id)
@@ -125,6 +129,13 @@ class ContainerKiller:
             return SyncError(SyncAction.STOP_SANDBOX, pod_name, reason, text)
         self._complaints.over(sandbox_id)
         return None
+
+    async def stop(self) -> None:
+        """Give up the hooks that go on although their containers were stopped."""
+        hooks = list(self._late_hooks)
+        for hook in hooks:
+            hook.cancel()
+        await asyncio.gather(*hooks, return_exceptions=True)
 
     async def kill(
         self,

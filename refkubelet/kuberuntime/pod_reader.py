@@ -107,6 +107,30 @@ def pod_ips(sandboxes: list[SandboxRecord]) -> tuple[str, ...]:
     return newest.ips if newest is not None and newest.state is SandboxState.READY else ()
 
 
+def running_pod(status: RuntimePodStatus) -> RuntimePod:
+    """A status in the form of a listed pod: all its sandboxes and containers (upstream:
+    ConvertPodStatusToRunningPod)."""
+    return RuntimePod(
+        uid=status.uid,
+        name=status.name,
+        namespace=status.namespace,
+        sandboxes=tuple(
+            ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns) for s in status.sandboxes
+        ),
+        containers=tuple(
+            ListedContainer(
+                id=c.id,
+                name=c.name,
+                state=c.state,
+                attempt=c.attempt,
+                sandbox_id=c.sandbox_id,
+                annotations=c.annotations,
+            )
+            for c in status.containers
+        ),
+    )
+
+
 def group_pods(
     sandboxes: Iterable[ListedSandbox],
     containers: Iterable[ListedContainer],

@@ -11,41 +11,34 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from lightkube.models.core_v1 import Secret
 
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import (
-    DEFAULT_RUNTIME,
     ContainerRecord,
     ContainerState,
-    ListedContainer,
-    ListedSandbox,
-    PodRuntime,
-    PodRuntimeError,
-    RuntimePod,
     RuntimePodStatus,
 )
 from refkubelet.failures import Complaints
-from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
-from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
 from refkubelet.kuberuntime.containers import ContainerStarter, PodStart, StartError
 from refkubelet.kuberuntime.decisions.pod_actions import PodActions
 from refkubelet.kuberuntime.images.volumes import has_image_volumes, volume_images
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, kill_error
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.kuberuntime.reason_cache import ReasonCache
 from refkubelet.kuberuntime.removal import LogRemovalError, remove_container
 from refkubelet.kuberuntime.resize import PodResize, ResizeError, ResizeTools
 from refkubelet.kuberuntime.results import PodSyncResult, SyncAction, SyncError
+from refkubelet.kuberuntime.sandboxes import NoSandboxError, PodSandboxes
 from refkubelet.model.objects import Container, Pod
-from refkubelet.model.pod import is_sidecar, pod_ref, uid, uses_host_network
+from refkubelet.model.pod import is_sidecar, pod_ref, uid
 
 log = logging.getLogger(__name__)
 
@@ -108,14 +101,14 @@ class PodSync:
         if not starts and not actions.create_sandbox and not has_image_volumes(self.pod):
             await self._resize()
             return
-        where = await self._with_volume_images(await self._sandbox(on_sandbox_ready))
+        start = await self._in_sandbox(on_sandbox_ready)
         for container in (*actions.ephemeral_to_start, *actions.init_to_start):
-            started = await self._start(where, container)
+            started = await self._start(start, container)
             if not started and self._ends_sync(container):
                 return
         await self._resize()
         for container in actions.containers_to_start:
-            await self._start(where, container)
+            await self._start(start, container)
 
     def _resets(self) -> bool:
         """LIFE-125; with the whole pod killed the records go in the next sync."""
@@ -146,7 +139,7 @@ class PodSync:
         running = running_pod(self.status)
         if running.sandboxes or running.containers:
             self.count += 1
-        self.errors += await kill_pod(self.tools, self.pod, running, None)
+        self.errors += await self.tools.killer.kill_pod(self.pod, running)
         if self.errors:
             raise _Stop
         if self.actions.create_sandbox:
@@ -194,107 +187,49 @@ class PodSync:
 
     # -- starting ----------------------------------------------------------------------------
 
-    async def _sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
-        """The sandbox to start containers in: the kept one, or a new one."""
-        if needs_missing_cluster_dns_event(self.pod, self.tools.options.dns):
-            reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
-            self.tools.deps.events.node_event("Warning", reason, text)
-            self._event("Warning", reason, reasons.missing_cluster_dns(pod_ref(self.pod)))
-        if self.actions.create_sandbox:
-            self._refuse_claims()
-        runtime = await self._pod_runtime()
-        config = self._sandbox_config(runtime)
-        if not self.actions.create_sandbox:
-            return self._place(self.actions.sandbox_id, config, self.status.ips, runtime)
-        sandbox_id, ips = await self._create_sandbox(config, runtime.handler)
-        if on_sandbox_ready is not None:
+    async def _in_sandbox(self, on_sandbox_ready: OnSandboxReady | None) -> PodStart:
+        """What containers start in: the sandbox that is there, or a new one, with the images of
+        the pod's image volumes, which are made sure of at every sync, even if nothing starts."""
+        tools, actions = self.tools, self.actions
+        sandboxes = PodSandboxes(tools.client, tools.deps, tools.options)
+        sandbox_id, ips = actions.sandbox_id, self.status.ips
+        try:
+            plan = await sandboxes.plan(self.pod, actions)
+            if actions.create_sandbox:
+                self.count += 1
+                sandbox_id, ips = await sandboxes.create(self.pod, plan)
+        except NoSandboxError as failed:
+            if failed.error is not None:
+                self.errors.append(failed.error)
+            raise _Stop from None
+        if actions.create_sandbox and on_sandbox_ready is not None:
             await on_sandbox_ready()
-        return self._place(sandbox_id, config, ips, runtime)
-
-    def _refuse_claims(self) -> None:
-        """LIFE-130 step 4: no sandbox and no error, the next sync tries again."""
-        claims = [c.name for c in self.pod.spec.resourceClaims or ()]
-        if claims:
-            self._event("Warning", reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
-            raise _Stop
-
-    async def _with_volume_images(self, where: PodStart) -> PodStart:
-        """At every sync, even if nothing starts."""
-        images = self.tools.starter.images
-        found = await volume_images(images, self.pod, where.sandbox_config, self.pull_secrets)
-        return replace(where, volume_images=found) if found else where
-
-    def _place(
-        self, sandbox_id: str, config: Any, ips: tuple[str, ...], runtime: PodRuntime
-    ) -> PodStart:
+        images, secrets = tools.starter.images, self.pull_secrets
         return PodStart(
-            self.pod, self.status, sandbox_id, config, ips, self.pull_secrets, runtime=runtime
+            pod=self.pod,
+            status=self.status,
+            sandbox_id=sandbox_id,
+            sandbox_config=plan.config,
+            pod_ips=ips,
+            pull_secrets=secrets,
+            volume_images=await volume_images(images, self.pod, plan.config, secrets),
+            runtime=plan.runtime,
         )
 
-    async def _pod_runtime(self) -> PodRuntime:
-        source = self.tools.deps.runtimes
-        try:
-            return await source.of(self.pod) if source is not None else DEFAULT_RUNTIME
-        except PodRuntimeError as error:
-            self._no_sandbox(str(error))
-            raise _Stop from None
-
-    def _sandbox_config(self, runtime: PodRuntime) -> Any:
-        placements = self.tools.deps.placements
-        own_cpus = placements is not None and placements.has_exclusive_cpus(self.pod)
-        attempt, options = self.actions.attempt, self.tools.options
-        try:
-            config = sandbox_config(self.pod, attempt, options, runtime, own_cpus=own_cpus)
-            if self.actions.create_sandbox:
-                make_directory(config.log_directory, LOG_DIRECTORY_MODE)
-        except (SandboxConfigError, OSError, ValueError) as error:
-            self._no_sandbox(str(error))
-            raise _Stop from None
-        return config
-
-    def _no_sandbox(self, text: str) -> None:
-        """The sandbox could not be made; no news of a pod that is to end anyway (LIFE-130)."""
-        if self.tools.deps.terminating(uid(self.pod)):
-            return
-        name = self.pod.metadata.name
-        reason = reasons.CREATE_POD_SANDBOX_ERROR
-        self.errors.append(SyncError(SyncAction.CREATE_SANDBOX, name or "", reason, text))
-        message = f"Failed to create pod sandbox: {text}"
-        self._event("Warning", reasons.EVENT_FAILED_CREATE_SANDBOX, message)
-
-    async def _create_sandbox(self, config: Any, handler: str) -> tuple[str, tuple[str, ...]]:
-        self.count += 1
-        try:
-            sandbox_id = await self.tools.client.run_pod_sandbox(config, handler)
-        except CriCallError as error:
-            self._no_sandbox(error.text)
-            raise _Stop from None
-        try:
-            record = await self.tools.client.pod_sandbox_status(sandbox_id)
-        except CriCallError as error:
-            name = self.pod.metadata.name
-            reason = reasons.CONFIG_POD_SANDBOX_ERROR
-            self.errors.append(SyncError(SyncAction.CONFIG_SANDBOX, name or "", reason, error.text))
-            text = f"Unable to get pod sandbox status: {error.text}"
-            self._event("Warning", reasons.EVENT_FAILED_SANDBOX_STATUS, text)
-            raise _Stop from None
-        host_network = uses_host_network(self.pod)
-        return sandbox_id, () if host_network else record.ips
-
-    async def _start(self, where: PodStart, container: Container) -> bool:
+    async def _start(self, start: PodStart, container: Container) -> bool:
         self.count += 1
         try:
             await self._note_resources(container)
-            await self.tools.starter.start(where, container)
+            await self.tools.starter.start(start, container)
         except StartError as error:
             self.tools.reason_cache.set(uid(self.pod), container.name, error.reason, error.message)
             self.errors.append(
                 SyncError(
-                    SyncAction.START_CONTAINER,
-                    container.name,
-                    error.reason,
-                    error.message,
-                    error.backoff_expiry_s,
+                    action=SyncAction.START_CONTAINER,
+                    target=container.name,
+                    reason=error.reason,
+                    message=error.message,
+                    backoff_expiry_s=error.backoff_expiry_s,
                 )
             )
             return False
@@ -335,33 +270,3 @@ def _removable(
         return records
     dead = (ContainerState.EXITED, ContainerState.UNKNOWN)
     return [record for record in records if record.state in dead][1:]
-
-
-def running_pod(status: RuntimePodStatus) -> RuntimePod:
-    """A status in the form that `kill_pod` takes: all containers, all sandboxes."""
-    return RuntimePod(
-        uid=status.uid,
-        name=status.name,
-        namespace=status.namespace,
-        sandboxes=tuple(
-            ListedSandbox(s.id, s.state, s.attempt, s.created_at_ns) for s in status.sandboxes
-        ),
-        containers=tuple(
-            ListedContainer(
-                c.id, c.name, c.state, c.attempt, c.sandbox_id, annotations=c.annotations
-            )
-            for c in status.containers
-        ),
-    )
-
-
-async def kill_pod(
-    tools: SyncTools, pod: Pod | None, running: RuntimePod, grace_override_s: int | None
-) -> list[SyncError]:
-    """Stop all running containers, then all sandboxes, NOTREADY ones too; all errors."""
-    errors = await tools.killer.kill_all(pod, running, grace_override_s)
-    for sandbox in running.sandboxes:
-        error = await tools.killer.stop_sandbox(sandbox.id, running.name)
-        if error is not None:
-            errors.append(error)
-    return errors

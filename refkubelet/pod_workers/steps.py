@@ -20,7 +20,7 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
 from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart
-from refkubelet.kuberuntime.sync import running_pod
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.names import pod_dir
 from refkubelet.model.objects import Pod, PodCondition, PodStatus
 from refkubelet.model.pod import (

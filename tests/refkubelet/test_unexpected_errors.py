@@ -46,7 +46,7 @@ INIT_DONE = exits(0)
 MOST_RETRIES = 40  # a minute: housekeeping hurries what is gone from its source, every 2 s
 THE_STOP_ITSELF = {
     "RuntimeManager.kill_pod",
-    "ContainerKiller.kill_all",
+    "ContainerKiller.kill_pod",
     "ContainerKiller.kill",
     "CriClient.stop_container",
 }

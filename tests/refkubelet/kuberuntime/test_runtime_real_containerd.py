@@ -21,7 +21,7 @@ from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerGC
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.kuberuntime.options_from_config import read_resolv_conf
-from refkubelet.kuberuntime.sync import running_pod
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.objects import Pod
 from simtime import Ids, RealClock, Rng
 

@@ -19,8 +19,8 @@ from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import DnsOptions, RuntimeOptions
 from refkubelet.kuberuntime.gc import ContainerDeletor
 from refkubelet.kuberuntime.manager import RuntimeManager
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.kuberuntime.results import PodSyncResult
-from refkubelet.kuberuntime.sync import running_pod
 from refkubelet.model.objects import Pod
 from refkubelet.pleg import GenericPLEG, PodCache, PodLifecycleEventType
 from refkubelet.status.restart_all import is_restarting_all

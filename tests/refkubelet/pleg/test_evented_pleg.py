@@ -20,7 +20,7 @@ from refkubelet.cri.records import (
     SandboxState,
 )
 from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
-from refkubelet.kuberuntime.sync import running_pod
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.pleg import PodCache
 from refkubelet.pleg.compute import PodLifecycleEventType
 from refkubelet.pleg.evented import MAX_STREAM_ERRORS, RARELY, EventedPLEG

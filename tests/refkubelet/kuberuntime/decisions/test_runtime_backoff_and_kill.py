@@ -25,7 +25,7 @@ from refkubelet.kuberuntime.decisions.backoff import (
 from refkubelet.kuberuntime.decisions.grace import container_grace_s
 from refkubelet.kuberuntime.decisions.pod_actions import KillReason
 from refkubelet.kuberuntime.kill import ContainerKiller, Kill, termination_prerequisites
-from refkubelet.kuberuntime.sync import running_pod
+from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.model.objects import Pod
 from simtime import Ids, Rng, VirtualLoop, run_virtual
 
@@ -167,7 +167,7 @@ class Stage:
 
     async def kill_pod(self, pod: Pod, *names: str, override: int | None = None) -> list[Any]:
         running = running_pod(status(*(record(pod, n) for n in names)))
-        return await self.killer.kill_all(pod, running, override)
+        return await self.killer.kill_pod(pod, running, override)
 
 
 def virtual(main: Callable[[VirtualLoop], Awaitable[None]]) -> None:

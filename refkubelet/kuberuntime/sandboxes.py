@@ -1,0 +1,117 @@
+"""The sandbox that a pod's containers start in: the one it has, or a new one (LIFE-130).
+
+What must never happen: a sandbox without its log directory, or for a pod whose resource claims or
+runtime class cannot be met.
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_sandbox.go; kuberuntime_manager.go: SyncPod.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime, PodRuntimeError
+from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
+from refkubelet.kuberuntime.common import reasons
+from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
+from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
+from refkubelet.kuberuntime.config.dns import needs_missing_cluster_dns_event
+from refkubelet.kuberuntime.config.sandbox import SandboxConfigError, sandbox_config
+from refkubelet.kuberuntime.decisions.pod_actions import PodActions
+from refkubelet.kuberuntime.results import SyncAction, SyncError
+from refkubelet.model.objects import Pod
+from refkubelet.model.pod import pod_ref, uid, uses_host_network
+
+
+class NoSandboxError(Exception):
+    """There is no sandbox to start containers in, and the sync ends. `error` is what its result
+    says about it; None: nothing, and the next sync tries again."""
+
+    def __init__(self, error: SyncError | None) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPlan:
+    """What a sandbox is made of: its PodSandboxConfig, and what the pod asks of the runtime. The
+    containers' calls need both, also in a sandbox that is there already."""
+
+    config: Any
+    runtime: PodRuntime
+
+
+class PodSandboxes:
+    """Makes sandboxes."""
+
+    def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
+        self._client = client
+        self._deps = deps
+        self._options = options
+
+    async def plan(self, pod: Pod, actions: PodActions) -> SandboxPlan:
+        """The plan of the sandbox that `actions` keep or create; for a new one, its log directory
+        is made. Raises `NoSandboxError`."""
+        if needs_missing_cluster_dns_event(pod, self._options.dns):
+            reason, text = reasons.EVENT_MISSING_CLUSTER_DNS, reasons.MISSING_CLUSTER_DNS
+            self._deps.events.node_event("Warning", reason, text)
+            self._warn(pod, reason, reasons.missing_cluster_dns(pod_ref(pod)))
+        if actions.create_sandbox:
+            self._refuse_claims(pod)
+        runtime = await self._pod_runtime(pod)
+        return SandboxPlan(self._config(pod, actions, runtime), runtime)
+
+    async def create(self, pod: Pod, plan: SandboxPlan) -> tuple[str, tuple[str, ...]]:
+        """Run a new sandbox: its id, and the pod's addresses (none in the node's network). Raises
+        `NoSandboxError`."""
+        try:
+            sandbox_id = await self._client.run_pod_sandbox(plan.config, plan.runtime.handler)
+        except CriCallError as error:
+            raise self._not_created(pod, error.text) from None
+        try:
+            record = await self._client.pod_sandbox_status(sandbox_id)
+        except CriCallError as error:
+            text = f"Unable to get pod sandbox status: {error.text}"
+            self._warn(pod, reasons.EVENT_FAILED_SANDBOX_STATUS, text)
+            reason, name = reasons.CONFIG_POD_SANDBOX_ERROR, pod.metadata.name or ""
+            failed = SyncError(SyncAction.CONFIG_SANDBOX, name, reason, error.text)
+            raise NoSandboxError(failed) from None
+        return sandbox_id, () if uses_host_network(pod) else record.ips
+
+    def _refuse_claims(self, pod: Pod) -> None:
+        """LIFE-130 step 4: there are no drivers for resource claims."""
+        claims = [c.name for c in pod.spec.resourceClaims or ()]
+        if claims:
+            self._warn(pod, reasons.EVENT_FAILED_CLAIMS, reasons.no_claims(claims))
+            raise NoSandboxError(None)
+
+    async def _pod_runtime(self, pod: Pod) -> PodRuntime:
+        source = self._deps.runtimes
+        try:
+            return await source.of(pod) if source is not None else DEFAULT_RUNTIME
+        except PodRuntimeError as error:
+            raise self._not_created(pod, str(error)) from None
+
+    def _config(self, pod: Pod, actions: PodActions, runtime: PodRuntime) -> Any:
+        placements = self._deps.placements
+        own_cpus = placements is not None and placements.has_exclusive_cpus(pod)
+        try:
+            config = sandbox_config(pod, actions.attempt, self._options, runtime, own_cpus=own_cpus)
+            if actions.create_sandbox:
+                make_directory(config.log_directory, LOG_DIRECTORY_MODE)
+        except (SandboxConfigError, OSError, ValueError) as error:
+            raise self._not_created(pod, str(error)) from None
+        return config
+
+    def _not_created(self, pod: Pod, text: str) -> NoSandboxError:
+        """Tells of it, unless the pod is to end anyway (LIFE-130)."""
+        if self._deps.terminating(uid(pod)):
+            return NoSandboxError(None)
+        message = f"Failed to create pod sandbox: {text}"
+        self._warn(pod, reasons.EVENT_FAILED_CREATE_SANDBOX, message)
+        reason, name = reasons.CREATE_POD_SANDBOX_ERROR, pod.metadata.name or ""
+        return NoSandboxError(SyncError(SyncAction.CREATE_SANDBOX, name, reason, text))
+
+    def _warn(self, pod: Pod, reason: str, message: str) -> None:
+        self._deps.events.pod_event(pod, "Warning", reason, message)

@@ -376,7 +376,7 @@ def test_failures_point_at_the_users_line_and_count_from_the_start() -> None:
     failed = virtual(main)
     assert "     2.500 s  Version" in str(failed.value)
     last = failed.traceback.filter(failed)[-1]
-    assert str(last.path).endswith("test_fakecri_faults.py")
+    assert str(last.path).endswith("test_call_faults.py")
 
 
 def test_in_real_time_texts_count_from_the_making_of_the_fake() -> None:

@@ -16,12 +16,10 @@ import os
 import re
 from collections.abc import AsyncGenerator, Generator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx2
-
-if TYPE_CHECKING:
-    from lightkube.config.models import UserExec
+from lightkube.config.models import UserExec
 
 UNAUTHORIZED: Final = 401
 FITS_A_HEADER: Final = re.compile(r"[!-~]+")

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import msgspec
+import yaml
+from lightkube.config.kubeconfig import KubeConfig, SingleConfig
+from lightkube.config.models import User
+from lightkube.core.exceptions import ConfigError as LightkubeError
 
 from refkubelet.config.errors import ConfigError
 
 VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 """Of credential plug-ins."""
 
-if TYPE_CHECKING:
-    from lightkube.config.kubeconfig import SingleConfig
-
 
 def read_kubeconfig(path: str | Path) -> SingleConfig:
     """The current context of that file. Raises `ConfigError` naming the file."""
-    import msgspec
-    import yaml
-    from lightkube.config.kubeconfig import KubeConfig
-    from lightkube.config.models import User
-    from lightkube.core.exceptions import ConfigError as LightkubeError
-
     try:
         config = KubeConfig.from_file(path).get()
     except FileNotFoundError:
@@ -40,7 +37,7 @@ def read_kubeconfig(path: str | Path) -> SingleConfig:
     if config is None:
         raise ConfigError(f"kubeconfig {path}: current-context is missing")
     if config.user is None:
-        config = config._replace(user=User())  # nobody in particular
+        config = config._replace(user=User())  # requests without credentials
     assert config.user is not None
     if (plugin := config.user.exec) is not None:
         if plugin.apiVersion not in VERSIONS:

@@ -15,8 +15,12 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+import httpx2
+from lightkube.config.client_adapter import AsyncClient, ConnectionParams
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import Cluster, Context, User
 from lightkube.models.core_v1 import ConfigMap, Secret, Service
 from lightkube.models.node_v1 import RuntimeClass
 
@@ -34,11 +38,10 @@ from refkubelet.api.answers import (
     watch_line,
 )
 from refkubelet.api.client import ApiError, ObjectList, WatchEvent
+from refkubelet.api.credential_plugin import PluginAuth
+from refkubelet.api.kubeconfig import read_kubeconfig
 from refkubelet.config.errors import ConfigError
 from refkubelet.model.objects import Node, Pod, decode_pod, to_dict
-
-if TYPE_CHECKING:
-    import httpx2
 
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 REQUEST_TIMEOUT_S: Final = 30.0
@@ -59,8 +62,6 @@ class LightkubeApiClient:
 
         Raises `ConfigError` naming the file when it cannot be used.
         """
-        from refkubelet.api.kubeconfig import read_kubeconfig
-
         config = read_kubeconfig(path)
         try:
             return cls._from_config(config, transport=None)
@@ -72,9 +73,6 @@ class LightkubeApiClient:
         cls, transport: httpx2.AsyncBaseTransport, server: str = "http://fakeapi"
     ) -> LightkubeApiClient:
         """A client whose requests go to `transport` and never to a socket."""
-        from lightkube.config.kubeconfig import SingleConfig
-        from lightkube.config.models import Cluster, Context, User
-
         config = SingleConfig(
             context_name="in-process",
             context=Context(cluster="in-process"),
@@ -85,20 +83,15 @@ class LightkubeApiClient:
 
     @classmethod
     def _from_config(
-        cls, config: Any, transport: httpx2.AsyncBaseTransport | None
+        cls, config: SingleConfig, transport: httpx2.AsyncBaseTransport | None
     ) -> LightkubeApiClient:
-        import httpx2
-        from lightkube.config.client_adapter import AsyncClient, ConnectionParams
-
-        from refkubelet.api.credential_plugin import PluginAuth
-
         params = ConnectionParams(
             timeout=httpx2.Timeout(REQUEST_TIMEOUT_S),
             trust_env=False,
             transport=transport,  # type: ignore[arg-type]  # typed for the sync client only
         )
         http = AsyncClient(config, params)
-        if config.user.exec is not None:
+        if config.user is not None and config.user.exec is not None:
             http.auth = PluginAuth(config.user.exec)
         return cls(http, config.cluster.server)
 
@@ -238,8 +231,6 @@ class LightkubeApiClient:
     ) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """The lines of a watch as (type, object). An ERROR line raises (410 Gone), and so does a
         silence longer than a watch lasts: a connection can be lost without a word."""
-        import httpx2
-
         no_end = httpx2.Timeout(REQUEST_TIMEOUT_S, read=None)
         try:
             async with AsyncExitStack() as stack:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
+from lightkube.models.core_v1 import EmptyDirVolumeSource, PodSecurityContext
 
 from refkubelet.model.hashes import static_pod_uid
 from refkubelet.model.objects import (
@@ -89,7 +90,7 @@ def apply_api_defaults(pod: Pod) -> Pod:
         dnsPolicy=spec.dnsPolicy or "ClusterFirst",
         enableServiceLinks=_or(spec.enableServiceLinks, True),
         schedulerName=spec.schedulerName or "default-scheduler",
-        securityContext=spec.securityContext or _empty_security_context(),
+        securityContext=spec.securityContext or PodSecurityContext(),
         containers=[_container(c, host_network) for c in spec.containers or []],
         initContainers=_each(spec.initContainers, host_network),
         overhead=_amounts(spec.overhead) if spec.overhead else spec.overhead,
@@ -124,12 +125,6 @@ def _grace(grace_s: int | None) -> int:
 
 def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
-
-
-def _empty_security_context() -> Any:
-    from lightkube.models.core_v1 import PodSecurityContext
-
-    return PodSecurityContext()
 
 
 def _each(containers: list[Container] | None, host_network: bool) -> list[Container] | None:
@@ -291,8 +286,6 @@ def _volume(volume: Any) -> Any:
         policy = default_pull_policy(volume.image.reference or "")
         changes["image"] = replace(volume.image, pullPolicy=policy)
     if all(getattr(volume, f) is None for f in volume.__struct_fields__ if f != "name"):
-        from lightkube.models.core_v1 import EmptyDirVolumeSource
-
         changes["emptyDir"] = EmptyDirVolumeSource()
     return replace(volume, **changes) if changes else volume
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.gates import RESTART_ALL
 from refkubelet.model.objects import Container, PodSpec
 from refkubelet.model.resources import COMPUTE
 from refkubelet.model.validation.field_errors import (
+    duplicate,
+    forbidden,
     invalid,
+    not_found,
     one_of,
     port_name,
     required,
+    too_many,
     unique_label,
 )
 from refkubelet.model.validation.pod_fields import ids, profiles
@@ -84,9 +87,9 @@ def _mount_points(place: str, c: Container, volumes: Collection[str]) -> Iterato
     for i, mount in enumerate(c.volumeMounts or ()):
         field = f"{place}.volumeMounts[{i}]"
         if mount.name not in volumes:
-            yield f"{field}.name: Not found: {quoted(mount.name)}"
+            yield not_found(f"{field}.name", mount.name)
         if not mount.mountPath:
-            yield f"{field}.mountPath: Required value"
+            yield required(f"{field}.mountPath")
         elif mount.mountPath in paths:
             yield invalid(f"{field}.mountPath", mount.mountPath, "must be unique")
         paths.add(mount.mountPath)
@@ -98,7 +101,7 @@ def _port_names(place: str, c: Container) -> Iterator[str]:
         if port.name:
             yield from port_name(f"{place}[{i}].name", port.name)
             if port.name in names:
-                yield f"{place}[{i}].name: Duplicate value: {quoted(port.name)}"
+                yield duplicate(f"{place}[{i}].name", port.name)
             names.add(port.name)
 
 
@@ -115,7 +118,7 @@ def host_port_problems(spec: PodSpec) -> Iterator[str]:
                 yield invalid(field, port.hostPort, why)
             key = f"{port.protocol or 'TCP'}/{port.hostIP or ''}/{port.hostPort}"
             if key in taken:
-                yield f"{field}: Duplicate value: {quoted(key)}"
+                yield duplicate(field, key)
             taken.add(key)
 
 
@@ -135,14 +138,15 @@ def _mount(place: str, i: int, mount: Any, c: Container) -> Iterator[str]:
     privileged = c.securityContext is not None and c.securityContext.privileged
     if mount.mountPropagation == "Bidirectional" and not privileged:
         why = "Bidirectional mount propagation is available only to privileged containers"
-        yield f"{field}.mountPropagation: Forbidden: {why}"
+        yield forbidden(f"{field}.mountPropagation", why)
     yield from one_of(f"{field}.recursiveReadOnly", mount.recursiveReadOnly, _MODES)
     if mount.recursiveReadOnly in ("Enabled", "IfPossible"):
-        forbidden = f"{field}.recursiveReadOnly: Forbidden: may only be specified when"
+        why = "may only be specified when"
         if not mount.readOnly:
-            yield f"{forbidden} readOnly is true"
+            yield forbidden(f"{field}.recursiveReadOnly", f"{why} readOnly is true")
         if (mount.mountPropagation or "None") != "None":
-            yield f"{forbidden} mountPropagation is None or not specified"
+            why = f"{why} mountPropagation is None or not specified"
+            yield forbidden(f"{field}.recursiveReadOnly", why)
 
 
 def _security(place: str, context: Any, spec: PodSpec) -> Iterator[str]:
@@ -167,13 +171,12 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
     """Rules without a policy are refused; those of init containers are not looked at then."""
     if c.restartPolicyRules and not c.restartPolicy:
         why = "must specify restartPolicy when restart rules are used"
-        yield f"{place}.restartPolicy: Required value: {why}"
+        yield required(f"{place}.restartPolicy", why)
         if of_init:
             return
     rules = c.restartPolicyRules or ()
     if len(rules) > MAX_RULES:
-        why = f"must have at most {MAX_RULES} items"
-        yield f"{place}.restartPolicyRules: Too many: {len(rules)}: {why}"
+        yield too_many(f"{place}.restartPolicyRules", rules, MAX_RULES)
     for i, rule in enumerate(rules):
         field = f"{place}.restartPolicyRules[{i}]"
         yield from one_of(f"{field}.action", rule.action, ("Restart", RESTART_ALL))
@@ -183,8 +186,7 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
             continue
         yield from one_of(f"{field}.exitCodes.operator", codes.operator, ("In", "NotIn"))
         if len(codes.values or ()) > MAX_EXIT_CODES:
-            why = f"must have at most {MAX_EXIT_CODES} items"
-            yield f"{field}.exitCodes.values: Too many: {len(codes.values or ())}: {why}"
+            yield too_many(f"{field}.exitCodes.values", codes.values or (), MAX_EXIT_CODES)
 
 
 def _devices(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
@@ -201,7 +203,7 @@ def _devices(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
                 yield required(f"{field}.{name}")
         volume = kinds.get(device.name)
         if volume is None:
-            yield f"{field}.name: Not found: {quoted(device.name)}"
+            yield not_found(f"{field}.name", device.name)
         elif volume.persistentVolumeClaim is None and volume.ephemeral is None:
             kinds_known = "PersistentVolumeClaim or Ephemeral for block mode"
             why = f"can only use volume source type of {kinds_known}"

@@ -9,7 +9,7 @@ Upstream: apimachinery pkg/util/validation, pkg/util/validation/field.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from ipaddress import ip_address
 from typing import Final
 
@@ -51,7 +51,28 @@ def required(field: str, why: str = "") -> str:
     return f"{field}: Required value{f': {why}' if why else ''}"
 
 
+def forbidden(field: str, why: str) -> str:
+    return f"{field}: Forbidden: {why}"
+
+
+def duplicate(field: str, value: str) -> str:
+    return f"{field}: Duplicate value: {quoted(value)}"
+
+
+def not_found(field: str, value: str, why: str = "") -> str:
+    return f"{field}: Not found: {quoted(value)}{f': {why}' if why else ''}"
+
+
+def too_long(field: str, most_bytes: int) -> str:
+    return f"{field}: Too long: may not be more than {most_bytes} bytes"
+
+
+def too_many(field: str, values: Sized, most: int) -> str:
+    return f"{field}: Too many: {len(values)}: must have at most {most} items"
+
+
 def one_of(field: str, value: str | None, words: Iterable[str]) -> Iterator[str]:
+    """NotSupported, unless the value is one of `words` or absent."""
     known = tuple(words)
     if value is not None and value not in known:
         listed = ", ".join(map(quoted, known))
@@ -88,10 +109,10 @@ def label(field: str, value: str | None) -> Iterator[str]:
 def unique_label(field: str, name: str, seen: set[str]) -> Iterator[str]:
     """The name of one of several, a DNS label; it is added to `seen`."""
     if not name:
-        yield f"{field}: Required value"
+        yield required(field)
     yield from label(field, name)
     if name in seen:
-        yield f"{field}: Duplicate value: {quoted(name)}"
+        yield duplicate(field, name)
     seen.add(name)
 
 

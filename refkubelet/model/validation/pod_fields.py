@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import ObjectMeta, PodSpec
 from refkubelet.model.validation.field_errors import (
     MAX_INT32,
@@ -17,6 +16,8 @@ from refkubelet.model.validation.field_errors import (
     address,
     at_least,
     between,
+    duplicate,
+    forbidden,
     invalid,
     label,
     label_value,
@@ -25,6 +26,7 @@ from refkubelet.model.validation.field_errors import (
     qualified_name,
     required,
     subdomain,
+    too_long,
 )
 from refkubelet.model.validation.resources import overhead_problems
 
@@ -57,7 +59,7 @@ def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
         yield from qualified_name("metadata.annotations", key.lower())
         size += len(key.encode(errors="replace")) + len((value or "").encode(errors="replace"))
     if size > ANNOTATION_BYTES:
-        yield f"metadata.annotations: Too long: may not be more than {ANNOTATION_BYTES} bytes"
+        yield too_long("metadata.annotations", ANNOTATION_BYTES)
     yield from at_least("metadata.generation", meta.generation, 0)
     for i, name in enumerate(meta.finalizers or ()):
         field = f"metadata.finalizers[{i}]"
@@ -74,9 +76,11 @@ def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
 def pod_level_problems(spec: PodSpec) -> Iterator[str]:
     """Everything but containers, volumes, and what `validation.py` looks at itself."""
     if spec.ephemeralContainers:
-        yield "spec.ephemeralContainers: Forbidden: cannot be set on create"
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.schedulingGates:
-        yield "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"
+        yield forbidden(
+            "spec.nodeName", "cannot be set until all schedulingGates have been cleared"
+        )
     yield from label("spec.hostname", spec.hostname)
     yield from label("spec.subdomain", spec.subdomain)
     yield from labels("spec.nodeSelector", spec.nodeSelector)
@@ -112,11 +116,11 @@ def _hostname_override(spec: PodSpec) -> Iterator[str]:
     if name is None:
         return
     if spec.setHostnameAsFQDN:
-        yield f"{field}: Forbidden: may not be specified when setHostnameAsFQDN is true"
+        yield forbidden(field, "may not be specified when setHostnameAsFQDN is true")
     if spec.hostNetwork:
-        yield f"{field}: Forbidden: may not be specified when hostNetwork is true"
+        yield forbidden(field, "may not be specified when hostNetwork is true")
     if len(name) > MAX_HOSTNAME:
-        yield f"{field}: Too long: may not be more than {MAX_HOSTNAME} bytes"
+        yield too_long(field, MAX_HOSTNAME)
     yield from subdomain(field, name) if name else [invalid(field, "", EMPTY)]
 
 
@@ -145,10 +149,10 @@ def _dns(spec: PodSpec) -> Iterator[str]:
     if spec.dnsPolicy == "None":
         if config is None:
             why = "must provide `dnsConfig` when `dnsPolicy` is None"
-            yield f"spec.dnsConfig: Required value: {why}"
+            yield required("spec.dnsConfig", why)
         elif not servers:
             why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            yield f"spec.dnsConfig.nameservers: Required value: {why}"
+            yield required("spec.dnsConfig.nameservers", why)
     if len(servers) > MAX_NAMESERVERS:
         why = f"must not have more than {MAX_NAMESERVERS} nameservers"
         yield invalid("spec.dnsConfig.nameservers", servers, why)
@@ -181,7 +185,7 @@ def _namespaces(spec: PodSpec) -> Iterator[str]:
             ("hostIPC", "HostIPC"),
         ):
             if getattr(spec, name):
-                yield f"spec.{shown}: Forbidden: when `hostUsers` is false"
+                yield forbidden(f"spec.{shown}", "when `hostUsers` is false")
 
 
 def _security(place: str, context: Any) -> Iterator[str]:
@@ -194,11 +198,11 @@ def _security(place: str, context: Any) -> Iterator[str]:
     for i, sysctl in enumerate(context.sysctls or ()):
         field = f"{place}.sysctls[{i}].name"
         if not sysctl.name:
-            yield f"{field}: Required value"
+            yield required(field)
         elif len(sysctl.name) > 253 or not _SYSCTL.match(sysctl.name):
             yield invalid(field, sysctl.name, "must be the name of a sysctl")
         elif sysctl.name in names:
-            yield f"{field}: Duplicate value: {quoted(sysctl.name)}"
+            yield duplicate(field, sysctl.name)
         names.add(sysctl.name)
     yield from profiles(place, context)
 
@@ -226,19 +230,19 @@ def profiles(place: str, context: Any) -> Iterator[str]:
 
 def _placement(spec: PodSpec) -> Iterator[str]:
     affinity = spec.affinity.nodeAffinity if spec.affinity else None
-    required = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
-    if required is not None and not required.nodeSelectorTerms:
+    wanted = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
+    if wanted is not None and not wanted.nodeSelectorTerms:
         field = (
             "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
             "nodeSelectorTerms"
         )
-        yield f"{field}: Required value: must have at least one node selector term"
+        yield required(field, "must have at least one node selector term")
     for i, spread in enumerate(spec.topologySpreadConstraints or ()):
         place = f"spec.topologySpreadConstraints[{i}]"
         if spread.maxSkew <= 0:
             yield invalid(f"{place}.maxSkew", spread.maxSkew, "must be greater than zero")
         if not spread.topologyKey:
-            yield f"{place}.topologyKey: Required value: can not be empty"
+            yield required(f"{place}.topologyKey", "can not be empty")
         words = ("DoNotSchedule", "ScheduleAnyway")
         yield from one_of(f"{place}.whenUnsatisfiable", spread.whenUnsatisfiable, words)
     group = getattr(spec, "schedulingGroup", None)

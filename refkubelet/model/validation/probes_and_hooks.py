@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from refkubelet.model.objects import Container, LifecycleHandler, PodSpec, Probe
 from refkubelet.model.pod import is_sidecar
-from refkubelet.model.validation.field_errors import at_least, invalid, one_of, port_name
+from refkubelet.model.validation.field_errors import (
+    at_least,
+    forbidden,
+    invalid,
+    one_of,
+    port_name,
+    required,
+)
 
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOKS: Final = ("exec", "httpGet", "tcpSocket", "sleep")
@@ -37,7 +44,7 @@ def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterato
     for name in ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"):
         if getattr(c, name) is not None:
             why = "may not be set for init containers without restartPolicy=Always"
-            yield f"{place}.{name}: Forbidden: {why}"
+            yield forbidden(f"{place}.{name}", why)
 
 
 def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
@@ -45,7 +52,7 @@ def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
     if c.lifecycle is not None:
         if c.lifecycle.stopSignal is not None and not (spec.os and spec.os.name):
             field = f"{place}.lifecycle.stopSignal"
-            yield f"{field}: Forbidden: may not be set for containers with empty `spec.os.name`"
+            yield forbidden(field, "may not be set for containers with empty `spec.os.name`")
         for name in ("postStart", "preStop"):
             yield from _hook(f"{place}.lifecycle.{name}", getattr(c.lifecycle, name), spec)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
@@ -67,7 +74,7 @@ def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
     grace = probe.terminationGracePeriodSeconds
     if kind == "readinessProbe" and grace is not None:
         field = f"{place}.terminationGracePeriodSeconds"
-        yield f"{field}: Forbidden: must not be set for readinessProbes"
+        yield forbidden(field, "must not be set for readinessProbes")
     else:
         yield from at_least(f"{place}.terminationGracePeriodSeconds", grace, 1)
 
@@ -75,11 +82,11 @@ def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
 def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
     given = [kind for kind in kinds if getattr(handler, kind, None) is not None]
     if not given:
-        yield f"{place}: Required value: must specify a handler type: {', '.join(kinds)}"
+        yield required(place, f"must specify a handler type: {', '.join(kinds)}")
     elif len(given) > 1:
-        yield f"{place}.{given[1]}: Forbidden: may not specify more than 1 handler type"
+        yield forbidden(f"{place}.{given[1]}", "may not specify more than 1 handler type")
     if "exec" in given and not handler.exec.command:
-        yield f"{place}.exec.command: Required value"
+        yield required(f"{place}.exec.command")
     if "httpGet" in given:
         yield from one_of(f"{place}.httpGet.scheme", handler.httpGet.scheme, ("HTTP", "HTTPS"))
     for kind in given:

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.objects import Container, PodSpec
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.validation.field_errors import (
     invalid,
     label,
+    not_found,
     one_of,
     qualified_name,
     required,
@@ -230,7 +230,7 @@ def file_volume_problems(spec: PodSpec) -> Iterator[str]:
                 field = f"spec.{group}[{index}].env[{i}].valueFrom.fileKeyRef.volumeName"
                 volume = volumes.get(ref.volumeName)
                 if volume is None:
-                    yield f"{field}: Not found: {quoted(ref.volumeName)}"
+                    yield not_found(field, ref.volumeName)
                 elif volume.emptyDir is None:
                     why = "referenced volume must be of type emptyDir"
                     yield invalid(field, ref.volumeName, why)

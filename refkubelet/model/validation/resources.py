@@ -8,10 +8,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from refkubelet.golang.strconv import quoted
 from refkubelet.model.quantity import NANO, QuantityError, parse_nano
 from refkubelet.model.resources import COMPUTE
-from refkubelet.model.validation.field_errors import invalid, label, one_of, quantity, required
+from refkubelet.model.validation.field_errors import (
+    duplicate,
+    forbidden,
+    invalid,
+    label,
+    not_found,
+    one_of,
+    quantity,
+    required,
+)
 
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 _OF_PODS: Final = ("cpu", "memory", "hugepages-")
@@ -48,7 +56,7 @@ def resource_name_problems(
     if resources is None:
         return
     if of_pod and resources.claims is not None:
-        yield f"{place}.claims: Forbidden: claims may not be set for Resources at pod-level"
+        yield forbidden(f"{place}.claims", "claims may not be set for Resources at pod-level")
     yield from _claims(f"{place}.claims", resources.claims or (), claims)
     limits, requests = resources.limits or {}, resources.requests or {}
     if of_pod:
@@ -64,7 +72,7 @@ def resource_name_problems(
     everything = {*limits, *requests}
     has_main = bool(everything & {"cpu", "memory"})
     if not of_pod and not has_main and any(name.startswith(_HUGE) for name in everything):
-        yield f"{place}: Forbidden: HugePages require cpu or memory"
+        yield forbidden(place, "HugePages require cpu or memory")
 
 
 def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
@@ -74,7 +82,7 @@ def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
     yield from _names_of_container(f"{place}.limits", overhead)
     yield from _huge_pages(f"{place}.limits", overhead)
     if any(name.startswith(_HUGE) for name in overhead) and not {"cpu", "memory"} & {*overhead}:
-        yield f"{place}: Forbidden: HugePages require cpu or memory"
+        yield forbidden(place, "HugePages require cpu or memory")
 
 
 def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterator[str]:
@@ -87,12 +95,12 @@ def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterat
         whole = f"{name}/{claim.request}" if claim.request else name
         yield from label(f"{field}.request", claim.request)
         if whole in seen or name in seen:
-            yield f"{field}: Duplicate value: {quoted(whole)}"
+            yield duplicate(field, whole)
         seen.add(whole)
         if name not in known:
             listed = f": {', '.join(sorted(known))}" if known else " which is empty"
             why = f"must be one of the names in pod.spec.resourceClaims{listed}"
-            yield f"{field}: Not found: {quoted(name)}: {why}"
+            yield not_found(field, name, why)
 
 
 def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
@@ -139,7 +147,7 @@ def _not_overcommitted(
         return
     if limit is None:
         why = "Limit must be set for non overcommitable resources"
-        yield f"{place}.limits: Required value: {why}"
+        yield required(f"{place}.limits", why)
     elif amount_of(limit) != amount_of(request):
         why = f"must be equal to {name} limit of {limit}"
         yield invalid(f"{place}.requests", str(request), why)

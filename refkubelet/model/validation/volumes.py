@@ -16,6 +16,7 @@ from typing import Any, Final
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.validation.field_errors import (
     between,
+    forbidden,
     invalid,
     label,
     one_of,
@@ -94,7 +95,7 @@ def volume_problems(place: str, volume: Any) -> Iterator[str]:
     """All that is wrong with the kind of a volume; what it names beside the first is forbidden."""
     given = [kind for kind in _KINDS if getattr(volume, kind) is not None]
     for kind in given[1:]:
-        yield f"{place}.{kind}: Forbidden: may not specify more than 1 volume type"
+        yield forbidden(f"{place}.{kind}", "may not specify more than 1 volume type")
     for kind in given[:1]:
         source = getattr(volume, kind)
         field = f"{place}.{_SHOWN.get(kind, kind)}"
@@ -161,7 +162,7 @@ def _projected(field: str, source: Any) -> Iterator[str]:
                     yield invalid(field, item.path, "conflicting duplicate paths")
                 paths.add(item.path)
         if sum(getattr(part, kind) is not None for kind in part.__struct_fields__) > 1:
-            yield f"{place}: Forbidden: may not specify more than 1 volume type per source"
+            yield forbidden(place, "may not specify more than 1 volume type per source")
 
 
 def _empty_dir(field: str, source: Any) -> Iterator[str]:
@@ -169,7 +170,7 @@ def _empty_dir(field: str, source: Any) -> Iterator[str]:
         size = amount_of(str(source.sizeLimit))
         if size is None or size < 0:
             why = "SizeLimit field must be a valid resource quantity"
-            yield f"{field}.sizeLimit: Forbidden: {why}"
+            yield forbidden(f"{field}.sizeLimit", why)
 
 
 def _host_path(field: str, source: Any) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""`python tests/chaos --seeds 0:2000 --jobs 2`: runs of chaos, what was wrong in which, and the
-line that repeats it."""
+"""`python tests/chaos --seeds 0:2000 --jobs 2`: runs chaos from seeds, and prints what was wrong in
+which run with the line that repeats it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simtime import RealClock  # noqa: E402
 
 
 def _seeds(text: str) -> range:
-    """`7` is one seed, `0:2000` are 2,000."""
+    """The seeds of that text: `7` is one, `0:2000` are 2,000."""
     first, colon, end = text.partition(":")
     return range(int(first), int(end) if colon else int(first) + 1)
 
@@ -35,7 +35,7 @@ def _quiet() -> None:
 
 
 def main() -> int:
-    """0 when nothing was wrong."""
+    """The exit code: 0 when nothing was wrong, else 1."""
     parser = argparse.ArgumentParser(prog="python tests/chaos", description=__doc__)
     parser.add_argument("--seeds", type=_seeds, default=_seeds("0:100"), help="7, or 0:2000")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")

@@ -1,4 +1,4 @@
-"""What must hold whatever happens to a node: while it happens, and when it is over."""
+"""Laws that hold whatever happens to a node: while faults last, and after they are over."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from node_world import NODE, Node, Tap
 TERMINAL: Final = ("Succeeded", "Failed")
 KILLED: Final = "of a killed kubelet"  # what its tasks log afterwards does not count
 MOST_SANDBOXES: Final = 6
-"""RunPodSandbox of one pod in two seconds: nothing asks for more, not even a loop of failures."""
+"""The most calls of RunPodSandbox for one pod in two seconds; no loop of failures may make more."""
 
 
 def full_name(plan: PodPlan) -> str:
-    """As the runtime and the API server know it."""
+    """The pod's name in the runtime and at the API server."""
     return f"{plan.name}-{NODE}" if plan.static else plan.name
 
 
 class Watcher(Tap):
-    """Looks at the runtime after every call that may break a law. `finished`: work that ended
-    with 0, by UID of the pod and name of the container."""
+    """Looks at the runtime after every call that may break a law, and notes what is wrong."""
 
     def __init__(self, node: Node, plans: Iterable[PodPlan]) -> None:
         self._node = node
         self._once_only = {full_name(p) for p in plans if p.policy != "Always"}
         self.wrong: list[str] = []
-        self.excused: set[str] = set()  # UIDs of pods that live again
+        self.excused: set[str] = set()  # UIDs of pods that may do their work again
         self._told: set[str] = set()
 
     async def after(self, method: str) -> None:
@@ -50,7 +49,8 @@ class Watcher(Tap):
                 self.tell(f"{count} times at once: {name}")
 
     def look_for_work_done_twice(self) -> None:
-        """A container of a pod that does not restart it ended with 0: that was all."""
+        """A container that has exited 0 must not be started again in a pod that does not restart
+        it."""
         started: dict[tuple[str, str], list[Any]] = {}
         for container in self._node.cri.containers():
             is_work = container.name.startswith(WORK) and container.pod.name in self._once_only
@@ -73,7 +73,7 @@ class Watcher(Tap):
                 self.tell(f"{count} sandboxes of {pod_uid} in 2 s")
 
     def tell(self, text: str) -> None:
-        """Each wrong once."""
+        """Note that something is wrong, each thing once."""
         if text not in self._told:
             self._told.add(text)
             self.wrong.append(f"{self._node.clock.monotonic_s():.3f}: {text}")
@@ -93,7 +93,8 @@ class Tracebacks(logging.Handler):
 
 
 def problems(node: Node, plans: Iterable[PodPlan], at_api: list[dict[str, Any]]) -> list[str]:
-    """What is not yet as it should be, all faults being over. `plans`: those that are wanted."""
+    """What is not as it should be although all faults are over. `plans`: the pods that are
+    wanted."""
     found: list[str] = []
     shown = {p.metadata.name: p for p in node.shown() if p.metadata is not None}
     wanted_uids = set()
@@ -116,7 +117,7 @@ def problems(node: Node, plans: Iterable[PodPlan], at_api: list[dict[str, Any]])
 
 
 def _not_there_yet(node: Node, plan: PodPlan, name: str, pod_uid: str, phase: str) -> list[str]:
-    """A pod runs what its policy wants to run, or is over and runs nothing."""
+    """A pod runs what its policy requires, or has finished and runs nothing."""
     mine = [c for c in node.cri.containers(pod=name) if c.pod.uid == pod_uid]
     running = {c.name for c in mine if is_running(c)}
     if phase in TERMINAL:
@@ -156,6 +157,7 @@ def _is_over(node: Node, name: str) -> bool:
 
 
 def _told_wrong(node: Node, name: str, status: dict[str, Any]) -> list[str]:
+    """How a status at the API server differs from the kubelet's own, and from what runs."""
     mine = node.status(name)
     if mine is None:
         return [f"{name} has no status"]

@@ -1,8 +1,8 @@
 """What happens on a node in one run of chaos, drawn from a seed. Pure.
 
-Pods with containers that run, work and end, or crash; and steps: calls that fail in all the ways a
-runtime has, crashes, restarts, what others do to containers and sandboxes, manifests that come back
-at once, an API server that goes away.
+A plan has pods, whose containers run, work and end, or crash, and steps: calls that fail in all the
+ways a runtime has, crashes, restarts, changes to containers and sandboxes behind the kubelet's
+back, manifests that come back at once, an API server that cannot be reached.
 """
 
 from __future__ import annotations
@@ -31,19 +31,29 @@ NAMES: Final = ("a", "b", "c")
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """`kinds`: what each container does; `ends_s`: when the working and crashing ones end."""
+    """One pod of a run."""
 
     name: str
+    """As in its manifest."""
     static: bool
+    """Whether it comes from a manifest; else from the API server."""
     policy: str
+    """Its restartPolicy."""
     kinds: tuple[str, ...]
+    """What each regular container does: RUN, WORK or CRASH."""
     ends_s: float
+    """Seconds after which the working and the crashing ones end."""
     init: bool
+    """Whether it has an init container."""
     sidecar: bool
+    """Whether it has a sidecar."""
     hook: bool
+    """Whether its containers of the kind RUN have a preStop hook."""
     grace_s: int
+    """Its grace period in seconds."""
 
     def manifest(self) -> dict[str, Any]:
+        """The pod as a manifest."""
         containers = [self._container(f"{kind}-{NAMES[n]}") for n, kind in enumerate(self.kinds)]
         first = [self._container("init")] if self.init else []
         if self.sidecar:
@@ -67,7 +77,8 @@ class PodPlan:
         return made
 
     def behaviors(self) -> list[tuple[str, Any]]:
-        """What the containers of that pattern of names do."""
+        """The fake's behaviours of the pod's containers, each with the pattern of names that it
+        holds for."""
         return [
             ("*", stops(143, after_s=0.2)),
             ("*", replies(["stop"], delay_s=0.7)),
@@ -79,7 +90,8 @@ class PodPlan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`wait_s` before it. `pod`, `call`, `fault`: whatever the kind of step needs."""
+    """One thing that happens, `wait_s` seconds after the one before. `pod`, `call`, `fault`,
+    `for_s` and `times` are for the kinds that need them."""
 
     wait_s: float
     kind: str
@@ -92,7 +104,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run. `takes_s`: how long calls that change something take, 0 for no time at all."""
+    """One run. `takes_s`: how many seconds each call takes that changes something."""
 
     seed: int
     evented: bool
@@ -103,7 +115,7 @@ class Plan:
 
 
 def plan_of(seed: int) -> Plan:
-    """The run of that seed."""
+    """The plan that is drawn from that seed."""
     dice = Rng(seed).stream("chaos")
     api = dice.random() < 0.8
     pods = tuple(_pod(dice, number, static=not api) for number in range(dice.randint(2, 5)))

@@ -19,7 +19,7 @@ CHANGING: Final = ("RunPodSandbox", "CreateContainer", "StartContainer", "StopPo
 
 
 def run_seed(seed: int) -> list[str]:
-    """What was wrong in the run of that seed."""
+    """Run the plan of that seed, and return what was wrong."""
     plan = plan_of(seed)
     wrong: list[str] = []
 
@@ -45,7 +45,7 @@ def _fast_directory() -> str | None:
 
 
 class Course:
-    """`go` once."""
+    """One run of a plan on a node."""
 
     def __init__(self, node: Node, plan: Plan) -> None:
         self.node = node
@@ -57,6 +57,7 @@ class Course:
         self._phases: dict[str, list[str]] = {}
 
     async def go(self) -> list[str]:
+        """Run the pods, do the steps, end all faults, and return what was wrong."""
         node = self.node
         node.tap = self.watcher
         if self.plan.takes_s:
@@ -94,6 +95,7 @@ class Course:
             return  # nothing there to do it to
 
     def _fault(self, step: Step, pod: PodPlan) -> None:
+        """Disturb calls of the runtime in the way of that step."""
         on = self.node.cri.on("GetContainerEvents" if step.fault == "cut" else step.call)
         match step.fault:
             case "fails":
@@ -136,7 +138,8 @@ class Course:
         self.node.cri.kill(pod=full_name(pod))
 
     async def _again(self, step: Step, pod: PodPlan) -> None:
-        """The pod goes and comes back: a manifest with the same bytes, a pod of the same name."""
+        """The pod goes and comes back: as a manifest with the same bytes, or as a new pod of the
+        same name."""
         if pod.name in self.wanted:
             await self._end(step, pod)
             await asyncio.sleep(min(step.for_s, 4.0))
@@ -156,8 +159,8 @@ class Course:
         self._after(step.for_s, self.node.api.down().remove)
 
     def _api_loses(self, step: Step, pod: PodPlan) -> None:
-        """Its data is away, as after a new etcd; what the manifests say is still wanted. Somebody
-        makes the Node again: a kubelet does not (NODE-006)."""
+        """The API server loses its data, as after a new etcd, and what the manifests say is still
+        wanted. The Node is made again from outside, since a kubelet does not do that (NODE-006)."""
         assert self.node.api is not None
         outage = self.node.api.down()
         objects = self.node.api.store._objects
@@ -188,11 +191,12 @@ class Course:
         await self._ask("POST", "/api/v1/nodes", body)
 
     def _excuse(self, pod: PodPlan) -> None:
-        """A static pod that comes back has its old UID, and works again."""
+        """Allow the containers of a static pod to work again: it comes back under its old UID."""
         for container in self.node.cri.containers(pod=full_name(pod)):
             self.watcher.excused.add(container.pod.uid)
 
     async def _make(self, pod: PodPlan) -> None:
+        """Write the manifest of the pod, or create it at the API server."""
         if pod.static:
             self.node.apply(pod.manifest(), f"{pod.name}.yaml")
             self.wanted[pod.name] = pod
@@ -207,7 +211,7 @@ class Course:
         self.wanted[pod.name] = pod
 
     async def _ask(self, method: str, path: str, body: Any = None) -> int:
-        """The status; while the server is away it is asked again."""
+        """The status of the answer; while the server cannot be reached the request is repeated."""
         assert self.node.api is not None
         while True:
             try:
@@ -216,7 +220,8 @@ class Course:
                 await asyncio.sleep(0.5)
 
     async def _note_phases(self) -> None:
-        """A phase never leaves Succeeded or Failed, but that of a static pod that comes back."""
+        """Follow the pods at the API server: a phase never leaves Succeeded or Failed, except that
+        of a static pod that comes back."""
         assert self.node.api is not None
         while True:
             try:
@@ -242,6 +247,7 @@ class Course:
             await asyncio.gather(*self._later)
 
     async def _judge(self) -> list[str]:
+        """What is wrong when all is as it should be, or QUIET_S seconds after the last fault."""
         node = self.node
         end_s = node.clock.monotonic_s() + QUIET_S
         while True:

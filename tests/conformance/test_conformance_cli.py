@@ -60,7 +60,7 @@ def test_an_unusable_runtime_ends_with_exit_code_2() -> None:
 
 
 def test_without_docker_the_containerd_run_ends_with_exit_code_2(tmp_path: Path) -> None:
-    """Not skipped to green: one line says what to start."""
+    """The cases are not skipped, which would look like success: one line says what to start."""
     done = run_cli(
         "run", "--kubelet", "refkubelet-process", "--runtime", "containerd",
         DOCKER_HOST=f"unix://{tmp_path}/no-docker.sock",
@@ -89,7 +89,7 @@ def test_list_into_a_pipe_that_is_closed_early_ends_quietly() -> None:
 
 
 def test_a_program_that_is_no_kubelet_ends_with_exit_code_2() -> None:
-    """It is asked for a sign of life once; no case is run."""
+    """It is started once, before the first case, and no case is run."""
     done = run_cli("run", "-q", "--kubelet", "/bin/true", "--runtime", "fake-socket")
     assert done.returncode == 2
     said = done.stdout + done.stderr

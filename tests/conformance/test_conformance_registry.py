@@ -29,7 +29,7 @@ MINIMUM = {
 
 
 async def nothing(node: object) -> None:
-    """Nothing."""
+    """A case that does nothing."""
 
 
 def case(id: str = "a-case", **changes: object) -> Case:

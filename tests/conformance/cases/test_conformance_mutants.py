@@ -1,4 +1,4 @@
-"""Cases can fail: refkubelets with one thing wrong, and the case that notices."""
+"""Cases can fail: a refkubelet with one thing wrong is noticed by a case."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bugs that measurement planted in refkubelet and no case noticed: each has its case now."""
+"""Bugs that were planted in refkubelet and that no case noticed at first: each has a case now."""
 
 from __future__ import annotations
 

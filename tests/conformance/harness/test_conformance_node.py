@@ -1,4 +1,4 @@
-"""What a case may not do with a node: use what it does not name among its needs."""
+"""A case that uses a facet without naming its feature among its needs."""
 
 from collections.abc import Awaitable, Callable
 

@@ -100,7 +100,7 @@ def free_port() -> int:
 
 
 def until(port: int, path: str, wanted: int) -> int:
-    """Ask again and again for `path`; the status, as soon as it is the wanted one."""
+    """Request `path` again and again until its status is the wanted one."""
     status = 0
     for _ in range(500):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

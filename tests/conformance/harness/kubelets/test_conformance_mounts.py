@@ -1,4 +1,4 @@
-"""What a kubelet mounted is found again, and nothing else."""
+"""The mounts that a kubelet leaves are found, and no others."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from conformance.harness.kubelets.ports import Ports
 
 @pytest.fixture(autouse=True)
 def ports_of_these_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Suites and tests that run beside these take others."""
+    """Take other ports than suites and tests that run at the same time."""
     monkeypatch.setattr(ports, "FIRST", ports.FIRST + ports.BLOCK * ports.BLOCKS)
     monkeypatch.setattr(ports, "BLOCKS", 8)
 

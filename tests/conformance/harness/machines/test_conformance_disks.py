@@ -1,4 +1,4 @@
-"""A disk of a case's own: as full as the case says, and gone afterwards."""
+"""A disk of a case's own is as full as the case says, and is gone afterwards."""
 
 from __future__ import annotations
 

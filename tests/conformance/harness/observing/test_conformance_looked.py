@@ -1,4 +1,4 @@
-"""The words of a wait in vain: what the condition looked at."""
+"""The text of a wait in vain says what the condition looked at."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from conformance.registry import Case, Feature, Level
 
 
 class Box:
-    """Something that can be looked at."""
+    """An object with observations."""
 
     @looked_at
     def size(self, *, of: str) -> int:

@@ -1,4 +1,4 @@
-"""A run that is told to end stops the kubelets it started."""
+"""A run that is ended early stops the kubelets that it started."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COMMAND = (
 
 
 def kubelets_of(pid: int) -> list[Path]:
-    """The /proc directories of the kubelets that process started and that still run."""
+    """The /proc directories of the running kubelets that the process `pid` started."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
     found = [Path("/proc", child) for child in children.read_text().split()]
     return [path for path in found if b"refkubelet.cli" in (path / "cmdline").read_bytes()]
 
 
 async def until(condition: Callable[[], object], within_s: float) -> None:
-    """Real time: looks every 50 ms."""
+    """Wait in real time until the condition is true; it is asked every 50 ms."""
     end_s = CLOCK.monotonic_s() + within_s
     while not condition():
         assert CLOCK.monotonic_s() < end_s, "waited too long"

@@ -20,7 +20,7 @@ from lightkube.models.core_v1 import HTTPGetAction
 from refkubelet.host.addresses import NetworkError, bad_header, target_of, url_of
 from refkubelet.host.network import PROBE_AGENT, HttpAnswer, HttpRequest, Network
 from refkubelet.model.objects import Container
-from refkubelet.model.ports import resolve_port
+from refkubelet.model.pod import resolve_port
 
 HOOK_AGENT: Final = "kube-lifecycle/1.36"  # LIFE-142
 MAX_REQUESTS: Final = 10  # PROBE-069

@@ -28,7 +28,7 @@ from refkubelet.cri.records import (
     PodRuntime,
     RuntimePodStatus,
 )
-from refkubelet.events.container_events import ContainerEvents
+from refkubelet.events.recorder import ContainerEvents
 from refkubelet.golang.duration import format_duration
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

@@ -23,8 +23,7 @@ from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.pod_reader import PodReader
 from refkubelet.model.objects import Container, LifecycleHandler, Pod
-from refkubelet.model.pod import pod_ref, uid
-from refkubelet.model.ports import PortError
+from refkubelet.model.pod import PortError, pod_ref, uid
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
-from refkubelet.events.container_events import ContainerEvents
+from refkubelet.events.recorder import ContainerEvents
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

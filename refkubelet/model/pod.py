@@ -3,6 +3,8 @@
 Upstream: pkg/api/v1/pod/util.go; pkg/kubelet/types/pod_update.go; pkg/kubelet/container/helpers.go.
 """
 
+import json
+import re
 from typing import Final
 
 from lightkube.models.core_v1 import EphemeralContainer
@@ -16,6 +18,11 @@ CONFIG_SEEN: Final = "kubernetes.io/config.seen"
 CONFIG_MIRROR: Final = "kubernetes.io/config.mirror"
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
+_WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class PortError(ValueError):
+    """The port cannot be told, or is none; the text is upstream's."""
 
 
 # -- names ---------------------------------------------------------------------------------------
@@ -153,3 +160,22 @@ def sidecars(pod: Pod) -> list[Container]:
 def is_plain_init(pod: Pod, name: str) -> bool:
     """An init container that ends before the regular containers start: no sidecar."""
     return any(c.name == name and not is_sidecar(c) for c in pod.spec.initContainers or ())
+
+
+def resolve_port(port: int | str, container: Container) -> int:
+    """The number of a probe's or hook's port: a number, a name among the container's own ports, or
+    digits; 1 to 65535 (PROBE-061; upstream: pkg/probe/util.go: ResolveContainerPort).
+
+    Raises `PortError`; the run of the probe is discarded then, so a wrong name kills no container.
+    """
+    number = port
+    if isinstance(port, str):
+        number = next((p.containerPort for p in container.ports or () if p.name == port), port)
+    if isinstance(number, str):
+        if not _WHOLE_NUMBER.fullmatch(number):
+            quoted = json.dumps(number, ensure_ascii=False)
+            raise PortError(f"strconv.Atoi: parsing {quoted}: invalid syntax")
+        number = int(number)
+    if not 0 < number < 65536:
+        raise PortError(f"invalid port number: {number}")
+    return number

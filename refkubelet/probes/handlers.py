@@ -26,8 +26,7 @@ from refkubelet.host.network import Network, NetworkError, host_port
 from refkubelet.kuberuntime.config.downward_api import VariableError
 from refkubelet.kuberuntime.config.environment import expand_all
 from refkubelet.model.objects import Container, PodStatus
-from refkubelet.model.pod import pod_ref
-from refkubelet.model.ports import PortError, resolve_port
+from refkubelet.model.pod import PortError, pod_ref, resolve_port
 from refkubelet.model.probe_results import ProbeResult
 from refkubelet.probes.decide import ProbeTarget
 

@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
 from refkubelet.cri.records import ImageRecord
-from refkubelet.events.container_events import field_path
+from refkubelet.events.recorder import field_path
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common import reasons

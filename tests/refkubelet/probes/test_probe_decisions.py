@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.model.objects import PodCondition, PodStatus, decode_pod
-from refkubelet.model.ports import PortError, resolve_port
+from refkubelet.model.pod import PortError, resolve_port
 from refkubelet.model.probe_results import ProbeResult, ProbeType
 from refkubelet.probes.decide import (
     INITIAL,

@@ -1,7 +1,8 @@
-"""The runtime manager: reads pods from the runtime and carries decisions about them out.
+"""The runtime manager: what the rest of the kubelet calls to read, sync and kill pods.
 
-`compute_pod_actions` decides (pure), `PodSync` acts in the order of LIFE-130; this is the face both
-share. What must never happen: an error of one container stops the others; a decision is made here.
+It decides nothing: `compute_pod_actions` says what to do about a pod, and `PodSync` does it in the
+order of LIFE-130.
+Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ CRI_VERSION = "0.1.0"
 
 
 class RuntimeManager:
-    """One per kubelet. Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go."""
+    """One per kubelet."""
 
     def __init__(self, client: CriClient, deps: RuntimeDeps, options: RuntimeOptions) -> None:
         self.client = client
@@ -107,15 +108,21 @@ class RuntimeManager:
         `on_sandbox_ready` is awaited after a new sandbox is ready (step 5). `restarting_all`: the
         status that was just made says AllContainersRestarting (LIFE-125)."""
         secrets = await self._pull_secrets.of(pod)
-        own = self._actuated.pod_level(uid(pod))
-        if own is None:
-            self._actuated.set_pod_level(pod)  # the pod's group was made with these
+        pod_level = self._actuated.pod_level(uid(pod))
+        if pod_level is None:
+            self._actuated.set_pod_level(pod)  # the pod's cgroup was made with these
             self._actuated.save_soon()
-        given = self._actuated.of(pod, status)
+        actuated = self._actuated.of(pod, status)
         actions = compute_pod_actions(
-            pod, status, probes, given, own, restarting_all=restarting_all
+            pod,
+            status,
+            probes,
+            actuated=actuated,
+            pod_level=pod_level,
+            restarting_all=restarting_all,
         )
-        return await PodSync(self._tools, pod, status, actions, secrets).run(on_sandbox_ready)
+        sync = PodSync(self._tools, pod, status, actions, pull_secrets=secrets)
+        return await sync.run(on_sandbox_ready)
 
     async def kill_pod(
         self, pod: Pod | None, running: RuntimePod, grace_override_s: int | None = None
@@ -127,20 +134,21 @@ class RuntimeManager:
         return PodSyncResult(tuple(errors), actions=1)
 
     async def stop(self) -> None:
-        """Give up what goes on by itself: hooks whose containers were stopped meanwhile."""
+        """Cancel the preStop hooks that still run although their containers were stopped."""
         await self._tools.killer.stop()
 
     def resize_in_progress(self, pod: Pod, status: RuntimePodStatus) -> bool:
-        """What the (allocated) pod's containers have is not what they should (CG-063)."""
-        given, own = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))
-        return resize_in_progress(pod, status, given, own)
+        """Whether containers or cgroup of the (allocated) pod do not have what its spec says
+        (CG-063)."""
+        actuated, pod_level = self._actuated.of(pod, status), self._actuated.pod_level(uid(pod))
+        return resize_in_progress(pod, status, actuated, pod_level)
 
     def actuated(self, pod_uid: str, container: str) -> ResourceRequirements | None:
-        """What the container was given last; None: nobody has noted it."""
+        """The resources that the container was last given; None: not noted (CG-060)."""
         return self._actuated.container(pod_uid, container)
 
     def forget_resources(self, kept: Callable[[str], bool]) -> None:
-        """Forget what the pods that are not `kept` had."""
+        """Forget the actuated resources of the pods for whose UID `kept` is False."""
         self._actuated.forget_unless(kept)
 
     def forget_old_backoffs(self) -> None:
@@ -149,7 +157,8 @@ class RuntimeManager:
         self._starter.images.forget_old_backoffs()
 
     def prune_pull_records(self, kept_images: Sequence[str], began_ns: int) -> None:
-        """After a collection of images that began then: forget who pulled the others."""
+        """Forget the pull records of images that are not among `kept_images`: those left by a
+        collection that began at `began_ns` (wall clock)."""
         self._starter.images.access.prune(kept_images, began_ns)
 
     async def runtime_status(self) -> RuntimeConditions:
@@ -157,17 +166,18 @@ class RuntimeManager:
         return await self.client.status()
 
     async def version(self) -> RuntimeVersion:
-        """Raises `CriCallError`."""
+        """Name and version of the runtime. Raises `CriCallError`."""
         return await self.client.version(CRI_VERSION)
 
     async def image_fs_info(self) -> ImageFilesystems:
-        """Of the image filesystems the first is the one that counts. Raises `CriCallError`."""
+        """Image and container filesystems; the first of each kind counts. Raises `CriCallError`."""
         return await self.client.image_fs_info()
 
     async def sandbox_stats(self) -> tuple[SandboxUsage, ...]:
-        """Raises `CriCallError`: not every runtime can tell (CRI-124)."""
+        """What the pods' sandboxes use. Raises `CriCallError`; not every runtime has this call
+        (CRI-124)."""
         return await self.client.list_sandbox_stats()
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
-        """Raises `CriCallError`."""
+        """What all containers use. Raises `CriCallError`."""
         return await self.client.list_container_stats()

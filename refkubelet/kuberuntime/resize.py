@@ -1,10 +1,11 @@
-"""Carrying out an in-place resize: the pod's group and its running containers, step by step.
+"""Carrying out an in-place resize: the pod's cgroup and its running containers, step by step.
 
-Memory first, then CPU; of each the pod's limits grow, the containers change, the pod's limits
-shrink. Before the pod's group is written the runtime is told what it will be; a runtime that does
-not know that call does not matter. An error ends the resize where it is: the next sync goes on.
+Memory comes first, then CPU. For each, the pod's limits grow, the containers are updated, and the
+pod's limits shrink. Before the pod's cgroup is written, the runtime is told what it will be; a
+runtime that does not know that call is ignored. An error ends the resize; the next sync goes on
+from there.
 What must never happen: a memory limit below what is used (CG-066); a container that has other
-resources than the checkpoint says; an error that is kept from the pod's condition.
+resources than the checkpoint says; an error that does not reach the pod's condition.
 Rules: CG-065, CG-066. Upstream: kuberuntime_manager.go: doPodResizeAction.
 """
 
@@ -47,7 +48,7 @@ NOT_IMPLEMENTED: Final = "not implemented"  # containerd 2.2 says so with the co
 
 
 class ResizeError(Exception):
-    """The resize did not get further; the text is that of the condition and the event."""
+    """A step of the resize failed; the text is that of the condition and the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,14 @@ class PodResize:
         self._status = status
         self._actions = actions
         self._cgroups = tools.deps.pod_cgroups()
-        self._given = tools.actuated.of(pod, status)
+        self._actuated_now = tools.actuated.of(pod, status)
         self._now: ResourceConfig | None = None
         self._wanted: ResourceConfig | None = None
 
     async def run(self) -> None:
-        """Raises `ResizeError`."""
+        """Carry it out. Raises `ResizeError`."""
         if self._cgroups is not None:
-            self._read_group(self._cgroups)
+            self._read_cgroup(self._cgroups)
         lower = lower_limits(self._updates(MEMORY), self._now, self._wanted)
         if lower and (self._updates(MEMORY) or self._actions.resizes_by_restart):
             await self._check_usage(lower)
@@ -91,7 +92,7 @@ class PodResize:
     def _updates(self, resource: str) -> list[ContainerUpdate]:
         return [u for u in self._actions.updates if u.resource == resource]
 
-    def _read_group(self, cgroups: ResizableCgroups) -> None:
+    def _read_cgroup(self, cgroups: ResizableCgroups) -> None:
         wanted = cgroups.config_of(self._pod)
         now = wanted
         for resource in (MEMORY, CPU):
@@ -128,17 +129,18 @@ class PodResize:
         now, wanted = self._now, self._wanted
         steps = pod_limits_of(resource, now, wanted) if now and wanted else None
         for limits in steps.before if steps else ():
-            await self._write_group(resource, limits)
+            await self._write_cgroup(resource, limits)
         for update in updates:
             await self._update(update)
         for limits in steps.after if steps else ():
-            await self._write_group(resource, limits)
+            await self._write_cgroup(resource, limits)
         if self._actions.resizes_pod_level:
             self._tools.actuated.set_pod_level(self._pod, (resource,))
             await self._saved()
 
-    async def _write_group(self, resource: str, limits: ResourceConfig) -> None:
-        """The runtime may refuse; if the kernel does, the runtime is told what stays."""
+    async def _write_cgroup(self, resource: str, limits: ResourceConfig) -> None:
+        """Tell the runtime, which may refuse, then write. If the kernel refuses, tell the runtime
+        that the old limits stay."""
         cgroups, before = self._cgroups, self._now
         assert cgroups is not None
         assert before is not None
@@ -178,8 +180,8 @@ class PodResize:
 
     async def _update(self, update: ContainerUpdate) -> None:
         name = update.container.name
-        given = next_step(self._given[name], update)
-        asking = with_resources(update.container, given)
+        actuated = next_step(self._actuated_now[name], update)
+        asking = with_resources(update.container, actuated)
         resources = container_resources(
             asking, self._pod, self._tools.options, self._placement(update.container)
         )
@@ -187,12 +189,13 @@ class PodResize:
             await self._tools.client.update_container_resources(update.container_id, resources)
         except CriCallError as error:
             raise ResizeError(error.text) from None
-        self._given[name] = given
+        self._actuated_now[name] = actuated
         self._tools.actuated.set(self._pod, asking)
         await self._saved()
 
     def _placement(self, container: Container) -> Placement:
-        """Where it runs does not change; whether it has CPUs of its own counts (CG-031)."""
+        """A resize does not move the container; only whether it has exclusive CPUs matters here
+        (CG-031)."""
         placements = self._tools.deps.placements
         if placements is None:
             return ANYWHERE

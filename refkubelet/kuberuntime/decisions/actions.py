@@ -3,7 +3,7 @@
 `compute_pod_actions` compares the spec with what the runtime has and answers with a `PodActions`:
 kill the pod or single containers, make a sandbox, start which containers. `RuntimeManager.sync_pod`
 carries it out (LIFE-130). The parts in order: the sandbox (LIFE-100..104), a pod that needs a new
-one (LIFE-111), a pod that keeps its own: ephemeral containers (LIFE-112), init containers
+one (LIFE-111), a pod that keeps its sandbox: ephemeral containers (LIFE-112), init containers
 (LIFE-120, LIFE-121), regular ones (LIFE-114, LIFE-115), and resizes of both (CG-064). "Record"
 means the newest container of a name.
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: computePodActions.
@@ -37,8 +37,8 @@ from refkubelet.kuberuntime.decisions.pod_actions import (
     definition_changed,
 )
 from refkubelet.kuberuntime.decisions.resize_actions import (
+    ComputeAmounts,
     ContainerUpdate,
-    GivenResources,
     in_order,
     resize_decision,
     resizes_pod_level,
@@ -55,23 +55,23 @@ from refkubelet.kuberuntime.decisions.restart_policy import (
 from refkubelet.model.objects import Container, Pod, PodSpec
 from refkubelet.model.probe_results import ProbeResult
 
-NOTHING_GIVEN: Final[Mapping[str, GivenResources]] = MappingProxyType({})
+NOTHING_ACTUATED: Final[Mapping[str, ComputeAmounts]] = MappingProxyType({})
 
 
 def compute_pod_actions(
     pod: Pod,
     status: RuntimePodStatus,
     probes: ProbeView,
-    given: Mapping[str, GivenResources] = NOTHING_GIVEN,
-    own: ResourceRequirements | None = None,
+    actuated: Mapping[str, ComputeAmounts] = NOTHING_ACTUATED,
+    pod_level: ResourceRequirements | None = None,
     *,
     restarting_all: bool = False,
 ) -> PodActions:
     """What to do next about `pod`, given what the runtime has and what the probes say.
 
-    `given`: the resources that the containers have now, by name; those of others stay as they are.
-    `own`: those that the pod's group has; None: it stays as it is. `restarting_all`: its status
-    says AllContainersRestarting.
+    `actuated`: the resources that containers have now, by name; containers that are not in it are
+    not resized. `pod_level`: what the pod's cgroup has of the pod-level resources; None: unknown,
+    and not resized. `restarting_all`: the pod's status says AllContainersRestarting.
     Rules: LIFE-100..104, LIFE-110..117, LIFE-120..125, CG-064.
     """
     spec = pod.spec
@@ -82,7 +82,7 @@ def compute_pod_actions(
         return _actions_for_new_sandbox(pod, spec, status, sandbox)
     ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
     keep = replace(_for_sandbox(sandbox), ephemeral_to_start=ephemeral)
-    init = InitPlan(pod, spec, status, probes, given).decide()
+    init = InitPlan(pod, spec, status, probes, actuated).decide()
     keep = replace(
         keep,
         kills=tuple(init.kills),
@@ -94,7 +94,7 @@ def compute_pod_actions(
         return replace(keep, kill_pod=True, init_to_start=())
     if not init.initialized:
         return keep
-    regular = _Regular(pod, status, probes, given)
+    regular = _Regular(pod, status, probes, actuated)
     for container in spec.containers:
         regular.look_at(container)
     ends = not regular.starts and not regular.kept  # LIFE-117: sidecars would keep it alive
@@ -106,12 +106,12 @@ def compute_pod_actions(
         containers_to_start=tuple(regular.starts),
         updates=in_order((*init.updates, *regular.updates)),
         resizes_by_restart=init.resizes_by_restart or regular.resizes_by_restart,
-        resizes_pod_level=resizes_pod_level(pod, own),
+        resizes_pod_level=resizes_pod_level(pod, pod_level),
     )
 
 
 def _for_sandbox(sandbox: SandboxDecision) -> PodActions:
-    """Keep the sandbox, or kill what is left and make another one."""
+    """Keep the sandbox, or kill what is left of the pod and make a new one."""
     return PodActions(
         kill_pod=sandbox.create,
         create_sandbox=sandbox.create,
@@ -175,17 +175,17 @@ def _succeeded_on_failure(container: Container, pod: Pod, record: ContainerRecor
 
 @dataclass(slots=True)
 class _Regular:
-    """What to start, kill and resize, and how many containers stay as they are."""
+    """One pass over the regular containers; the last five fields are what it has decided."""
 
     pod: Pod
     status: RuntimePodStatus
     probes: ProbeView
-    given: Mapping[str, GivenResources]
+    actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
-    resizes_by_restart: bool = False
-    kept: int = 0
+    resizes_by_restart: bool = False  # some kill is for a resize
+    kept: int = 0  # containers that go on running
 
     def look_at(self, container: Container) -> None:
         record = self.status.newest(container.name)
@@ -196,7 +196,8 @@ class _Regular:
             self.kills += _kill_of_unknown(container, record)
 
     def _running(self, container: Container, record: ContainerRecord) -> None:
-        """LIFE-115: the first reason counts; a resize may be one, without saying what follows."""
+        """LIFE-115: kill it for the first reason there is, or resize it. The message of a kill for
+        a resize does not say that the container will be restarted."""
         reason = kill_reason(container, record, self.probes)
         if reason is not None:
             always = reason is KillReason.DEFINITION_CHANGED
@@ -204,7 +205,7 @@ class _Regular:
             then = ", will be restarted" if restart else ""
             self._kill(container, record, reason, then, restart=restart)
             return
-        resize = resize_decision(container, record.id, self.pod, self.given.get(container.name))
+        resize = resize_decision(container, record.id, self.pod, self.actuated.get(container.name))
         if resize.restart:
             self._kill(container, record, KillReason.RESIZE, "", restart=True)
             self.resizes_by_restart = True
@@ -230,8 +231,7 @@ class _Regular:
 def kill_reason(
     container: Container, record: ContainerRecord, probes: ProbeView
 ) -> KillReason | None:
-    """Why a running container must be killed; the first match counts (LIFE-115,
-    PROBE-034)."""
+    """Why a running container must be killed; the first match counts (LIFE-115, PROBE-034)."""
     if definition_changed(container, record):
         return KillReason.DEFINITION_CHANGED
     if probes.liveness(record.id) is ProbeResult.FAILURE:
@@ -251,7 +251,7 @@ def _kill_of_unknown(
 
 
 def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
-    """The ephemeral containers in the form of the others."""
+    """The ephemeral containers as `Container`s, the form of the others."""
     known = Container.__struct_fields__
     return tuple(
         Container(**{k: v for k, v in msgspec.structs.asdict(c).items() if k in known})

@@ -20,8 +20,8 @@ from refkubelet.kuberuntime.decisions.pod_actions import (
     definition_changed,
 )
 from refkubelet.kuberuntime.decisions.resize_actions import (
+    ComputeAmounts,
     ContainerUpdate,
-    GivenResources,
     resize_decision,
 )
 from refkubelet.kuberuntime.decisions.restart_policy import (
@@ -37,26 +37,27 @@ OOM_KILLED = "OOMKilled"
 
 @dataclass(slots=True)
 class InitPlan:
-    """One pass over the init containers, last to first (LIFE-120).
-
-    `past` turns true at the first record met, and is true from the start when a regular container
-    proves that initialization is over: from there on only sidecars are looked after.
-    """
+    """One pass over the init containers, from the last to the first (LIFE-120). The fields from
+    `initialized` on are what it has decided."""
 
     pod: Pod
     spec: PodSpec
     status: RuntimePodStatus
     probes: ProbeView
-    given: Mapping[str, GivenResources]
-    initialized: bool = False
-    kill_pod: bool = False
+    actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
+    initialized: bool = False  # the regular containers may start
+    kill_pod: bool = False  # an init container has failed for good
     past: bool = False
+    """The pass is beyond the init container that is in progress, so only sidecars are looked after.
+    True from the first container with a record on, and from the start if a regular container
+    proves that initialization is over."""
     starts: list[Container] = field(default_factory=list)
     kills: list[ContainerKill] = field(default_factory=list)
     updates: list[ContainerUpdate] = field(default_factory=list)
-    resizes_by_restart: bool = False
+    resizes_by_restart: bool = False  # some kill is for a resize
 
     def decide(self) -> InitPlan:
+        """Make the pass; the plan itself, for chaining."""
         inits = self.spec.initContainers or []
         self.past = self.initialized = not inits or has_regular_alive(self.spec, self.status)
         for index in range(len(inits) - 1, -1, -1):
@@ -85,6 +86,7 @@ class InitPlan:
     def _plain(
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
+        """The init container in progress: `following` starts when it has succeeded."""
         match record.state:
             case ContainerState.CREATED:
                 self.starts.append(container)
@@ -123,7 +125,8 @@ class InitPlan:
     def _running_sidecar(
         self, container: Container, record: ContainerRecord, following: Container | None
     ) -> None:
-        """PROBE-035: with a startup probe nothing goes on before its success."""
+        """Kill, resize or keep it. The containers after it wait for the success of its startup
+        probe, if it has one (PROBE-035)."""
         if container.startupProbe is not None:
             started = self.probes.startup(record.id)
             if started is ProbeResult.FAILURE:
@@ -139,7 +142,7 @@ class InitPlan:
             return
         liveness = self.probes.liveness(record.id)
         if container.livenessProbe is not None and liveness is None:
-            return  # resized when it has been probed
+            return  # not resized before its first probe result
         if container.livenessProbe is not None and liveness is ProbeResult.FAILURE:
             self._kill(container, record, KillReason.LIVENESS)
             self.starts.append(container)
@@ -147,8 +150,8 @@ class InitPlan:
             self._resize(container, record)
 
     def _resize(self, container: Container, record: ContainerRecord) -> None:
-        given = self.given.get(container.name)
-        resize = resize_decision(container, record.id, self.pod, given)
+        actuated = self.actuated.get(container.name)
+        resize = resize_decision(container, record.id, self.pod, actuated)
         if resize.restart:
             message = f"Container {container.name} {KillReason.RESIZE.value}"
             kill = ContainerKill(record.id, container.name, KillReason.RESIZE, message)
@@ -172,7 +175,8 @@ class InitPlan:
 
 
 def has_regular_alive(spec: PodSpec, status: RuntimePodStatus) -> bool:
-    """A regular container is Created or Running: the pod was initialized (INIT of LIFE-120)."""
+    """Whether a regular container is Created or Running, which proves that the pod was initialized
+    (INIT of LIFE-120)."""
     alive = (ContainerState.CREATED, ContainerState.RUNNING)
     records = (status.newest(c.name) for c in spec.containers)
     return any(r is not None and r.state in alive for r in records)

@@ -14,7 +14,7 @@ from refkubelet.model.probe_results import ProbeResult
 
 
 class ProbeView(Protocol):
-    """The probe results a sync looks at, by container ID; None: nothing stored."""
+    """The probe results that a sync looks at, by container ID; None: there is no result."""
 
     def liveness(self, container_id: str) -> ProbeResult | None: ...
 
@@ -54,26 +54,23 @@ class SandboxDecision:
 
 @dataclass(frozen=True, slots=True)
 class PodActions:
-    """The decision. `kill_pod` comes first; with `create_sandbox` everything starts anew.
+    """What `sync.PodSync` carries out. Containers to start are in spec order."""
 
-    Containers are in spec order. `sandbox_id` is the sandbox to use when none is created.
-    """
-
-    kill_pod: bool = False
-    create_sandbox: bool = False
-    sandbox_id: str = ""
-    attempt: int = 0
-    sandbox_changed_event: bool = False
-    kills: tuple[ContainerKill, ...] = ()
+    kill_pod: bool = False  # first of all, stop all containers and sandboxes of the pod
+    create_sandbox: bool = False  # then make a new sandbox, in which everything starts anew
+    sandbox_id: str = ""  # the sandbox to start in when none is created
+    attempt: int = 0  # of the sandbox that is kept or created
+    sandbox_changed_event: bool = False  # record the event SandboxChanged
+    kills: tuple[ContainerKill, ...] = ()  # single containers, when the pod is not killed
     ephemeral_to_start: tuple[Container, ...] = ()
     init_to_start: tuple[Container, ...] = ()
-    containers_to_start: tuple[Container, ...] = ()
+    containers_to_start: tuple[Container, ...] = ()  # regular ones
     updates: tuple[ContainerUpdate, ...] = ()  # in-place resizes, in their order (CG-065)
-    resizes_by_restart: bool = False  # a container is restarted for a resize: the pod's group, too
-    resizes_pod_level: bool = False  # the pod's own resources changed
+    resizes_by_restart: bool = False  # some container is restarted for a resize
+    resizes_pod_level: bool = False  # the pod-level resources changed
     resets: tuple[ContainerRecord, ...] = ()  # kill and remove these, and nothing else (LIFE-125)
 
 
 def definition_changed(container: Container, record: ContainerRecord) -> bool:
-    """The record was made from another name or image (LIFE-116, BACK-019)."""
+    """Whether the record was made from another name or image (LIFE-116, BACK-019)."""
     return record.hash != container_hash(container)

@@ -1,7 +1,7 @@
-"""The pod's own part of an in-place resize: which of its limits change before its containers, which
-after, and whether its memory allows it. Pure.
+"""The pod's part of an in-place resize: which limits of its cgroup change before its containers and
+which after, and whether the memory in use allows it. Pure.
 
-A pod's group must have room for its containers at every moment: limits grow first and shrink last,
+A pod's cgroup must have room for its containers at every moment: limits grow first and shrink last,
 and requests never exceed limits on the way (CG-065).
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: doPodResizeAction,
 validateMemoryResizeAction; helpers_linux.go: subtractOverheadFromResourceConfig.
@@ -26,14 +26,14 @@ CANNOT_DECREASE: Final = "cannot decrease memory limits: "
 
 @dataclass(frozen=True, slots=True)
 class PodLimits:
-    """What is written to the pod's group before and after its containers are updated."""
+    """What is written to the pod's cgroup before and after its containers are updated."""
 
     before: tuple[ResourceConfig, ...] = ()
     after: tuple[ResourceConfig, ...] = ()
 
 
 def merged(config: ResourceConfig, update: ResourceConfig) -> ResourceConfig:
-    """`config` with all that `update` says."""
+    """`config`, overwritten with what `update` has a value for."""
     told = {f.name: getattr(update, f.name) for f in fields(update)}
     return replace(config, **{name: v for name, v in told.items() if v not in ("", None)})
 
@@ -61,7 +61,7 @@ def _compared(now: int | None, wanted: int | None) -> int:
 
 
 def sandbox_update(config: ResourceConfig, pod: Pod) -> Any:
-    """The resources of UpdatePodSandboxResources: those of the group without the overhead."""
+    """The resources of UpdatePodSandboxResources: those of the cgroup without the overhead."""
     overhead = pod.spec.overhead or {}
     shares, quota, memory = config.cpu_shares, config.cpu_quota_us, config.memory_limit_bytes
     if "cpu" in overhead:
@@ -104,7 +104,8 @@ class LowerLimits:
 def lower_limits(
     updates: Iterable[ContainerUpdate], now: ResourceConfig | None, wanted: ResourceConfig | None
 ) -> LowerLimits:
-    """CG-066. `now` and `wanted` None: pods have no groups."""
+    """The memory limits that these updates and the pod's cgroup lower or set for the first time
+    (CG-066). `now`, `wanted`: of the pod's cgroup; None: pods have none."""
     containers = {}
     for update in updates:
         before, after = update.before.memory_limit_bytes, update.after.memory_limit_bytes

@@ -1,8 +1,9 @@
-"""In-place resize: what to change about running containers, or whom to restart. Pure.
+"""In-place resize: which running containers to update and which to restart. Pure.
 
-A container's wanted resources (its spec, as allocated) are compared with those that were last
-given to the runtime. A changed resource whose resizePolicy says RestartContainer restarts the
-container; the others are updated while it runs, decreases before increases, memory before CPU.
+A container's wanted resources (its spec, as allocated) are compared with the actuated ones, those
+that the runtime was last given. A changed resource whose resizePolicy says RestartContainer
+restarts the container; the others are updated while it runs, memory before CPU, decreases before
+increases.
 Rules: CG-064, CG-065, LIFE-115. Upstream: kuberuntime_manager.go: computePodResizeAction,
 computePodLevelResourcesResizeAction, IsPodResizeInProgress.
 """
@@ -28,15 +29,16 @@ RESTART: Final = "RestartContainer"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenResources:
-    """CPU and memory of a container as the runtime has them; 0: none."""
+class ComputeAmounts:
+    """CPU and memory of a container or of a pod; 0: none."""
 
     cpu_request_millicores: int = 0
     cpu_limit_millicores: int = 0
     memory_request_bytes: int = 0
     memory_limit_bytes: int = 0
 
-    def with_memory_of(self, other: GivenResources) -> GivenResources:
+    def with_memory_of(self, other: ComputeAmounts) -> ComputeAmounts:
+        """This CPU with the memory of `other`."""
         return replace(
             self,
             memory_request_bytes=other.memory_request_bytes,
@@ -51,12 +53,12 @@ class ContainerUpdate:
     container_id: str
     container: Container
     resource: str  # MEMORY or CPU
-    before: GivenResources
-    after: GivenResources
+    before: ComputeAmounts
+    after: ComputeAmounts
 
     @property
     def is_decrease(self) -> bool:
-        """Limits count; requests where the limit stays."""
+        """Whether the limit of `resource` gets lower, or the request under the same limit."""
         if self.resource == MEMORY:
             old = (self.before.memory_limit_bytes, self.before.memory_request_bytes)
             new = (self.after.memory_limit_bytes, self.after.memory_request_bytes)
@@ -77,20 +79,20 @@ class ResizeDecision:
 NOTHING: Final = ResizeDecision()
 
 
-def wanted_resources(container: Container, pod: Pod) -> GivenResources:
-    """What the spec asks for; a limit the container lacks is the pod's own."""
+def wanted_resources(container: Container, pod: Pod) -> ComputeAmounts:
+    """What the spec asks for; where the container has no limit, the pod-level one counts."""
     return amounts_of(container.resources, pod.spec.resources)
 
 
 def amounts_of(
-    resources: ResourceRequirements | None, own: ResourceRequirements | None = None
-) -> GivenResources:
-    """The amounts of a container, or of a pod as a whole. `own`: those of the container's pod,
-    whose limits count where the container has none."""
-    resources, own = resources or ResourceRequirements(), own or ResourceRequirements()
+    resources: ResourceRequirements | None, pod_level: ResourceRequirements | None = None
+) -> ComputeAmounts:
+    """The amounts of a container, or of a pod as a whole. `pod_level`: the resources of the
+    container's pod, whose limits count where the container has none."""
+    resources, pod_level = resources or ResourceRequirements(), pod_level or ResourceRequirements()
     requests = {name: _nano(resources.requests, name) for name in COMPUTE}
-    limits = {n: _nano(resources.limits, n) or _nano(own.limits, n) for n in COMPUTE}
-    return GivenResources(
+    limits = {n: _nano(resources.limits, n) or _nano(pod_level.limits, n) for n in COMPUTE}
+    return ComputeAmounts(
         cpu_request_millicores=_milli(requests[CPU]),
         cpu_limit_millicores=_milli(limits[CPU]),
         memory_request_bytes=_whole(requests[MEMORY]),
@@ -98,21 +100,22 @@ def amounts_of(
     )
 
 
-def resizes_pod_level(pod: Pod, own: ResourceRequirements | None) -> bool:
-    """The pod's own resources are not those its group has; `own` None: nobody knows."""
-    if own is None or is_static(pod):
+def resizes_pod_level(pod: Pod, pod_level: ResourceRequirements | None) -> bool:
+    """Whether the pod-level resources of the spec are not those that the pod's cgroup has;
+    `pod_level` None: what it has is unknown, so there is nothing to resize."""
+    if pod_level is None or is_static(pod):
         return False
-    return amounts_of(own) != amounts_of(pod.spec.resources)
+    return amounts_of(pod_level) != amounts_of(pod.spec.resources)
 
 
 def resize_in_progress(
     pod: Pod,
     status: RuntimePodStatus,
-    given: Mapping[str, GivenResources],
-    own: ResourceRequirements | None,
+    actuated: Mapping[str, ComputeAmounts],
+    pod_level: ResourceRequirements | None,
 ) -> bool:
-    """A running container, or the pod's group, has not what is allocated to it. Init containers
-    that end by themselves do not count (CG-063)."""
+    """Whether a running container or the pod's cgroup does not have what is allocated to it. Init
+    containers that end by themselves do not count (CG-063)."""
     spec = pod.spec
     if is_static(pod):
         return False
@@ -121,35 +124,38 @@ def resize_in_progress(
         record = status.newest(container.name)
         if record is None or record.state is not ContainerState.RUNNING:
             continue
-        known = given.get(container.name)
+        known = actuated.get(container.name)
         if known is not None and known != wanted_resources(container, pod):
             return True
-    return resizes_pod_level(pod, own)
+    return resizes_pod_level(pod, pod_level)
 
 
 def resize_decision(
-    container: Container, container_id: str, pod: Pod, given: GivenResources | None
+    container: Container, container_id: str, pod: Pod, actuated: ComputeAmounts | None
 ) -> ResizeDecision:
-    """What to do about a running container that has `given`; None: nobody knows, so nothing.
-    Static pods are never resized: another manifest is another pod."""
+    """What to do about a running container that has `actuated`; None: unknown, so nothing. Static
+    pods are never resized: another manifest is another pod."""
     wanted = wanted_resources(container, pod)
-    if given is None or given == wanted or is_static(pod):
+    if actuated is None or actuated == wanted or is_static(pod):
         return NOTHING
     changed = []
-    if given.with_memory_of(wanted) != given:
+    if actuated.with_memory_of(wanted) != actuated:
         changed.append(MEMORY)
-    if wanted.with_memory_of(given) != given:
+    if wanted.with_memory_of(actuated) != actuated:
         changed.append(CPU)
     policies = {p.resourceName: p.restartPolicy for p in container.resizePolicy or ()}
     if any(policies.get(resource) == RESTART for resource in changed):
         return ResizeDecision(restart=True)
     return ResizeDecision(
-        updates=tuple(ContainerUpdate(container_id, container, r, given, wanted) for r in changed)
+        updates=tuple(
+            ContainerUpdate(container_id, container, r, actuated, wanted) for r in changed
+        )
     )
 
 
 def in_order(updates: Iterable[ContainerUpdate]) -> tuple[ContainerUpdate, ...]:
-    """CG-065: all memory, then all CPU; of each the decreases first, the last decided first."""
+    """The order in which updates are carried out: all memory, then all CPU; of each the decreases
+    first, and of them the one decided last (CG-065)."""
     updates = list(updates)
     ordered: list[ContainerUpdate] = []
     for resource in (MEMORY, CPU):
@@ -159,23 +165,24 @@ def in_order(updates: Iterable[ContainerUpdate]) -> tuple[ContainerUpdate, ...]:
     return tuple(ordered)
 
 
-def next_step(current: GivenResources, update: ContainerUpdate) -> GivenResources:
-    """What the container has after the update: the other resource stays as it is now."""
+def next_step(current: ComputeAmounts, update: ContainerUpdate) -> ComputeAmounts:
+    """What the container has after the update; the resource that it does not change stays."""
     if update.resource == MEMORY:
         return current.with_memory_of(update.after)
     return update.after.with_memory_of(current)
 
 
-def with_resources(container: Container, given: GivenResources) -> Container:
-    """The container, asking for exactly these: the form in which an update is computed."""
+def with_resources(container: Container, actuated: ComputeAmounts) -> Container:
+    """The container with these requests and limits: the form from which an update's message is
+    made."""
 
     def texts(cpu_millicores: int, memory_bytes: int) -> dict[str, str]:
         return {CPU: f"{cpu_millicores}m", MEMORY: format_binary(memory_bytes)}
 
     resources = ResourceRequirements(
         claims=container.resources.claims if container.resources is not None else None,
-        requests=texts(given.cpu_request_millicores, given.memory_request_bytes),
-        limits=texts(given.cpu_limit_millicores, given.memory_limit_bytes),
+        requests=texts(actuated.cpu_request_millicores, actuated.memory_request_bytes),
+        limits=texts(actuated.cpu_limit_millicores, actuated.memory_limit_bytes),
     )
     return msgspec.structs.replace(container, resources=resources)
 

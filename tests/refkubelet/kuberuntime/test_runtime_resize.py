@@ -16,7 +16,7 @@ from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.decisions.actions import compute_pod_actions
-from refkubelet.kuberuntime.decisions.resize_actions import GivenResources, wanted_resources
+from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, wanted_resources
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.objects import Pod, decode_pod, to_dict
 from refkubelet.model.pod import pod_ref, uid
@@ -38,14 +38,14 @@ def asking(
     return {"name": name, "resources": resources, **more}
 
 
-def given(cpu: tuple[int, int], memory_mib: tuple[int, int]) -> GivenResources:
-    return GivenResources(*cpu, memory_mib[0] * MIB, memory_mib[1] * MIB)
+def given(cpu: tuple[int, int], memory_mib: tuple[int, int]) -> ComputeAmounts:
+    return ComputeAmounts(*cpu, memory_mib[0] * MIB, memory_mib[1] * MIB)
 
 
 BEFORE = given((100, 200), (64, 128))
 
 
-def decide(pod: Pod, known: dict[str, GivenResources], probes: Probes | None = None) -> Any:
+def decide(pod: Pod, known: dict[str, ComputeAmounts], probes: Probes | None = None) -> Any:
     assert pod.spec is not None
     everyone = [*pod.spec.containers, *(pod.spec.initContainers or ())]
     state = status(*(record(pod, c.name) for c in everyone))
@@ -154,7 +154,7 @@ def test_a_missing_limit_is_the_pods_own_CG_064() -> None:
     pod = make_pod("main", resources={"limits": {"cpu": "2", "memory": "1Gi"}})
     assert pod.spec is not None
     wanted = wanted_resources(pod.spec.containers[0], pod)
-    assert wanted == GivenResources(0, 2000, 0, 1 << 30)
+    assert wanted == ComputeAmounts(0, 2000, 0, 1 << 30)
 
 
 # -- what the runtime is told --------------------------------------------------------------------

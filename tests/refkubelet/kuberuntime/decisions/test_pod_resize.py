@@ -24,7 +24,7 @@ from refkubelet.kuberuntime.decisions.pod_resize import (
     refused_decrease,
     sandbox_update,
 )
-from refkubelet.kuberuntime.decisions.resize_actions import ContainerUpdate, GivenResources
+from refkubelet.kuberuntime.decisions.resize_actions import ComputeAmounts, ContainerUpdate
 from refkubelet.kuberuntime.manager import RuntimeManager
 from refkubelet.model.cgroups.limits import ResourceConfig
 from refkubelet.model.objects import Container, Pod
@@ -138,7 +138,7 @@ def test_limits_below_what_is_used_are_refused_CG_066(
 
 def update(before_mib: int, after_mib: int, resource: str = "memory") -> ContainerUpdate:
     before, after = (
-        GivenResources(100, 100, mib * MIB, mib * MIB) for mib in (before_mib, after_mib)
+        ComputeAmounts(100, 100, mib * MIB, mib * MIB) for mib in (before_mib, after_mib)
     )
     return ContainerUpdate("c-1", Container("main"), resource, before, after)
 

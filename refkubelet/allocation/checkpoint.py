@@ -16,9 +16,8 @@ from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.allocation.messages import resources_json
 from refkubelet.allocation.resources import PodResources
-from refkubelet.checkpoints.atomic_file import json_value
 from refkubelet.checkpoints.checksum import checksum
-from refkubelet.checkpoints.errors import CheckpointError
+from refkubelet.checkpoints.errors import CheckpointError, json_value
 from refkubelet.golang.json import go_json
 from refkubelet.model.quantity import parse_nano
 
@@ -54,7 +53,7 @@ def decode(text: str) -> dict[str, PodResources]:
     """The pods of a file, by UID. Raises `CheckpointError`."""
     try:
         whole = json_value(text)
-    except ValueError as error:
+    except CheckpointError as error:
         raise CheckpointError(f"wanted JSON, but: {error}") from None
     if not isinstance(whole, dict) or not isinstance(whole.get("data"), str):
         raise CheckpointError('wanted an object with a text named "data"')

@@ -139,4 +139,4 @@ def _read(path: Path) -> dict[str, PodResources]:
     except (CheckpointError, UnicodeError) as error:
         reason = f"{CORRUPT} ({error})"
     problem = f"could not restore state from checkpoint: {reason}"
-    raise StateFileError(drain_and_delete(problem, "pod resource information", path))
+    raise StateFileError(drain_and_delete(problem, "pod resource information", str(path)))

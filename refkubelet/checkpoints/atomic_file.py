@@ -8,26 +8,18 @@ Upstream: pkg/kubelet/util/store/filestore.go.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any, Final
+
+from refkubelet.checkpoints.errors import json_value
 
 FILE_MODE: Final = 0o600
 _TEMPORARY: Final = ".tmp"
 
 
-def json_value(data: bytes | str) -> Any:
-    """The JSON value of what a file holds, which a crash, a full disk or an editor may have
-    spoiled. Raises ValueError for what is not JSON."""
-    try:
-        return json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def read_json(path: Path) -> Any:
-    """The JSON value of a file. Raises OSError, and ValueError for what is not JSON."""
+    """The JSON value of a file. Raises OSError, and `CheckpointError` for what is not JSON."""
     return json_value(path.read_bytes())
 
 

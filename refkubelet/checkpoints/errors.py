@@ -1,9 +1,9 @@
-"""What can be wrong with a file that outlives the kubelet. Pure."""
+"""What can be wrong with a file that outlives the kubelet, and how the user is told. Pure."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+import json
+from typing import Any, Final
 
 from refkubelet.golang.strconv import quoted
 
@@ -19,10 +19,21 @@ class StateFileError(Exception):
     them. The kubelet must not start with such a file: the wiring makes a `ConfigError` of it."""
 
 
-def drain_and_delete(problem: str, checkpoint: str, path: Path) -> str:
+def json_value(text: bytes | str) -> Any:
+    """The JSON value of what a file holds, which a crash, a full disk or an editor may have
+    spoiled. Raises `CheckpointError` for what is not JSON."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise CheckpointError("it is nested too deeply") from None
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def drain_and_delete(problem: str, checkpoint: str, path: str) -> str:
     """The text of a start failure: the problem, and what the user can do. `checkpoint` names the
     file: `the CPU manager`."""
     return (
         f"{problem}, please drain this node and delete {checkpoint} checkpoint file "
-        f"{quoted(str(path))} before restarting Kubelet"
+        f"{quoted(path)} before restarting Kubelet"
     )

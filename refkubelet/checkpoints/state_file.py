@@ -52,7 +52,7 @@ class StateFile(Generic[F, S]):
     def refusal(self, text: str) -> str:
         """Why the kubelet does not start, and what to do."""
         problem = f"start {self.kind.lower()} manager error: {text}"
-        return drain_and_delete(problem, f"the {self.kind} manager", self.path)
+        return drain_and_delete(problem, f"the {self.kind} manager", str(self.path))
 
     def store(self, state: S) -> None:
         """Write the state; a failure is logged, as pods are running already."""

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from refkubelet.checkpoints.atomic_file import json_value
 from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
-from refkubelet.checkpoints.errors import CORRUPT, CheckpointError
+from refkubelet.checkpoints.errors import CORRUPT, CheckpointError, json_value
 from refkubelet.container_manager.devices.ledger import Entry
 from refkubelet.container_manager.devices.records import Allotment
 

@@ -15,7 +15,7 @@ from refkubelet.cri.records import ImageFilesystems
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, layout_of
 from refkubelet.host.machine import FilesystemStats, Machine
-from refkubelet.stats.cgroups import memory_dir, read_memory
+from refkubelet.stats.cgroup_files import memory_dir, read_memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.container_manager.devices.records import NO_SETTINGS
-from refkubelet.container_manager.topology.hints import AllocationError
+from refkubelet.container_manager.devices.types import NO_SETTINGS
+from refkubelet.container_manager.providers.hints import AllocationError
 from refkubelet.cri.client import CriCallError, CriClient
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,

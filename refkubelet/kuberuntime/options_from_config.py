@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from refkubelet.allocation.handlers import LIMITED_SWAP
+from refkubelet.allocation.feasibility import LIMITED_SWAP
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
-from refkubelet.container_manager.cgroups.settings import TIERED
+from refkubelet.container_manager.cgroups.node_config import TIERED
 from refkubelet.cri.records import IDS_PER_POD
 from refkubelet.host.capacity import page_sizes
 from refkubelet.host.machine import Machine

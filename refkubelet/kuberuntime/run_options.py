@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.container_manager.devices.records import NO_SETTINGS, ContainerSettings
+from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.host.untrusted_files import opened_below, read_whole

@@ -7,7 +7,7 @@ show. Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from refkubelet.model.objects import Container, ContainerStatus, Pod, PodStatus
@@ -209,3 +209,15 @@ def _maximum(a: Quantities, b: Quantities) -> dict[str, Quantity]:
     """The greater ones; of equal ones those of `a`."""
     greater = {n: more for n, more in b.items() if n not in a or more.nano > a[n].nano}
     return {**a, **greater}
+
+
+def peak(pod: Pod, amount: Callable[[Container], int]) -> int:
+    """The most of something that the pod's containers have at any time: all regular containers and
+    sidecars together, or an init container with the sidecars before it."""
+    highest, sidecars = 0, 0
+    for container in pod.spec.initContainers or ():
+        if is_sidecar(container):
+            sidecars += amount(container)
+        else:
+            highest = max(highest, sidecars + amount(container))
+    return max(highest, sidecars + sum(map(amount, pod.spec.containers)))

@@ -16,7 +16,7 @@ from refkubelet.cri.records import ContainerState, ContainerUsage, RuntimePod, S
 from refkubelet.host.machine import Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
-from refkubelet.stats.cgroups import count_processes, memory_dir, read_memory
+from refkubelet.stats.cgroup_files import count_processes, memory_dir, read_memory
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.usage import CgroupMemory, PodUsage, VolumeUse, rows_by_pod
 

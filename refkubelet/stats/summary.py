@@ -18,8 +18,8 @@ from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid
 from refkubelet.stats import wire
+from refkubelet.stats.cgroup_stats import GroupStats
 from refkubelet.stats.files import measured_volumes, volume_dir
-from refkubelet.stats.groups import GroupStats
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.usage import DiskUse, PodUsage, VolumeUse
 from simtime import Clock

@@ -7,8 +7,8 @@ from refkubelet.admission.apparmor import apparmor_enforceable
 from refkubelet.admission.features import features_supported
 from refkubelet.admission.predicates import PredicateDeps, predicates
 from refkubelet.admission.sysctls import sysctls_allowed
-from refkubelet.allocation.handlers import ResizeLimits, feasible_resizes
-from refkubelet.container_manager.admission import allocated
+from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes
+from refkubelet.container_manager.topology.manager import allocated
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.node import Node
 from refkubelet.wiring.resources import Resources

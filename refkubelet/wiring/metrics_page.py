@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from refkubelet.container_manager.devices.metrics import DeviceMetrics
+from refkubelet.container_manager.devices.allocator import DeviceMetrics
 from refkubelet.cri.records import SandboxState
 from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.preemption import Preemptor

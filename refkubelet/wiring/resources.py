@@ -11,11 +11,11 @@ from refkubelet.allocation.manager import AllocationDeps, AllocationManager
 from refkubelet.allocation.state import ACTUATED_FILE, ALLOCATED_FILE, ResourceState
 from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.config.errors import ConfigError
-from refkubelet.container_manager.active import ActiveContainers, running_containers
 from refkubelet.container_manager.devices.health import GATE as DEVICE_HEALTH
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
-from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
-from refkubelet.container_manager.topology.hints import Affinities
+from refkubelet.container_manager.providers.active import ActiveContainers, running_containers
+from refkubelet.container_manager.providers.hints import Affinities
+from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers
 from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.wiring.base import Base

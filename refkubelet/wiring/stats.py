@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.container_manager.cgroups.settings import pod_cgroup_of, pods_cgroup
+from refkubelet.container_manager.cgroups.node_config import pod_cgroup_of, pods_cgroup
 from refkubelet.kuberuntime.options_from_config import is_crio
 from refkubelet.stats.files import PodFilesReader
 from refkubelet.stats.provider import PodStats

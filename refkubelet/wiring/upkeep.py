@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refkubelet.container_manager.cgroups.settings import pods_cgroup
+from refkubelet.container_manager.cgroups.node_config import pods_cgroup
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.layout import CONTAINERS, IMAGES
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager

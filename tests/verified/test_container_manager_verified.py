@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
-from refkubelet.container_manager.cgroups.node import NodeCgroups
+from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.host.machine import CgroupDir

@@ -9,7 +9,7 @@ from typing import Any
 
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
-from refkubelet.container_manager.topology.hints import Affinities, AllocationError, TopologyHint
+from refkubelet.container_manager.providers.hints import Affinities, AllocationError, TopologyHint
 from refkubelet.model.objects import Container, Pod, decode_pod
 from simtime import VirtualLoop
 

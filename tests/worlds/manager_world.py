@@ -8,7 +8,7 @@ from typing import Any
 
 from fakecri.cgroupfs import CgroupFS, CgroupPath, Process
 from refkubelet.container_manager.cgroups.manager import ContainerManager, ContainerManagerDeps
-from refkubelet.container_manager.cgroups.node import NodeCgroups
+from refkubelet.container_manager.cgroups.node_config import NodeCgroups
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.model.quantity import NANO

@@ -7,9 +7,9 @@ from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from fakecri import uniform_topology
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
-from refkubelet.container_manager.topology.hints import NumaMask, TopologyHint
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import NumaMask, TopologyHint
 from refkubelet.host.machine import Cpu, HugePages, MachineTopology, NumaNode
 from refkubelet.model.objects import Container, Pod, decode_pod
 from refkubelet.model.pod import containers

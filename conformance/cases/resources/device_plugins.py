@@ -20,7 +20,7 @@ from conformance.harness.node import Node
 from conformance.registry import Feature, conformance
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from refkubelet.container_manager.devices import checkpoint
-from refkubelet.container_manager.devices.records import Allotment
+from refkubelet.container_manager.devices.types import Allotment
 
 
 async def gives_the_other_one(node: Node, plugin: FakeDevicePlugin) -> None:

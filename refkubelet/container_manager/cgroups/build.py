@@ -16,8 +16,8 @@ from refkubelet.container_manager.cgroups.manager import (
     ContainerManagerDeps,
     ContainerManagerError,
 )
+from refkubelet.container_manager.cgroups.node_config import node_cgroups, reservation_problem
 from refkubelet.container_manager.cgroups.removal import reason
-from refkubelet.container_manager.cgroups.settings import node_cgroups, reservation_problem
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.capacity import internal_capacity

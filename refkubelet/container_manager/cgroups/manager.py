@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.container_manager.cgroups.allocatable import enforced
-from refkubelet.container_manager.cgroups.node import NodeCgroups, ReservedGroup
+from refkubelet.container_manager.cgroups.node_config import NodeCgroups, ReservedGroup
 from refkubelet.container_manager.cgroups.orphans import Orphans
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree, shown

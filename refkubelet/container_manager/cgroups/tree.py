@@ -26,8 +26,6 @@ from simtime import Clock
 
 NEEDED_V1: Final = ("cpu", "cpuacct", "cpuset", "memory", "systemd", "pids", "hugetlb")
 NEEDED_V2: Final = ("cpu", "cpuset", "memory", "hugetlb", "pids")
-UNIFIED: Final = "unified"
-"""Where hybrid machines have the tree of v2 (CG-044)."""
 OF_THE_RUNTIME: Final = "devices"
 """The tree in which the runtime makes pods' groups, too; the kubelet only removes them there."""
 _CPUSET_FILES: Final = ("cpuset.cpus", "cpuset.mems")
@@ -249,8 +247,8 @@ def shown(name: CgroupName) -> str:
 
 
 def _mounts(root: CgroupDir) -> dict[str, CgroupDir]:
-    """Controller -> its tree, `systemd` and `unified` among them. Several controllers may share a
-    tree, to which links by their single names lead then."""
+    """Controller -> its tree; `systemd` and `unified` (v2 on hybrid machines, CG-044) are among
+    them. Several controllers may share a tree, to which links by their single names lead then."""
     found: dict[str, CgroupDir] = {}
     trees = [d for d in root.iterdir() if (d / "cgroup.procs").exists()]
     for tree in sorted(trees, key=lambda d: ("," not in d.name, d.name)):

@@ -13,9 +13,8 @@ from typing import Final
 from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.cpu.manager import CpuManager
-from refkubelet.container_manager.cpu.options import check_no_options, static_options
+from refkubelet.container_manager.cpu.policy_options import check_no_options, static_options
 from refkubelet.container_manager.cpu.state import (
     FILE_NAME,
     CpuState,
@@ -25,7 +24,8 @@ from refkubelet.container_manager.cpu.state import (
 )
 from refkubelet.container_manager.cpu.static import StaticPolicy, static_policy
 from refkubelet.container_manager.cpu.topology import CpuTopology, cpu_topology
-from refkubelet.container_manager.topology.hints import Affinities
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.container_manager.topology.policies import SINGLE_NUMA_NODE
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology

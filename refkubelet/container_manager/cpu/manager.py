@@ -14,11 +14,10 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from refkubelet.container_manager.active import ActiveContainers
-from refkubelet.container_manager.cpu.requests import exclusive_cpus, pod_exclusive_cpus
 from refkubelet.container_manager.cpu.state import CpuState
-from refkubelet.container_manager.cpu.static import StaticPolicy
-from refkubelet.container_manager.topology.hints import NO_PREFERENCE, Affinities, Hints
+from refkubelet.container_manager.cpu.static import StaticPolicy, exclusive_cpus, pod_exclusive_cpus
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import NO_PREFERENCE, Affinities, Hints
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (

@@ -16,8 +16,8 @@ from typing import Protocol
 from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.cpu.manager import CpuManager
+from refkubelet.container_manager.providers.active import ActiveContainers
 from refkubelet.cri.client import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.model.cpuset import CpuSet, format_cpuset

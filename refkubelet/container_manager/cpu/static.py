@@ -4,7 +4,9 @@ Every CPU is in one of two pools: shared by all containers without CPUs of their
 container's alone. Reserved CPUs stay in the shared pool (option strict-cpu-reservation: in none).
 What must never happen here: a reserved CPU that becomes a container's own; the shared pool empty.
 
-Rules: CG-081. Upstream: pkg/kubelet/cm/cpumanager/policy_static.go.
+Rules: CG-081: containers of Guaranteed pods that request whole CPUs get CPUs of their own, but not
+in pods with pod-level resources (gate PodLevelResourceManagers, alpha, off). Upstream:
+pkg/kubelet/cm/cpumanager/policy_static.go.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from refkubelet.container_manager.cpu.assignment import (
     take_distributed,
     take_packed,
 )
-from refkubelet.container_manager.cpu.options import StaticOptions
+from refkubelet.container_manager.cpu.policy_options import StaticOptions
 from refkubelet.container_manager.cpu.state import CpuState
 from refkubelet.container_manager.cpu.topology import CpuTopology
-from refkubelet.container_manager.topology.hints import (
+from refkubelet.container_manager.providers.hints import (
     AllocationError,
     NumaMask,
     TopologyHint,
@@ -33,7 +35,10 @@ from refkubelet.container_manager.topology.hints import (
 )
 from refkubelet.golang.strconv import quoted
 from refkubelet.model.cpuset import EMPTY, CpuSet, format_cpuset
+from refkubelet.model.objects import Container, Pod
+from refkubelet.model.qos import qos_class
 from refkubelet.model.quantity import NANO
+from refkubelet.model.resources import container_requests, has_pod_level_resources, peak
 
 SMT_ALIGNMENT: Final = "SMTAlignmentError"  # CG-081, LIFE-223
 SMT_TEXT: Final = "SMT Alignment Error: "
@@ -199,3 +204,22 @@ def static_policy(
             f"from the reserved set: unknown CPU ID: {unknown[0]}"
         )
     return StaticPolicy(topology, options, reserved)
+
+
+def exclusive_cpus(pod: Pod, container: Container) -> int:
+    """Whole CPUs for the container alone; 0: it shares CPUs with others."""
+    if qos_class(pod) != "Guaranteed" or has_pod_level_resources(pod):
+        return 0
+    return _whole_cpus(container)
+
+
+def pod_exclusive_cpus(pod: Pod) -> int:
+    """The most CPUs that the pod's containers have for themselves at any time."""
+    if qos_class(pod) != "Guaranteed" or has_pod_level_resources(pod):
+        return 0
+    return peak(pod, _whole_cpus)
+
+
+def _whole_cpus(container: Container) -> int:
+    nano_cores = container_requests(container).get("cpu", 0)
+    return 0 if nano_cores % NANO else nano_cores // NANO

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.choose import (
@@ -27,16 +28,16 @@ from refkubelet.container_manager.devices.choose import (
 )
 from refkubelet.container_manager.devices.inventory import Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
-from refkubelet.container_manager.devices.metrics import DeviceMetrics
 from refkubelet.container_manager.devices.plugins import Plugin, PluginError
-from refkubelet.container_manager.devices.records import (
+from refkubelet.container_manager.devices.run_options import combined
+from refkubelet.container_manager.devices.types import (
     NO_SETTINGS,
     Allotment,
     ContainerSettings,
     by_node,
 )
-from refkubelet.container_manager.devices.settings import combined
-from refkubelet.container_manager.topology.hints import Affinities, AllocationError
+from refkubelet.container_manager.providers.hints import Affinities, AllocationError
+from refkubelet.metrics import Durations
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import is_plain_init, uid
 from refkubelet.model.quantity import NANO
@@ -61,6 +62,19 @@ class AllocatorDeps:
     was_running: Callable[[str, str], Awaitable[bool]]
     save: Callable[[], None]
     affinities: Callable[[], Affinities | None] = lambda: None
+
+
+@dataclass(slots=True)
+class DeviceMetrics:
+    """What /metrics shows of device plugins, by resource (CG-084). `registrations`: how many were
+    asked for; `allocations`: how long Allocate took."""
+
+    registrations: Counter[str] = field(default_factory=Counter)
+    allocations: dict[str, Durations] = field(default_factory=dict)
+
+    def allocated(self, resource: str, took_s: float) -> None:
+        """A plugin has answered Allocate, well or not."""
+        self.allocations.setdefault(resource, Durations()).add(took_s)
 
 
 class Allocator:

@@ -18,7 +18,7 @@ import msgspec
 from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice, go_struct
 from refkubelet.checkpoints.errors import CORRUPT, CheckpointError, json_value
 from refkubelet.container_manager.devices.ledger import Entry
-from refkubelet.container_manager.devices.records import Allotment
+from refkubelet.container_manager.devices.types import Allotment
 
 FILE_NAME: Final = "kubelet_internal_checkpoint"
 _DATA: Final = "checkpoint.checkpointData"

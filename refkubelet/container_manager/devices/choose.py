@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from refkubelet.container_manager.devices.records import NO_NODE, Device
-from refkubelet.container_manager.topology.hints import NumaMask
+from refkubelet.container_manager.devices.types import NO_NODE, Device
+from refkubelet.container_manager.providers.hints import NumaMask
 
 
 class Unavailable(Exception):

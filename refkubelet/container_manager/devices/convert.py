@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from criapi.deviceplugin import api_pb2 as api
 
-from refkubelet.container_manager.devices.records import (
+from refkubelet.container_manager.devices.types import (
     ContainerSettings,
     Device,
     DeviceMount,

@@ -12,7 +12,7 @@ from typing import Final
 from lightkube.models.core_v1 import ResourceHealth, ResourceStatus
 from msgspec.structs import replace
 
-from refkubelet.container_manager.devices.records import HEALTHY
+from refkubelet.container_manager.devices.types import HEALTHY
 from refkubelet.model.objects import ContainerStatus, PodStatus
 
 GATE: Final = "ResourceHealthStatus"  # on unless said otherwise

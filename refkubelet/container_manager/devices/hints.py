@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from refkubelet.container_manager.devices.records import Device
-from refkubelet.container_manager.topology.hints import TopologyHint, all_masks, mask_of
+from refkubelet.container_manager.devices.types import Device
+from refkubelet.container_manager.providers.hints import TopologyHint, all_masks, mask_of
 
 
 def is_aligned(known: Iterable[Device]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from refkubelet.container_manager.devices.plugins import Plugin
-from refkubelet.container_manager.devices.records import Device
+from refkubelet.container_manager.devices.types import Device
 
 STOP_GRACE_S: Final = 300.0  # CG-084
 

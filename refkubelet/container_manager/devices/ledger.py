@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 
-from refkubelet.container_manager.devices.records import Allotment
+from refkubelet.container_manager.devices.types import Allotment
 
 Entry = tuple[str, str, str, Allotment]
 """Pod UID, container name, resource name, what it has."""

@@ -28,14 +28,14 @@ from refkubelet.container_manager.devices.hints import device_hints, is_aligned
 from refkubelet.container_manager.devices.inventory import Amounts, Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugins import Plugin, PluginDirectory, PluginError
-from refkubelet.container_manager.devices.records import (
+from refkubelet.container_manager.devices.registration import refusal
+from refkubelet.container_manager.devices.types import (
     HEALTHY,
     NO_NODE,
     ContainerSettings,
     Device,
 )
-from refkubelet.container_manager.devices.registration import refusal
-from refkubelet.container_manager.topology.hints import Affinities, Hints, TopologyHint
+from refkubelet.container_manager.providers.hints import Affinities, Hints, TopologyHint
 from refkubelet.failures import log_failure
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import uid

@@ -16,7 +16,7 @@ import grpc
 from criapi.deviceplugin import api_pb2 as api
 
 from refkubelet.container_manager.devices import convert
-from refkubelet.container_manager.devices.records import Device, PluginOptions
+from refkubelet.container_manager.devices.types import Device, PluginOptions
 from refkubelet.golang.grpc_codes import rpc_error
 
 Message = Any

@@ -12,14 +12,19 @@ from typing import Final
 from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.cgroups.allocatable import parsed
-from refkubelet.container_manager.memory.files import FILE_NAME, MemoryStateFile, from_file, to_file
+from refkubelet.container_manager.memory.checkpoint import (
+    FILE_NAME,
+    MemoryStateFile,
+    from_file,
+    to_file,
+)
 from refkubelet.container_manager.memory.manager import MemoryManager
 from refkubelet.container_manager.memory.reserved import Reservation, machine_memory
 from refkubelet.container_manager.memory.state import MemoryState
 from refkubelet.container_manager.memory.static import checked
-from refkubelet.container_manager.topology.hints import Affinities
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import Affinities
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.machine import MachineTopology
 

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.memory.requests import pinned_memory, pod_pinned_memory
 from refkubelet.container_manager.memory.state import Block, MemoryState, taken
 from refkubelet.container_manager.memory.static import (
@@ -22,7 +21,8 @@ from refkubelet.container_manager.memory.static import (
     hints_of_blocks,
     memory_hints,
 )
-from refkubelet.container_manager.topology.hints import NO_PREFERENCE, Affinities, Hints, NumaMask
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import NO_PREFERENCE, Affinities, Hints, NumaMask
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import (
     containers,

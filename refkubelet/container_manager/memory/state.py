@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from refkubelet.container_manager.topology.hints import NumaMask, mask_of
+from refkubelet.container_manager.providers.hints import NumaMask, mask_of
 
 MEMORY: Final = "memory"
 

@@ -22,7 +22,7 @@ from refkubelet.container_manager.memory.state import (
     free,
     taken,
 )
-from refkubelet.container_manager.topology.hints import (
+from refkubelet.container_manager.providers.hints import (
     AllocationError,
     Hints,
     NumaMask,

@@ -4,15 +4,16 @@ With policy none it only lets every provider allocate for every container. Other
 hints are merged first: container by container, or once for the pod. What must never happen here:
 an allocation for a pod whose merged hint the policy refuses.
 
-Rules: CG-080, CG-083, LIFE-223. Upstream: pkg/kubelet/cm/topologymanager: scope.go,
-scope_container.go, scope_pod.go.
+Rules: CG-080, CG-083, LIFE-223. Upstream: pkg/kubelet/cm/topologymanager: topology_manager.go,
+scope.go, scope_container.go, scope_pod.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refkubelet.container_manager.topology.hints import AllocationError, HintProvider, TopologyHint
+from refkubelet.admission.admit_handler import AdmitHandler, PodAdmitAttributes, Refusal
+from refkubelet.container_manager.providers.hints import AllocationError, HintProvider, TopologyHint
 from refkubelet.container_manager.topology.policies import (
     AFFINITY_ERROR,
     AFFINITY_TEXT,
@@ -62,3 +63,13 @@ class TopologyManager:
             raise AllocationError(AFFINITY_TEXT, AFFINITY_ERROR)
         for aligned in containers(pod) if self._scope == "pod" else (container,):
             self._hints[uid(pod), aligned.name] = best
+
+
+def allocated(manager: TopologyManager) -> AdmitHandler:
+    """A handler that lets every provider allocate what the containers ask for. What is allocated
+    already stays as it is, so resizes are asked about, too."""
+
+    async def handler(asked: PodAdmitAttributes) -> Refusal | None:
+        return await manager.admit(asked.pod)
+
+    return lambda asked: handler(asked) if manager.providers else None

@@ -5,17 +5,47 @@ is preferred if all its hints are, and name the same nodes. The best candidate w
 first, then the order of `_rank`. What must never happen here: a merged hint without nodes.
 
 Rules: CG-083. Upstream: pkg/kubelet/cm/topologymanager/policy.go: filterProvidersHints,
-mergePermutation, HintMerger; policy_single_numa_node.go: filterSingleNumaHints.
+mergePermutation, HintMerger; policy_single_numa_node.go: filterSingleNumaHints;
+numa_info.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
 
-from refkubelet.container_manager.topology.hints import ANY, Hints, NumaMask, TopologyHint
-from refkubelet.container_manager.topology.numa import NumaInfo
+from refkubelet.container_manager.providers.hints import (
+    ANY,
+    Hints,
+    NumaMask,
+    TopologyHint,
+    mask_of,
+    nodes_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumaInfo:
+    """`distances`: node -> its distance to every node, in the order of `nodes`; may be left out
+    where nobody prefers close nodes."""
+
+    nodes: tuple[int, ...]
+    distances: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def all_nodes(self) -> NumaMask:
+        """Every node of the machine."""
+        return mask_of(self.nodes)
+
+    def spread(self, mask: NumaMask) -> int:
+        """The distances between all nodes of the mask, added up, to themselves included. Of masks
+        with equally many nodes, the one with the smaller sum lies closer together."""
+        nodes = nodes_of(mask)
+        place = {node: index for index, node in enumerate(self.nodes)}
+        return sum(self.distances[a][place[b]] for a in nodes for b in nodes)
+
 
 HintLists = Sequence[Sequence[TopologyHint]]
 """One list of alternatives for each resource."""

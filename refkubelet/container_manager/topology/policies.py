@@ -10,19 +10,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from refkubelet.container_manager.topology.hints import ANY, Hints, TopologyHint
-from refkubelet.container_manager.topology.merge import hint_lists, merge_hints, single_node_hints
-from refkubelet.container_manager.topology.numa import NumaInfo
-from refkubelet.container_manager.topology.options import TopologyOptions, topology_options
+from refkubelet.container_manager.providers.hints import ANY, Hints, TopologyHint
+from refkubelet.container_manager.topology.merge import (
+    NumaInfo,
+    hint_lists,
+    merge_hints,
+    single_node_hints,
+)
+from refkubelet.container_manager.topology.policy_options import TopologyOptions, topology_options
 from refkubelet.golang.strconv import quoted
 
 PolicyName = Literal["none", "best-effort", "restricted", "single-numa-node"]
-ScopeName = Literal["container", "pod"]
 NONE: Final = "none"
 BEST_EFFORT: Final = "best-effort"
 SINGLE_NUMA_NODE: Final = "single-numa-node"
 POLICIES: Final = (NONE, BEST_EFFORT, "restricted", SINGLE_NUMA_NODE)
-SCOPES: Final = ("container", "pod")
 
 AFFINITY_ERROR: Final = "TopologyAffinityError"  # CG-083, LIFE-223
 AFFINITY_TEXT: Final = "Resources cannot be allocated with Topology locality"

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from lightkube.models.core_v1 import Secret, Service
 
 from refkubelet.allocation.state import ResourceState
-from refkubelet.container_manager.devices.records import ContainerSettings
+from refkubelet.container_manager.devices.types import ContainerSettings
 from refkubelet.cri.records import PodRuntime
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.host.network import Network

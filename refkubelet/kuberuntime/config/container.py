@@ -16,7 +16,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import ContainerPort
 
-from refkubelet.container_manager.devices.records import NO_SETTINGS, ContainerSettings, DeviceNode
+from refkubelet.container_manager.devices.types import NO_SETTINGS, ContainerSettings, DeviceNode
 from refkubelet.cri import labels as keys
 from refkubelet.cri.records import DEFAULT_RUNTIME, ImageRecord, PodRuntime
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions

@@ -15,7 +15,7 @@ from typing import Any, Final
 from criapi.v1 import api_pb2 as cri
 from lightkube.models.core_v1 import Volume, VolumeMount
 
-from refkubelet.container_manager.devices.records import ContainerSettings
+from refkubelet.container_manager.devices.types import ContainerSettings
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.kuberuntime.config.environment import expand, references
 from refkubelet.model.names import pod_volume_dir

@@ -97,7 +97,7 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
         "refkubelet.model.cgroups.values.declares_limit", always(True), "cgroup-one-without-limit",
     ),
     "thresholds are no reservation": (
-        "refkubelet.container_manager.cgroups.settings.eviction_reservation",
+        "refkubelet.container_manager.cgroups.node_config.eviction_reservation",
         always({}), "node-allocatable",
     ),
     "every pod may use every present image": (

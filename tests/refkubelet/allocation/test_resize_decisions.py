@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.allocation import messages
 from refkubelet.allocation.conditions import ResizeConditions
-from refkubelet.allocation.handlers import ResizeLimits, feasible_resizes, infeasible
+from refkubelet.allocation.feasibility import ResizeLimits, feasible_resizes, infeasible
 from refkubelet.allocation.order import PendingResize, in_order
 from refkubelet.allocation.resources import (
     asks_for_resize,

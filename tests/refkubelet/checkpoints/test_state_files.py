@@ -12,9 +12,9 @@ from refkubelet.checkpoints.state_file import StateFile
 from refkubelet.container_manager.cpu.state import CpuState, CpuStateFile
 from refkubelet.container_manager.cpu.state import from_file as cpu_from_file
 from refkubelet.container_manager.cpu.state import to_file as cpu_to_file
-from refkubelet.container_manager.memory.files import MemoryStateFile
-from refkubelet.container_manager.memory.files import from_file as memory_from_file
-from refkubelet.container_manager.memory.files import to_file as memory_to_file
+from refkubelet.container_manager.memory.checkpoint import MemoryStateFile
+from refkubelet.container_manager.memory.checkpoint import from_file as memory_from_file
+from refkubelet.container_manager.memory.checkpoint import to_file as memory_to_file
 from refkubelet.container_manager.memory.state import Block, MemoryState
 from refkubelet.golang.fnv import fnv1a_32
 

@@ -17,8 +17,8 @@ from fakecri import FakeNode, uniform_topology
 from refkubelet.admission.admit_handler import Operation, PodAdmitAttributes
 from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.config.load import parse_config
-from refkubelet.container_manager.admission import allocated
-from refkubelet.container_manager.managers import ResourceDeps, ResourceManagers
+from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers
+from refkubelet.container_manager.topology.manager import allocated
 from refkubelet.cri.client import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources

@@ -19,7 +19,7 @@ from refkubelet.admission.features import declared_features
 from refkubelet.api.lightkube_client import LightkubeApiClient
 from refkubelet.config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
-from refkubelet.container_manager.cgroups.settings import reservations_of
+from refkubelet.container_manager.cgroups.node_config import reservations_of
 from refkubelet.cri.records import HandlerFeatures, ImageRecord, RuntimeConditions
 from refkubelet.daemon import host_ips
 from refkubelet.events.queued_recorder import QueuedEventRecorder

@@ -9,7 +9,7 @@ import pytest
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
-from refkubelet.stats.cgroups import count_processes, cpu_usage_ns, memory_dir, read_memory
+from refkubelet.stats.cgroup_files import count_processes, cpu_usage_ns, memory_dir, read_memory
 from refkubelet.stats.usage import CgroupMemory
 
 MI = 1 << 20

@@ -26,8 +26,8 @@ from refkubelet.cri.records import (
 )
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats import wire
+from refkubelet.stats.cgroup_stats import CpuRates, GroupStats
 from refkubelet.stats.files import PodFilesReader
-from refkubelet.stats.groups import CpuRates, GroupStats
 from refkubelet.stats.provider import PodStats
 from refkubelet.stats.summary import SummaryDeps, SummaryProvider
 from refkubelet.stats.usage import DiskUse, VolumeUse

@@ -18,8 +18,8 @@ from refkubelet.container_manager.cgroups.allocatable import (
     reservation,
     shown,
 )
-from refkubelet.container_manager.cgroups.node import ReservedGroup
-from refkubelet.container_manager.cgroups.settings import (
+from refkubelet.container_manager.cgroups.node_config import (
+    ReservedGroup,
     node_cgroups,
     reservation_problem,
     reservations_of,

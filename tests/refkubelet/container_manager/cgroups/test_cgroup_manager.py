@@ -14,7 +14,7 @@ from manager_world import GI, MI, World, pod
 from fakecri.cgroupfs import CgroupFS, CgroupPath
 from refkubelet.container_manager.cgroups import removal
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.container_manager.cgroups.node import ReservedGroup
+from refkubelet.container_manager.cgroups.node_config import ReservedGroup
 from refkubelet.container_manager.cgroups.removal import CgroupError
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.model.cgroups.limits import ResourceConfig

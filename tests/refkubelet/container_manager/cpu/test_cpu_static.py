@@ -12,12 +12,20 @@ from resource_world import SERVER, Around, container, cpus_of, named, pod
 
 from refkubelet.checkpoints.errors import StateFileError
 from refkubelet.container_manager.cpu.manager import CpuManager
-from refkubelet.container_manager.cpu.options import StaticOptions, check_no_options, static_options
-from refkubelet.container_manager.cpu.requests import exclusive_cpus, pod_exclusive_cpus
+from refkubelet.container_manager.cpu.policy_options import (
+    StaticOptions,
+    check_no_options,
+    static_options,
+)
 from refkubelet.container_manager.cpu.state import CpuState
-from refkubelet.container_manager.cpu.static import StaticPolicy, static_policy
+from refkubelet.container_manager.cpu.static import (
+    StaticPolicy,
+    exclusive_cpus,
+    pod_exclusive_cpus,
+    static_policy,
+)
 from refkubelet.container_manager.cpu.topology import CpuTopology
-from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint, nodes_of
+from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint, nodes_of
 from refkubelet.model.cpuset import parse_cpuset
 from refkubelet.model.quantity import NANO
 

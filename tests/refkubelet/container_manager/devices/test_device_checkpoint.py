@@ -11,7 +11,7 @@ from refkubelet.checkpoints.checksum import checksum, go_bytes, go_map, go_slice
 from refkubelet.checkpoints.errors import CheckpointError
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.checkpoint import Checkpoint
-from refkubelet.container_manager.devices.records import Allotment
+from refkubelet.container_manager.devices.types import Allotment
 
 WIDGET = "example.com/widget"
 TWO_PODS = (

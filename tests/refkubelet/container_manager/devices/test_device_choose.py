@@ -15,7 +15,7 @@ from refkubelet.container_manager.devices.choose import (
     check_unchanged,
     still_needed,
 )
-from refkubelet.container_manager.devices.records import Device, by_node
+from refkubelet.container_manager.devices.types import Device, by_node
 
 GPU = "vendor.example/gpu"
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refkubelet.container_manager.devices.hints import device_hints, is_aligned
-from refkubelet.container_manager.devices.records import Device
-from refkubelet.container_manager.topology.hints import TopologyHint
+from refkubelet.container_manager.devices.types import Device
+from refkubelet.container_manager.providers.hints import TopologyHint
 
 NONE = frozenset[str]()
 

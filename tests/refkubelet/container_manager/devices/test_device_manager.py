@@ -15,8 +15,8 @@ from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
 from fakecri.errors import CriError
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.inventory import Amounts
-from refkubelet.container_manager.devices.records import Allotment
-from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint
+from refkubelet.container_manager.devices.types import Allotment
+from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from simtime import run_virtual
 

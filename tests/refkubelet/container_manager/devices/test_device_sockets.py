@@ -19,7 +19,7 @@ from fakecri.deviceplugin.serving import ServedPlugins, serve
 from fakecri.errors import CriError
 from refkubelet.container_manager.devices.manager import DeviceDeps, DeviceManager
 from refkubelet.container_manager.devices.sockets import PluginSockets, remove_sockets
-from refkubelet.container_manager.topology.hints import AllocationError
+from refkubelet.container_manager.providers.hints import AllocationError
 from refkubelet.server.pod_resources import PodResourcesLister
 from refkubelet.server.pod_resources_server import BURST, PodResourcesServer
 from simtime import RealClock, VirtualLoop, run_virtual

@@ -9,7 +9,9 @@ from refkubelet.container_manager.devices import convert
 from refkubelet.container_manager.devices.inventory import Amounts, Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugins import Plugin
-from refkubelet.container_manager.devices.records import (
+from refkubelet.container_manager.devices.registration import is_extended_resource, refusal
+from refkubelet.container_manager.devices.run_options import combined
+from refkubelet.container_manager.devices.types import (
     Allotment,
     ContainerSettings,
     Device,
@@ -17,8 +19,6 @@ from refkubelet.container_manager.devices.records import (
     DeviceNode,
     PluginOptions,
 )
-from refkubelet.container_manager.devices.registration import is_extended_resource, refusal
-from refkubelet.container_manager.devices.settings import combined
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from refkubelet.container_manager.memory.static import (
     hints_of_blocks,
     memory_hints,
 )
-from refkubelet.container_manager.topology.hints import AllocationError, TopologyHint, nodes_of
+from refkubelet.container_manager.providers.hints import AllocationError, TopologyHint, nodes_of
 from refkubelet.model.objects import Pod
 from refkubelet.model.quantity import NANO
 

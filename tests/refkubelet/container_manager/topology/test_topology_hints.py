@@ -18,17 +18,21 @@ from hypothesis import strategies as st
 from places import DATA
 from resource_world import container, pod
 
-from refkubelet.container_manager.topology.hints import (
+from refkubelet.container_manager.providers.hints import (
     AllocationError,
     Hints,
     TopologyHint,
     all_masks,
 )
 from refkubelet.container_manager.topology.manager import TopologyManager
-from refkubelet.container_manager.topology.merge import hint_lists, merge_hints, single_node_hints
-from refkubelet.container_manager.topology.numa import NumaInfo
-from refkubelet.container_manager.topology.options import TopologyOptions, topology_options
+from refkubelet.container_manager.topology.merge import (
+    NumaInfo,
+    hint_lists,
+    merge_hints,
+    single_node_hints,
+)
 from refkubelet.container_manager.topology.policies import TopologyPolicy, topology_policy
+from refkubelet.container_manager.topology.policy_options import TopologyOptions, topology_options
 from refkubelet.model.objects import Container, Pod
 
 RECORDED = json.loads((DATA / "resources/merged_hints.json").read_text())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from refkubelet.container_manager.devices.records import ContainerSettings
+from refkubelet.container_manager.devices.types import ContainerSettings
 
 T = TypeVar("T")
 

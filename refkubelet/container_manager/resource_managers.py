@@ -16,7 +16,6 @@ from typing import Final
 
 from refkubelet.config.errors import ConfigError
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.container_manager.active import ActiveContainers
 from refkubelet.container_manager.cgroups.allocatable import (
     eviction_reservation,
     parsed,
@@ -32,9 +31,10 @@ from refkubelet.container_manager.cpu.reconcile import (
 from refkubelet.container_manager.cpu.topology import cpu_topology
 from refkubelet.container_manager.memory import build as memory_build
 from refkubelet.container_manager.memory.manager import MemoryManager
-from refkubelet.container_manager.topology.hints import HintProvider
+from refkubelet.container_manager.providers.active import ActiveContainers
+from refkubelet.container_manager.providers.hints import HintProvider
 from refkubelet.container_manager.topology.manager import TopologyManager
-from refkubelet.container_manager.topology.numa import NumaInfo
+from refkubelet.container_manager.topology.merge import NumaInfo
 from refkubelet.container_manager.topology.policies import topology_policy
 from refkubelet.host.capacity import internal_capacity
 from refkubelet.host.machine import Machine

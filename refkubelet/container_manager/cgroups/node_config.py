@@ -6,6 +6,7 @@ Rules: CG-011, CG-031..035. Upstream: cmd/kubelet/app/server.go: run (NodeConfig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
@@ -15,11 +16,10 @@ from refkubelet.container_manager.cgroups.allocatable import (
     impossible_reservation,
     parsed,
 )
-from refkubelet.container_manager.cgroups.node import NodeCgroups, ReservedGroup
 from refkubelet.host.capacity import page_sizes
 from refkubelet.host.machine import MachineTopology
 from refkubelet.model.cgroups.limits import Version
-from refkubelet.model.cgroups.names import SYSTEMD, cgroup_path, node_group, pod_group
+from refkubelet.model.cgroups.names import SYSTEMD, CgroupName, cgroup_path, node_group, pod_group
 from refkubelet.model.cgroups.values import PodCgroupSettings
 from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Pod
@@ -27,6 +27,34 @@ from refkubelet.model.objects import Pod
 POLICY_NONE: Final = "none"
 TIERED: Final = "TieredReservation"
 _COMPRESSIBLE: Final = "-compressible"
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedGroup:
+    """A group that stays as it is but for its limits (CG-035). `title`: `System Reserved`;
+    `limits`: resource -> nano units; `cpu_only`: the `-compressible` kind."""
+
+    title: str
+    path: str
+    limits: Amounts
+    cpu_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCgroups:
+    """What the node has and how it is shared out. `root`: the group of all pods. `capacity`,
+    `reserved`: resource -> nano units; `enforce_pods`: reservations limit the pods. `all_cpus`: of
+    the machine, while no CPU manager gives any away (CG-032)."""
+
+    root: CgroupName
+    capacity: Amounts
+    reserved: tuple[Amounts, ...] = ()
+    enforce_pods: bool = True
+    reserved_groups: tuple[ReservedGroup, ...] = ()
+    all_cpus: str = ""
+    page_sizes: tuple[int, ...] = ()
+    pods: PodCgroupSettings = field(default_factory=PodCgroupSettings)
+    memory_qos: bool = False
 
 
 def node_cgroups(

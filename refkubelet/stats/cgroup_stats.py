@@ -11,7 +11,7 @@ from typing import Any
 
 from refkubelet.host.machine import Machine
 from refkubelet.stats import wire
-from refkubelet.stats.cgroups import (
+from refkubelet.stats.cgroup_files import (
     cpu_usage_ns,
     memory_dir,
     read_memory,

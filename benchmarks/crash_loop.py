@@ -148,8 +148,14 @@ def rows(runs: int = 10) -> list[Row]:
     groups = min((other for _, other in pairs), key=lambda result: result.took_s)
     what = f"{plain.virtual_s:.0f} s of a crash loop"
     return [
-        Row(what, plain.took_s * 1000, "ms", 50, _remark(plain)),
-        Row(f"{what}, with cgroups", groups.took_s * 1000, "ms", None, _remark(groups)),
+        Row(what=what, value=plain.took_s * 1000, unit="ms", limit=50, remark=_remark(plain)),
+        Row(
+            what=f"{what}, with cgroups",
+            value=groups.took_s * 1000,
+            unit="ms",
+            limit=None,
+            remark=_remark(groups),
+        ),
     ]
 
 

@@ -253,7 +253,7 @@ def rows(hours: float = 24.0) -> list[Row]:
     what = f"{hours:g} h of 110 pods, memory fell {day.crossings} times below a threshold"
     explained = sum(" evicting " in line for line in day.trace)
     remark = f"{len(day.evicted)} evictions, {explained} explained by rule"
-    return [Row(what, day.took_s, "s", 60 * hours / 24, remark)]
+    return [Row(what=what, value=day.took_s, unit="s", limit=60 * hours / 24, remark=remark)]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ def rows(tests: int = 20) -> list[Row]:
         first, *others = took[fixture]
         remark = f"pytest plugin, function-scoped; the first one {first * 1e3:.0f} ms"
         value = statistics.median(others) * 1e3
-        found.append(Row(f"fixture {fixture}", value, "ms", limit, remark))
+        found.append(
+            Row(what=f"fixture {fixture}", value=value, unit="ms", limit=limit, remark=remark)
+        )
     return found
 
 

@@ -54,7 +54,15 @@ def rows(runs: int = 3, pods: int = 110) -> list[Row]:
     ]
     best = min(results, key=lambda result: result.took_s)
     remark = f"{pods / best.took_s:.0f} pods/s; {best.virtual_s:.1f} s of kubelet time, {best.seen}"
-    return [Row(f"{pods} pods x 2 containers to Running", best.took_s * 1000, "ms", None, remark)]
+    return [
+        Row(
+            what=f"{pods} pods x 2 containers to Running",
+            value=best.took_s * 1000,
+            unit="ms",
+            limit=None,
+            remark=remark,
+        )
+    ]
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ async def compared(rounds: int, report: Callable[[str], None]) -> Row:
         with blocking_client(fake.endpoint) as client:
             fake_s = await best_life_s(client, 20 * rounds)
     remark = f"{fake_s * 1e3:.2f} ms; containerd {version}: {real_s * 1e3:.0f} ms"
-    return Row(WHAT, real_s / fake_s, "x", WANTED_TIMES, remark, at_least=True)
+    return Row(
+        what=WHAT, value=real_s / fake_s, unit="x", limit=WANTED_TIMES, remark=remark, at_least=True
+    )
 
 
 def rows(rounds: int = 10) -> list[Row]:
@@ -66,7 +68,16 @@ def rows(rounds: int = 10) -> list[Row]:
             return [asyncio.run(compared(rounds, lambda line: print(line, file=sys.stderr)))]
         except NodeError as error:
             problem = str(error)
-    return [Row(WHAT, None, "x", WANTED_TIMES, f"not compared: {problem}", at_least=True)]
+    return [
+        Row(
+            what=WHAT,
+            value=None,
+            unit="x",
+            limit=WANTED_TIMES,
+            remark=f"not compared: {problem}",
+            at_least=True,
+        )
+    ]
 
 
 if __name__ == "__main__":

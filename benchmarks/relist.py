@@ -93,9 +93,27 @@ def rows(rounds: int) -> list[Row]:
     idle_ms, changed_ms, new_ms = run_virtual(lambda: measured(rounds))
     what = f"relist of {PODS} pods x 2 containers"
     return [
-        Row(f"{what}: nothing changed", idle_ms, "ms", LIMIT_MS, "CPU, with the fake runtime"),
-        Row(f"{what}: one container changed", changed_ms, "ms", LIMIT_MS, "the same"),
-        Row(f"{what}: all new", new_ms, "ms", None, "the first relist: every status is read"),
+        Row(
+            what=f"{what}: nothing changed",
+            value=idle_ms,
+            unit="ms",
+            limit=LIMIT_MS,
+            remark="CPU, with the fake runtime",
+        ),
+        Row(
+            what=f"{what}: one container changed",
+            value=changed_ms,
+            unit="ms",
+            limit=LIMIT_MS,
+            remark="the same",
+        ),
+        Row(
+            what=f"{what}: all new",
+            value=new_ms,
+            unit="ms",
+            limit=None,
+            remark="the first relist: every status is read",
+        ),
     ]
 
 

@@ -179,7 +179,15 @@ def summary(subjects: list[Subject]) -> list[Row]:
         sizes = " -> ".join(f"{size:,}" for size in (steps[0], steps[-1]))
         remark = f"the most: {worst}; {', '.join(_times(subjects, worst))}"
         value = growth(subjects, worst)
-        rows.append(Row(f"{title}, {sizes} containers", value, "x", MOST_GROWTH, remark))
+        rows.append(
+            Row(
+                what=f"{title}, {sizes} containers",
+                value=value,
+                unit="x",
+                limit=MOST_GROWTH,
+                remark=remark,
+            )
+        )
     return rows
 
 

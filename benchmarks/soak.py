@@ -136,8 +136,20 @@ def rows(duration_s: float = 60.0) -> list[Row]:
     rate = f"{total:,} calls, {total / seen.took_s:,.0f}/s, {days:.1f} days of relists; "
     rate += f"the last {seen.kept:,} kept"
     return [
-        Row(f"{title}: memory growth after warm-up", growth, "KiB", MOST_GROWTH_KIB, now),
-        Row(f"{title}: calls the recorder lost", seen.lost, "calls", 1, rate),
+        Row(
+            what=f"{title}: memory growth after warm-up",
+            value=growth,
+            unit="KiB",
+            limit=MOST_GROWTH_KIB,
+            remark=now,
+        ),
+        Row(
+            what=f"{title}: calls the recorder lost",
+            value=seen.lost,
+            unit="calls",
+            limit=1,
+            remark=rate,
+        ),
     ]
 
 

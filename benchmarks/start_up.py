@@ -31,7 +31,15 @@ def rows(runs: int = 5) -> list[Row]:
     found = []
     for code, limit in (("import fakecri", IMPORT_MS), ("from fakecri import FakeCRI", None)):
         import_ms = best_ms([sys.executable, "-c", code], runs) - empty_ms
-        found.append(Row(code, import_ms, "ms", limit, f"python alone {empty_ms:.0f} ms"))
+        found.append(
+            Row(
+                what=code,
+                value=import_ms,
+                unit="ms",
+                limit=limit,
+                remark=f"python alone {empty_ms:.0f} ms",
+            )
+        )
     for script in entry_points(group="console_scripts"):
         if script.name not in PROJECT:
             continue

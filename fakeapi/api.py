@@ -84,7 +84,9 @@ class FakeApi:
         try:
             try:
                 posted = decode_body(method, body, content_type)
-                response = await self._answer(method, path, asked, posted, content_type)
+                response = await self._answer(
+                    method, path, params=asked, body=posted, content_type=content_type
+                )
             except StatusError as error:
                 response = Response(error.code, error.body())
             except RecursionError:
@@ -95,7 +97,15 @@ class FakeApi:
             ended = asyncio.get_running_loop().time()
             self._records.append(
                 RequestRecord(
-                    seq, method, path, asked, posted, content_type, status, started, ended
+                    seq=seq,
+                    method=method,
+                    path=path,
+                    params=asked,
+                    body=posted,
+                    content_type=content_type,
+                    status=status,
+                    started_s=started,
+                    ended_s=ended,
                 )
             )
         return response
@@ -173,7 +183,7 @@ class FakeApi:
     # -- parts -----------------------------------------------------------------------------------
 
     async def _answer(
-        self, method: str, path: str, params: dict[str, str], body: Any, content_type: str
+        self, method: str, path: str, *, params: dict[str, str], body: Any, content_type: str
     ) -> Response:
         # A request takes at least one pass of the loop, as one over a network would.
         outage = self._outages
@@ -182,5 +192,10 @@ class FakeApi:
         if self._outages != outage:
             raise ApiUnreachable("the API server went down (FakeApi.down)")
         return self._dispatcher.answer(
-            method, path, params, body, content_type, lambda: self._outages == outage
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            connected=lambda: self._outages == outage,
         )

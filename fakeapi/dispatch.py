@@ -68,11 +68,13 @@ class Dispatcher:
         route = parse_route(method, path)
         if method == "GET" and is_true(params.get("watch")):
             return self._open_watch(route, params, connected)
-        status, found = self._dispatch(method, route, params, body, content_type)
+        status, found = self._dispatch(
+            method, route, params=params, body=body, content_type=content_type
+        )
         return Response(status, copy_json(found))
 
     def _dispatch(
-        self, method: str, route: Route, params: dict[str, str], body: Any, content_type: str
+        self, method: str, route: Route, *, params: dict[str, str], body: Any, content_type: str
     ) -> tuple[int, dict[str, Any]]:
         do, unstored = self._verbs(), dry_run(method, params)
         if method == "GET" and route.name:

@@ -77,14 +77,18 @@ class Store:
         stored = self._stamp(obj)
         self._objects[key] = stored
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
-        self._record(Change(self.revision, kind, key, stored, previous))
+        self._record(
+            Change(revision=self.revision, type=kind, key=key, object=stored, previous=previous)
+        )
         return stored
 
     def remove(self, key: Key) -> Object:
         """Take the object out; returns its last state, stamped with the revision of the end."""
         previous = self._objects.pop(key)
         last = self._stamp(previous)
-        self._record(Change(self.revision, "DELETED", key, last, previous))
+        self._record(
+            Change(revision=self.revision, type="DELETED", key=key, object=last, previous=previous)
+        )
         return last
 
     def changes_since(self, revision: int) -> list[Change]:

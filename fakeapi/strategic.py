@@ -42,24 +42,23 @@ def _merge_map(old: Any, patch: dict[str, Any], type_name: str, path: str) -> di
     for key, value in patch.items():
         if key.startswith("$"):
             continue
+        here = f"{path}.{key}" if path else key
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = _merge_value(result.get(key), patch, key, fields.get(key), path)
+            result[key] = _merge_value(result.get(key), value, fields.get(key), here)
     _apply_list_directives(result, patch, fields, path)
     return result
 
 
-def _merge_value(old: Any, patch: dict[str, Any], key: str, field: Field | None, path: str) -> Any:
-    value = patch[key]
-    here = f"{path}.{key}" if path else key
+def _merge_value(old: Any, value: Any, field: Field | None, path: str) -> Any:
     if isinstance(value, dict):
-        return _merge_map(old, value, field if isinstance(field, str) else "", here)
+        return _merge_map(old, value, field if isinstance(field, str) else "", path)
     if isinstance(value, list) and isinstance(field, Merged):
         known = old if isinstance(old, list) else []
-        return _merge_list(known, value, field, here) if field.key else _union(known, value)
+        return _merge_list(known, value, field, path) if field.key else _union(known, value)
     if isinstance(value, list):
-        return [_merge_map({}, v, "", here) if isinstance(v, dict) else v for v in value]
+        return [_merge_map({}, v, "", path) if isinstance(v, dict) else v for v in value]
     return value
 
 

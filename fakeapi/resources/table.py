@@ -17,6 +17,9 @@ from fakeapi.resources.pods import PodStrategy
 from fakeapi.resources.strategy import ImmutableAware, Strategy
 
 
+_PLAIN: Final = Strategy()
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One kind of object. `subresources` lists those that exist below an object's name."""
@@ -25,8 +28,8 @@ class Resource:
     version: str
     plural: str
     kind: str
-    namespaced: bool
-    strategy: Strategy
+    namespaced: bool = True
+    strategy: Strategy = _PLAIN
     subresources: tuple[str, ...] = ()
     short_names: tuple[str, ...] = ()
 
@@ -45,28 +48,63 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-_PLAIN: Final = Strategy()
 _FROZEN: Final = ImmutableAware()
 _STATUS: Final = ("status",)
 _POD_SUBRESOURCES: Final = ("status", "binding", "eviction", "resize", "ephemeralcontainers")
 
 RESOURCES: Final = (
-    Resource("", "v1", "pods", "Pod", True, PodStrategy(), _POD_SUBRESOURCES, ("po",)),
-    Resource("", "v1", "nodes", "Node", False, NodeStrategy(), _STATUS, ("no",)),
-    Resource("", "v1", "namespaces", "Namespace", False, NamespaceStrategy(), _STATUS, ("ns",)),
-    Resource("", "v1", "events", "Event", True, EventStrategy(), (), ("ev",)),
-    Resource("", "v1", "configmaps", "ConfigMap", True, _FROZEN, (), ("cm",)),
-    Resource("", "v1", "secrets", "Secret", True, SecretStrategy()),
-    Resource("", "v1", "services", "Service", True, ServiceStrategy(), _STATUS, ("svc",)),
-    Resource("", "v1", "serviceaccounts", "ServiceAccount", True, _PLAIN, (), ("sa",)),
-    Resource("", "v1", "persistentvolumes", "PersistentVolume", False, _PLAIN, _STATUS),
-    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, _PLAIN, _STATUS),
-    Resource("coordination.k8s.io", "v1", "leases", "Lease", True, LeaseStrategy()),
-    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", False, _PLAIN),
-    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, _PLAIN),
-    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, _PLAIN),
-    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False, _PLAIN),
-)  # fmt: skip
+    Resource(
+        "",
+        "v1",
+        "pods",
+        "Pod",
+        strategy=PodStrategy(),
+        subresources=_POD_SUBRESOURCES,
+        short_names=("po",),
+    ),
+    Resource(
+        "",
+        "v1",
+        "nodes",
+        "Node",
+        namespaced=False,
+        strategy=NodeStrategy(),
+        subresources=_STATUS,
+        short_names=("no",),
+    ),
+    Resource(
+        "",
+        "v1",
+        "namespaces",
+        "Namespace",
+        namespaced=False,
+        strategy=NamespaceStrategy(),
+        subresources=_STATUS,
+        short_names=("ns",),
+    ),
+    Resource("", "v1", "events", "Event", strategy=EventStrategy(), short_names=("ev",)),
+    Resource("", "v1", "configmaps", "ConfigMap", strategy=_FROZEN, short_names=("cm",)),
+    Resource("", "v1", "secrets", "Secret", strategy=SecretStrategy()),
+    Resource(
+        "",
+        "v1",
+        "services",
+        "Service",
+        strategy=ServiceStrategy(),
+        subresources=_STATUS,
+        short_names=("svc",),
+    ),
+    Resource("", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",)),
+    Resource(
+        "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, subresources=_STATUS
+    ),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", subresources=_STATUS),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease", strategy=LeaseStrategy()),
+    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+)
 
 _BY_NAME: Final = {(r.group, r.version, r.plural): r for r in RESOURCES}
 GROUP_VERSIONS: Final = tuple(dict.fromkeys((r.group, r.version) for r in RESOURCES))

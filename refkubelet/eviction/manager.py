@@ -174,7 +174,7 @@ class EvictionManager:
         result = evaluate(
             thresholds,
             observed.signals,
-            self._memory,
+            memory=self._memory,
             now_s=self._deps.clock.monotonic_s(),
             transition_s=self._config.pressure_transition_s,
         )

@@ -74,7 +74,7 @@ def rank_line(
     elif resource == PIDS:
         what, rules = f"{usage.processes} processes", [RANKED[resource]]
     else:
-        what, rules = _used(pod, usage, signal, resource, layout), [RANKED[resource]]
+        what, rules = _used(pod, usage, signal, layout), [RANKED[resource]]
     if disk_of(signal) is not None:
         rules.append(LAYOUTS[layout])
     return f"rank {rank} of {count}: {what}, priority {priority} ({' '.join(rules)})"
@@ -90,7 +90,8 @@ def violation_line(pod: Pod, violation: Violation) -> str:
     return f"evicting {full_name(pod)}: {violation.message.strip()} ({violation.rule} EVIC-087)"
 
 
-def _used(pod: Pod, usage: PodUsage, signal: str, resource: str, layout: Layout) -> str:
+def _used(pod: Pod, usage: PodUsage, signal: str, layout: Layout) -> str:
+    resource = resource_of(signal)
     if resource == MEMORY:
         used, request = format_binary(usage.memory_bytes), format_binary(request_of(pod, MEMORY))
         return f"uses {used}, request {request}"

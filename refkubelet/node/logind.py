@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from dbus_fast.aio import MessageBus
 
 CALL_LIMIT_S: Final = 10.0
+DBUS: Final = "org.freedesktop.DBus"
+DBUS_PATH: Final = "/org/freedesktop/DBus"
+GET_PROPERTY: Final = f"{DBUS}.Properties.Get"
+LONGEST_DELAY: Final = "InhibitDelayMaxUSec"
 LOGIND: Final = "org.freedesktop.login1"
 LOGIND_PATH: Final = "/org/freedesktop/login1"
 MANAGER: Final = "org.freedesktop.login1.Manager"
@@ -57,12 +61,7 @@ class Logind:
 
     async def longest_delay_s(self) -> float:
         answer = await self._call(
-            LOGIND,
-            LOGIND_PATH,
-            "org.freedesktop.DBus.Properties.Get",
-            "ss",
-            MANAGER,
-            "InhibitDelayMaxUSec",
+            LOGIND, LOGIND_PATH, GET_PROPERTY, types="ss", body=(MANAGER, LONGEST_DELAY)
         )
         return float(answer.body[0].value) / 1e6
 
@@ -78,10 +77,12 @@ class Logind:
             raise ShutdownSourceError(f"{self._config}: cannot be written: {reason}") from None
         kill = f"{SYSTEMD}.Manager.KillUnit"
         unit = ("systemd-logind.service", "all", SIGHUP)
-        await self._call(SYSTEMD, "/org/freedesktop/systemd1", kill, "ssi", *unit)
+        await self._call(SYSTEMD, "/org/freedesktop/systemd1", kill, types="ssi", body=unit)
 
     async def inhibit(self) -> DescriptorLock:
-        answer = await self._call(LOGIND, LOGIND_PATH, f"{MANAGER}.Inhibit", "ssss", *INHIBIT)
+        answer = await self._call(
+            LOGIND, LOGIND_PATH, f"{MANAGER}.Inhibit", types="ssss", body=INHIBIT
+        )
         return DescriptorLock(answer.unix_fds[answer.body[0]])
 
     async def signals(self) -> AsyncGenerator[bool, None]:
@@ -94,8 +95,8 @@ class Logind:
                 heard.put_nowait(bool(message.body[0]))
 
         bus.add_message_handler(hear)
-        bus_name = "org.freedesktop.DBus"
-        await self._call(bus_name, "/org/freedesktop/DBus", f"{bus_name}.AddMatch", "s", RULES)
+        add_match = f"{DBUS}.AddMatch"
+        await self._call(DBUS, DBUS_PATH, add_match, types="s", body=(RULES,))
         lost = asyncio.ensure_future(bus.wait_for_disconnect())  # type: ignore[no-untyped-call]
 
         def broke_off(ended: asyncio.Future[None]) -> None:
@@ -128,7 +129,9 @@ class Logind:
             raise ShutdownSourceError(f"the system bus cannot be reached: {error}") from None
         return self._bus
 
-    async def _call(self, name: str, path: str, method: str, types: str, *body: Any) -> Message:
+    async def _call(
+        self, name: str, path: str, method: str, types: str, body: tuple[Any, ...]
+    ) -> Message:
         from dbus_fast import Message, MessageType
 
         bus = await self._connected()

@@ -1,10 +1,11 @@
 """Registers this node at the API server and keeps its status current.
 
-A Node that is lost is not made again (NODE-006): the kubelet registers once; what somebody else
-makes under its name is written to at the next look.
+A Node that is lost is not made again (NODE-006): the kubelet registers once. A Node that another
+client makes under the same name gets the status at the next look.
 Rules: NODE-002 (retries), NODE-004 (adoption), NODE-005, NODE-010 (write on change or every report
 period), NODE-011 (tries), NODE-013 (ready as soon as it can be), NODE-020..024.
-Upstream: pkg/kubelet/kubelet_node_status.go.
+Upstream: pkg/kubelet/kubelet_node_status.go: registerWithAPIServer, reconcileExtendedResource,
+updateNodeStatus, fastStatusUpdateOnce.
 """
 
 from __future__ import annotations
@@ -64,32 +65,39 @@ def _nothing() -> Sequence[Any]:
 
 
 async def _no_look() -> None:
-    """Nobody can be asked."""
+    """There is no runtime to ask."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """How the node reports. `random` draws from [0, 1): the nodes of a cluster shall not all write
-    at once. `look` asks the runtime how it is, out of turn. `pressures`: conditions of the eviction
-    manager; `not_ready`: why the node is not ready, nothing when it is; `devices`: what device
-    plugins offer (CG-084); `runtime`: further fields of the status (NODE-035); `seen`: the Node as
-    the server last showed it."""
+    """How the node reports, and where its status comes from."""
 
     facts: NodeFacts
     register: bool = True
+    """Make or adopt the Node at the start (`registerNode`)."""
     update_s: float = 10.0
+    """The time between two looks at the status (`nodeStatusUpdateFrequency`)."""
     report_s: float = 300.0
+    """A status that does not change is written after this time (`nodeStatusReportFrequency`)."""
     pressures: Callable[[], Sequence[Condition]] = _nothing
+    """The pressure conditions that the eviction manager has computed."""
     not_ready: Callable[[], Sequence[str]] = _nothing
+    """Why the node is not ready; nothing when it is (NODE-022)."""
     devices: NodeDevices | None = None
+    """What device plugins offer (CG-084)."""
     runtime: Callable[[], Mapping[str, Any]] = lambda: NO_FIELDS
+    """Further fields of the status: what the runtime can do, images (NODE-035)."""
     seen: Callable[[], Node | None] = lambda: None
+    """The Node as the server last showed it; None: not yet."""
     random: Callable[[], float] = lambda: 0.5
+    """Draws from [0, 1): not all nodes of a cluster shall write at the same time."""
     look: Callable[[], Awaitable[None]] = _no_look
+    """Asks the runtime how it is, out of turn."""
 
 
 class NodeDevices(Protocol):
-    """The device manager. `node_is_new`: what an existing Node tells of devices is outdated."""
+    """The device manager. `node_is_new`: the devices in an existing Node are those of an earlier
+    machine."""
 
     node_is_new: bool
 
@@ -97,7 +105,8 @@ class NodeDevices(Protocol):
 
 
 class NodeRegistrar:
-    """Makes or adopts the Node object, then writes its status. Nothing waits for it."""
+    """Makes or adopts the Node object, then writes its status. No other part of the kubelet waits
+    for it."""
 
     def __init__(
         self, api: ApiClient, settings: NodeSettings, recorder: EventRecorder, clock: Clock
@@ -130,8 +139,9 @@ class NodeRegistrar:
             self._hurry.clear()
 
     async def get_ready(self) -> None:
-        """NODE-013: look every 100 ms until the node is ready or 120 s are over, then wait to be
-        cancelled. Without it a node whose runtime answers late is told to be ready 10 s late."""
+        """Look every 100 ms until the node is ready or 120 s are over, then wait to be cancelled
+        (NODE-013, upstream: fastStatusUpdateOnce). Without it a node whose runtime answers late
+        is reported ready up to 10 s late."""
         until_s = self._clock.monotonic_s() + SOON_FOR_S
         while not self._is_ready() and self._clock.monotonic_s() < until_s:
             await self._clock.sleep(SOON_S)
@@ -142,7 +152,7 @@ class NodeRegistrar:
         await asyncio.Event().wait()
 
     def _is_ready(self) -> bool:
-        """By what was written last."""
+        """What was written last says so."""
         return any(c.get("type") == "Ready" and c["status"] == "True" for c in self._conditions)
 
     def _period_s(self) -> float:
@@ -203,8 +213,8 @@ class NodeRegistrar:
                 return
 
     async def _try_update(self, node: Node | None) -> None:
-        """Write the status if it changed, if the last writing is a report period old, or if that
-        was to another Node than `node`, which is there now (NODE-006)."""
+        """Write the status if it changed, if it was last written a report period ago, or if `node`
+        is not the Node it was written to (NODE-006)."""
         facts, patch = self._settings.facts, dict[str, Any]()
         is_another = node is not None and _uid(node) != self._written_to
         if node is not None and is_another:
@@ -227,8 +237,8 @@ class NodeRegistrar:
         return f"cannot update the status of node {self._settings.facts.name}"
 
     def _is_due(self) -> bool:
-        """The last report is old: by the report period, after a change more or less up to half of
-        it (NODE-010)."""
+        """The last report is a report period old; after a change, up to half of it more or less
+        (NODE-010)."""
         written_at_s = self._written_at_s or 0.0
         age_s = self._clock.monotonic_s() - written_at_s
         return age_s >= self._settings.report_s + self._delay_s
@@ -241,7 +251,8 @@ class NodeRegistrar:
         return {**node_status(facts, rows), **s.runtime()}
 
     def _accept(self, status: dict[str, Any], node: Node) -> None:
-        """The server has it: tell about flipped conditions, remember what was written."""
+        """The server has the status: send events for changed conditions, remember what was
+        written."""
         name = self._settings.facts.name
         for reason in flip_events(self._conditions, status["conditions"]):
             self._recorder.node_event("Normal", reason, f"Node {name} status is now: {reason}")
@@ -252,8 +263,8 @@ class NodeRegistrar:
 
 
 def sent(status: Mapping[str, Any]) -> dict[str, Any]:
-    """The status as a patch: addresses that the Node had and has no more go, where a list is merged
-    otherwise (NODE-011)."""
+    """The status as a patch that replaces the addresses: otherwise lists are merged, and addresses
+    that the node has no more would stay (NODE-011)."""
     return {**status, "addresses": [*status["addresses"], {"$patch": "replace"}]}
 
 
@@ -275,8 +286,8 @@ def _nano(numbers: Mapping[str, int]) -> dict[str, int]:
 
 
 def without_devices(status: dict[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """A machine made anew under an old name: extended resources that the Node had are 0 until their
-    plugins tell of them (upstream: reconcileExtendedResource)."""
+    """For a machine made anew under an old name: extended resources that the Node had are 0 until
+    their plugins register (upstream: reconcileExtendedResource)."""
     known = before.get("capacity") or {}
     none = {name: "0" for name in known if is_extended_resource(name)}
     return {
@@ -302,7 +313,7 @@ def adoption_patch(facts: NodeFacts, metadata: Mapping[str, Any]) -> dict[str, A
 
 
 def without_heartbeat(status: Mapping[str, Any]) -> dict[str, Any]:
-    """A status without what changes by itself."""
+    """A status without the times of its heartbeats, which change with every look."""
     rows = [
         {k: v for k, v in row.items() if k != "lastHeartbeatTime"}
         for row in status.get("conditions", ())

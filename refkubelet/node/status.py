@@ -62,7 +62,8 @@ PRESSURE_TEXTS: Final[Mapping[str, tuple[tuple[str, str, str], tuple[str, str, s
 
 
 class Condition(Protocol):
-    """A node condition somebody else computed (the eviction manager's pressure conditions)."""
+    """A node condition that another room has computed: a pressure condition of the eviction
+    manager."""
 
     @property
     def type(self) -> str: ...
@@ -72,23 +73,31 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What does not change while the kubelet runs. Amounts as resource name -> nano units."""
+    """What does not change while the kubelet runs. Amounts: resource name -> nano units."""
 
     name: str
     internal_ip: str = ""
+    """"": the status has a Hostname address only."""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Set when the Node is registered (NODE-003), those of `default_labels` again at adoption."""
     taints: tuple[Mapping[str, str], ...] = ()
+    """With key, value and effect; set when the Node is registered only."""
     provider_id: str = ""
     attach_detach: bool = True
+    """The controller, not this kubelet, attaches volumes: the Node says so in an annotation."""
     capacity: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     allocatable: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Capacity less reservations and hard eviction thresholds."""
     info: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The fields of nodeInfo by name; missing ones are "" (NODE-033)."""
     kubelet_port: int = 0
-    apparmor: bool = True  # the kernel can enforce profiles (LIFE-227)
+    """0: the kubelet has no server."""
+    apparmor: bool = True
+    """The kernel can enforce profiles (LIFE-227)."""
 
 
 def default_labels(name: str, architecture: str) -> dict[str, str]:
-    """NODE-003."""
+    """The labels that every Node has (NODE-003). `architecture`: Go's name, as `amd64`."""
     return {
         "beta.kubernetes.io/arch": architecture,
         "beta.kubernetes.io/os": "linux",
@@ -99,7 +108,7 @@ def default_labels(name: str, architecture: str) -> dict[str, str]:
 
 
 def quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Nano units as the API prints them."""
+    """The amounts, in nano units, as the API prints them."""
     return {name: shown(name, amount) for name, amount in sorted(amounts.items())}
 
 
@@ -178,8 +187,12 @@ def node_status(facts: NodeFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str
 def runtime_fields(
     handlers: Mapping[str, HandlerFeatures], *, strict_groups: bool, declared: Sequence[str]
 ) -> dict[str, Any]:
-    """What the status tells of the runtime and of this kubelet (NODE-035): handlers by name, policy
-    of groups, features that pods may need. Nothing of the runtime before it has answered."""
+    """What the runtime and this kubelet can do, as fields of the status (NODE-035).
+
+    `handlers`: the runtime's handlers by name, none before the runtime has answered.
+    `strict_groups`: it knows the policy Strict of supplemental groups. `declared`: the features of
+    this kubelet that pods may need.
+    """
     fields: dict[str, Any] = {"declaredFeatures": list(declared)} if declared else {}
     if handlers:
         fields["features"] = {"supplementalGroupsPolicy": strict_groups}

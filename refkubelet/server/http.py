@@ -137,7 +137,9 @@ class KubeletServers:
         found = []
         if c.enable_server:
             app = pods_app(self._callbacks, debug_paths=False)
-            found.append(_Endpoint("port", c.address, c.port, app, self._tls()))
+            found.append(
+                _Endpoint(field="port", host=c.address, port=c.port, app=app, tls=self._tls())
+            )
         if c.read_only_port:
             app = pods_app(self._callbacks, debug_paths=True)
             found.append(_Endpoint("readOnlyPort", c.address, c.read_only_port, app))

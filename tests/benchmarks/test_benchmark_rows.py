@@ -17,9 +17,19 @@ from fakecri import FakeCRI
         (Row("a", 0.5, "ms", 0.8), "< 0.8 ms", "0.50 ms", "ok"),
         (Row("a", 0.8, "ms", 0.8), "< 0.8 ms", "0.80 ms", "MISSED"),
         (Row("a", float("nan"), "ms", 0.8), "< 0.8 ms", "nan ms", "MISSED"),
-        (Row("a", 50.0, "x", 50, at_least=True), ">= 50 x", "50.0 x", "ok"),
-        (Row("a", 49.9, "x", 50, at_least=True), ">= 50 x", "49.9 x", "MISSED"),
-        (Row("a", None, "x", 50, "no Docker", at_least=True), ">= 50 x", "-", "skipped"),
+        (Row(what="a", value=50.0, unit="x", limit=50, at_least=True), ">= 50 x", "50.0 x", "ok"),
+        (
+            Row(what="a", value=49.9, unit="x", limit=50, at_least=True),
+            ">= 50 x",
+            "49.9 x",
+            "MISSED",
+        ),
+        (
+            Row(what="a", value=None, unit="x", limit=50, remark="no Docker", at_least=True),
+            ">= 50 x",
+            "-",
+            "skipped",
+        ),
     ],
 )
 def test_a_row_says_what_is_wanted_and_whether_it_is_so(

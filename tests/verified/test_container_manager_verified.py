@@ -78,7 +78,13 @@ class Managed:
                 all_cpus=cpus,
                 pods=PodCgroupSettings(pids_limit=128),
             ),
-            ContainerManagerDeps(RealClock(), Silent(), self.tree, lambda: self.pods, kill),
+            ContainerManagerDeps(
+                clock=RealClock(),
+                recorder=Silent(),
+                tree=self.tree,
+                active_pods=lambda: self.pods,
+                kill=kill,
+            ),
         )
 
     def child(self, kind: str = "child") -> Any:

@@ -20,7 +20,15 @@ from simtime import run_virtual
 
 def whole_run(**changes: Any) -> Results:
     rows = {differences.FIELDS[0]: 3}
-    run = Results("1.6.20~ds1", "1.1.5", 2, 1, 1, Machine(2000, 0, rows), {"date": "2026-11-21"})
+    run = Results(
+        containerd="1.6.20~ds1",
+        runc="1.1.5",
+        expected=2,
+        passed=1,
+        failed=1,
+        machine=Machine(2000, 0, rows),
+        facts={"date": "2026-11-21"},
+    )
     for name, value in changes.items():
         setattr(run, name, value)
     return run

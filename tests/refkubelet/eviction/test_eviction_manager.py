@@ -69,7 +69,12 @@ class Node(FakeNode):
             raise FileNotFoundError(path)
         free = (self.disk_mi - self.disk_used_mi) * MI
         return FilesystemStats(
-            self.devices[path], self.disk_mi * MI, free, 100, 100, self.clock.wall_ns()
+            device=self.devices[path],
+            capacity_bytes=self.disk_mi * MI,
+            available_bytes=free,
+            inodes=100,
+            inodes_free=100,
+            time_ns=self.clock.wall_ns(),
         )
 
     async def image_fs_info(self) -> ImageFilesystems:
@@ -79,14 +84,25 @@ class Node(FakeNode):
         sandbox = ListedSandbox("s", SandboxState.READY)
         return tuple(
             RuntimePod(
-                name, name, "n", (sandbox,), (ListedContainer(name, "c", ContainerState.RUNNING),)
+                uid=name,
+                name=name,
+                namespace="n",
+                sandboxes=(sandbox,),
+                containers=(ListedContainer(name, "c", ContainerState.RUNNING),),
             )
             for name in (pod.metadata.name or "" for pod in self.pods if pod.metadata)
         )
 
     async def container_stats(self) -> tuple[ContainerUsage, ...]:
         return tuple(
-            ContainerUsage(name, "main", name, name, "n", used * MI)
+            ContainerUsage(
+                container_id=name,
+                name="main",
+                pod_uid=name,
+                pod_name=name,
+                pod_namespace="n",
+                memory_working_set_bytes=used * MI,
+            )
             for name, used in self.memory_mi.items()
         )
 
@@ -131,16 +147,19 @@ class Node(FakeNode):
             )
         )
         deps = EvictionDeps(
-            self.clock,
-            Observer(self, "/root"),
-            self.image_fs_info,
-            PodStats(self, self),
-            self.listed,
-            lambda: tuple(self.pods),
-            self.finished,
-            self.kill_pod,
-            self,
-            {"containers": self.reclaim("containers"), "images": self.reclaim("images", frees_mi)},
+            clock=self.clock,
+            observer=Observer(self, "/root"),
+            image_fs_info=self.image_fs_info,
+            stats=PodStats(self, self),
+            pods=self.listed,
+            active_pods=lambda: tuple(self.pods),
+            pod_is_finished=self.finished,
+            kill_pod=self.kill_pod,
+            events=self,
+            reclaim={
+                "containers": self.reclaim("containers"),
+                "images": self.reclaim("images", frees_mi),
+            },
         )
         return EvictionManager(config, deps)
 
@@ -311,8 +330,32 @@ async def test_offenders_of_storage_limits_go_first_and_together_EVIC_055_EVIC_1
     node.memory_mi["hog"] = 950
 
     async def stats() -> tuple[ContainerUsage, ...]:
-        rows = [ContainerUsage(n, "main", n, n, "n", 0, 0, None, None, 2 * MI) for n in "ab"]
-        return (*rows, ContainerUsage("hog", "main", "hog", "hog", "n", 950 * MI))
+        rows = [
+            ContainerUsage(
+                container_id=n,
+                name="main",
+                pod_uid=n,
+                pod_name=n,
+                pod_namespace="n",
+                memory_working_set_bytes=0,
+                memory_time_ns=0,
+                cpu_usage_core_ns=None,
+                cpu_usage_nano_cores=None,
+                rootfs_used_bytes=2 * MI,
+            )
+            for n in "ab"
+        ]
+        return (
+            *rows,
+            ContainerUsage(
+                container_id="hog",
+                name="main",
+                pod_uid="hog",
+                pod_name="hog",
+                pod_namespace="n",
+                memory_working_set_bytes=950 * MI,
+            ),
+        )
 
     node.container_stats = stats  # type: ignore[method-assign]
     evicted = await node.manager(**MEMORY).synchronize()
@@ -327,7 +370,20 @@ async def test_a_limit_that_comes_late_counts_EVIC_102() -> None:
     node = Node(make_pod("calm"))
 
     async def stats() -> tuple[ContainerUsage, ...]:
-        return (ContainerUsage("late", "main", "late", "late", "n", 0, 0, None, None, 2 * MI),)
+        return (
+            ContainerUsage(
+                container_id="late",
+                name="main",
+                pod_uid="late",
+                pod_name="late",
+                pod_namespace="n",
+                memory_working_set_bytes=0,
+                memory_time_ns=0,
+                cpu_usage_core_ns=None,
+                cpu_usage_nano_cores=None,
+                rootfs_used_bytes=2 * MI,
+            ),
+        )
 
     node.container_stats = stats  # type: ignore[method-assign]
     manager = node.manager(**MEMORY)

@@ -69,7 +69,19 @@ def make_pod(name: str = "p", *, priority: int | None = None, **more: Any) -> Po
 
 
 def uses(memory: int | None = 0, disk: int | None = 0, inodes: int = 0) -> PodUsage:
-    row = ContainerUsage("id", "main", "p", "p", "n", memory, 0, None, None, disk, inodes)
+    row = ContainerUsage(
+        container_id="id",
+        name="main",
+        pod_uid="p",
+        pod_name="p",
+        pod_namespace="n",
+        memory_working_set_bytes=memory,
+        memory_time_ns=0,
+        cpu_usage_core_ns=None,
+        cpu_usage_nano_cores=None,
+        rootfs_used_bytes=disk,
+        rootfs_inodes_used=inodes,
+    )
     return PodUsage((row,))
 
 
@@ -180,7 +192,9 @@ def test_allocatable_memory_has_the_hard_thresholds_of_memory_EVIC_008() -> None
     assert (copy.value, copy.min_reclaim, copy.hard) == (hard.value, hard.min_reclaim, True)
     assert len(found) == 4
     assert len(parse_thresholds(*maps, enforced=["none"])) == 3
-    instant = parse_thresholds({}, {signal: "2Gi"}, {signal: "0s"}, {}, ["pods"])
+    instant = parse_thresholds(
+        {}, {signal: "2Gi"}, soft_grace_period={signal: "0s"}, minimum_reclaim={}, enforced=["pods"]
+    )
     assert [t.signal for t in instant] == [signal, "allocatableMemory.available"]
 
 
@@ -226,7 +240,14 @@ class Disks(FakeNode):
     def filesystem(self, path: str) -> FilesystemStats:
         if path not in ("/root", "/images"):
             raise FileNotFoundError(path)
-        return FilesystemStats(path, 100, 40, 20, 10, 3)
+        return FilesystemStats(
+            device=path,
+            capacity_bytes=100,
+            available_bytes=40,
+            inodes=20,
+            inodes_free=10,
+            time_ns=3,
+        )
 
 
 def test_observations_EVIC_020_EVIC_022_EVIC_023() -> None:
@@ -267,7 +288,9 @@ def run_cycle(
 ) -> CycleResult:
     observation = Observation(available, 1000 * MI, more.get("time_ns", int(now_s * 10**9) + 1))
     seen = {"memory.available": observation}
-    return evaluate(thresholds, seen, before, now_s, more.get("transition_s", 30))
+    return evaluate(
+        thresholds, seen, memory=before, now_s=now_s, transition_s=more.get("transition_s", 30)
+    )
 
 
 def test_hard_thresholds_act_at_once_EVIC_053() -> None:
@@ -334,7 +357,7 @@ def test_no_observation_is_no_pressure_EVIC_027() -> None:
 def test_memory_comes_before_disk_EVIC_055() -> None:
     disk, memory = hard("nodefs.available", "10%"), hard("memory.available", "100Mi")
     seen = {s: Observation(0, 100, 1) for s in ("nodefs.available", "memory.available")}
-    result = evaluate([disk, memory], seen, CycleMemory(), 0, 30)
+    result = evaluate([disk, memory], seen, memory=CycleMemory(), now_s=0, transition_s=30)
     assert result.acting == (memory, disk)
     assert result.conditions == ("DiskPressure", "MemoryPressure")
 
@@ -448,8 +471,32 @@ def test_ranking_is_a_total_order_EVIC_080(rows: Any, signal: str, shuffle: Any)
 
 def test_usage_is_added_up_per_pod_EVIC_029() -> None:
     rows = [
-        ContainerUsage("1", "a", "u", "p", "n", 10, 0, None, None, 1, None),
-        ContainerUsage("2", "b", "u", "p", "n", None, 0, None, None, 2, 4),
+        ContainerUsage(
+            container_id="1",
+            name="a",
+            pod_uid="u",
+            pod_name="p",
+            pod_namespace="n",
+            memory_working_set_bytes=10,
+            memory_time_ns=0,
+            cpu_usage_core_ns=None,
+            cpu_usage_nano_cores=None,
+            rootfs_used_bytes=1,
+            rootfs_inodes_used=None,
+        ),
+        ContainerUsage(
+            container_id="2",
+            name="b",
+            pod_uid="u",
+            pod_name="p",
+            pod_namespace="n",
+            memory_working_set_bytes=None,
+            memory_time_ns=0,
+            cpu_usage_core_ns=None,
+            cpu_usage_nano_cores=None,
+            rootfs_used_bytes=2,
+            rootfs_inodes_used=4,
+        ),
     ]
     usage = PodUsage(rows_by_pod(rows, ["1", "2"])["u"])
     assert (usage.memory_bytes, usage.layers) == (10, DiskUse(3, 4))
@@ -462,7 +509,9 @@ def test_usage_is_added_up_per_pod_EVIC_029() -> None:
 
 def text_of(pod: Pod, usage: PodUsage | None, threshold: Threshold, available: int) -> Any:
     seen = {threshold.signal: Observation(available, 24105 * MI, 1)}
-    return eviction_text(pod, usage, threshold.resource, [threshold], seen)
+    return eviction_text(
+        pod, usage, resource=threshold.resource, acting=[threshold], observations=seen
+    )
 
 
 def test_the_recorded_message_EVIC_091_golden_s22() -> None:

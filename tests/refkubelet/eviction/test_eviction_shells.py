@@ -76,7 +76,14 @@ def test_allocatable_memory_EVIC_021_EVIC_027(limit: str, path: str, wanted: Any
 def test_a_disk_for_containers_of_crio_alone_EVIC_024_EVIC_040_EVIC_046() -> None:
     class Machine(FakeNode):
         def filesystem(self, path: str) -> Any:
-            return FilesystemStats(path, len(path), 1, 3, 2, 0)
+            return FilesystemStats(
+                device=path,
+                capacity_bytes=len(path),
+                available_bytes=1,
+                inodes=3,
+                inodes_free=2,
+                time_ns=0,
+            )
 
     both = images("/images", "/containers")
     alone = Observer(Machine(), "/root").observe(both, set())
@@ -139,7 +146,18 @@ async def test_a_critical_pod_above_its_limits_lives_EVIC_085_EVIC_100() -> None
     node = Node(make_pod("vital", containers=containers, priority=2 * 10**9))
 
     async def stats() -> tuple[ContainerUsage, ...]:
-        row = ContainerUsage("vital", "main", "vital", "v", "n", 0, 0, None, None, 2 * MI)
+        row = ContainerUsage(
+            container_id="vital",
+            name="main",
+            pod_uid="vital",
+            pod_name="v",
+            pod_namespace="n",
+            memory_working_set_bytes=0,
+            memory_time_ns=0,
+            cpu_usage_core_ns=None,
+            cpu_usage_nano_cores=None,
+            rootfs_used_bytes=2 * MI,
+        )
         return (row,)
 
     node.container_stats = stats  # type: ignore[method-assign]
@@ -264,7 +282,11 @@ def notifications(machine: FakeNode, thresholds: Any) -> MemoryNotifications:
 
 
 BOTH = parse_thresholds(
-    {"memory.available": "10Mi", "nodefs.available": "1Gi"}, {}, {}, {}, ["pods"]
+    {"memory.available": "10Mi", "nodefs.available": "1Gi"},
+    {},
+    soft_grace_period={},
+    minimum_reclaim={},
+    enforced=["pods"],
 )
 
 
@@ -330,7 +352,19 @@ async def test_there_are_no_notifications_with_cgroup_v2_EVIC_058() -> None:
 
 
 def uses(memory: int = 0, *, disk: int = 0, logs: int = 0, processes: int = 0) -> PodUsage:
-    row = ContainerUsage("id", "main", "p", "p", "n", memory, 0, None, None, disk, 3)
+    row = ContainerUsage(
+        container_id="id",
+        name="main",
+        pod_uid="p",
+        pod_name="p",
+        pod_namespace="n",
+        memory_working_set_bytes=memory,
+        memory_time_ns=0,
+        cpu_usage_core_ns=None,
+        cpu_usage_nano_cores=None,
+        rootfs_used_bytes=disk,
+        rootfs_inodes_used=3,
+    )
     return PodUsage((row,), None, processes, PodFiles({"main": DiskUse(logs, 2)}))
 
 
@@ -386,7 +420,10 @@ def test_lines_of_ranks_EVIC_080_EVIC_081_EVIC_082(
 ) -> None:
     resources = {"requests": {"memory": "1Mi"}}
     pod = make_pod("p", containers=[{"name": "main", "resources": resources}], priority=7)
-    assert rank_line(pod, usage, signal, layout, (2, 5)) == f"rank 2 of 5: {wanted}"
+    assert (
+        rank_line(pod, usage, signal=signal, layout=layout, place=(2, 5))
+        == f"rank 2 of 5: {wanted}"
+    )
 
 
 def test_every_decision_is_told_with_its_rules(caplog: pytest.LogCaptureFixture) -> None:

@@ -89,7 +89,9 @@ def cycle(
 ) -> Any:
     time_ns = more.get("time_ns", int(now_s * 10**9) + 1)
     seen = {threshold.signal: Observation(available, 1000, time_ns)}
-    return evaluate([threshold], seen, before, now_s, more.get("transition_s", 30.0))
+    return evaluate(
+        [threshold], seen, memory=before, now_s=now_s, transition_s=more.get("transition_s", 30.0)
+    )
 
 
 def test_grace_ends_with_its_last_second_EVIC_053() -> None:
@@ -212,7 +214,19 @@ def limited(limit: str, size: str = "") -> Pod:
 
 
 def holds(layer: int, logs: int = 0, volume: int = 0) -> PodUsage:
-    row = ContainerUsage("id", "main", "p", "p", "n", 0, 0, None, None, layer, 0)
+    row = ContainerUsage(
+        container_id="id",
+        name="main",
+        pod_uid="p",
+        pod_name="p",
+        pod_namespace="n",
+        memory_working_set_bytes=0,
+        memory_time_ns=0,
+        cpu_usage_core_ns=None,
+        cpu_usage_nano_cores=None,
+        rootfs_used_bytes=layer,
+        rootfs_inodes_used=0,
+    )
     volumes = {"v": VolumeUse(DiskUse(volume), 1), "other": VolumeUse(DiskUse(0), 1)}
     return PodUsage((row,), files=PodFiles({"main": DiskUse(logs)}, volumes))
 
@@ -258,11 +272,11 @@ def test_a_container_at_its_request_is_not_named_EVIC_091() -> None:
     threshold = hard("memory.available", "100")
     seen = {"memory.available": Observation(5, 1000, 1)}
     pod = make_pod(requests={"memory": "1Mi"})
-    text = eviction_text(pod, uses(MI), "memory", [threshold], seen)
+    text = eviction_text(pod, uses(MI), resource="memory", acting=[threshold], observations=seen)
     assert text.message == (
         "The node was low on resource: memory. Threshold quantity: 100, available: 5. "
     )
-    text = eviction_text(pod, uses(MI + 1), "memory", [], {})
+    text = eviction_text(pod, uses(MI + 1), resource="memory", acting=[], observations={})
     assert text.message == (
         "The node was low on resource: memory. Container main was using 1048577, request is 1Mi, "
         "has larger consumption of memory. "
@@ -275,11 +289,11 @@ def test_numbers_are_those_of_the_same_resource_EVIC_092() -> None:
         "memory.available": Observation(5, 1000, 1),
         "nodefs.inodesFree": Observation(2000, 9000, 1),
     }
-    text = eviction_text(make_pod(), None, "inodes", acting, seen)
+    text = eviction_text(make_pod(), None, resource="inodes", acting=acting, observations=seen)
     assert text.message == (
         "The node was low on resource: inodes. Threshold quantity: 5k, available: 2k. "
     )
-    text = eviction_text(make_pod(), None, "pids", acting, seen)
+    text = eviction_text(make_pod(), None, resource="pids", acting=acting, observations=seen)
     assert text.message == "The node was low on resource: pids. "
 
 
@@ -395,7 +409,20 @@ def test_layouts_by_devices_EVIC_040() -> None:
 
 def storage_use(*rows: tuple[str, int | None], logs: int = 1) -> PodUsage:
     usages = (
-        ContainerUsage(name, name, "p", "p", "n", 0, 0, None, None, size, 1) for name, size in rows
+        ContainerUsage(
+            container_id=name,
+            name=name,
+            pod_uid="p",
+            pod_name="p",
+            pod_namespace="n",
+            memory_working_set_bytes=0,
+            memory_time_ns=0,
+            cpu_usage_core_ns=None,
+            cpu_usage_nano_cores=None,
+            rootfs_used_bytes=size,
+            rootfs_inodes_used=1,
+        )
+        for name, size in rows
     )
     return PodUsage(tuple(usages), files=PodFiles({name: DiskUse(logs, 1) for name, _ in rows}))
 
@@ -407,10 +434,20 @@ def test_who_is_named_for_storage_EVIC_091() -> None:
         "Container main was using 6, request is 0, has larger consumption of ephemeral-storage. "
     )
     low = "The node was low on resource: ephemeral-storage. "
-    assert eviction_text(make_pod(), usage, "ephemeral-storage", [], {}).message == low + ending
+    assert (
+        eviction_text(
+            make_pod(), usage, resource="ephemeral-storage", acting=[], observations={}
+        ).message
+        == low + ending
+    )
     unknown = storage_use(("main", None))
-    assert eviction_text(make_pod(), unknown, "ephemeral-storage", [], {}).message == low
-    text = eviction_text(make_pod(), usage, "inodes", [], {})
+    assert (
+        eviction_text(
+            make_pod(), unknown, resource="ephemeral-storage", acting=[], observations={}
+        ).message
+        == low
+    )
+    text = eviction_text(make_pod(), usage, resource="inodes", acting=[], observations={})
     assert text.message == "The node was low on resource: inodes. "
     assert text.annotations == {
         "starved_resource": "inodes",
@@ -423,7 +460,7 @@ def test_several_containers_are_named_in_the_order_of_statistics_EVIC_091_EVIC_0
     containers = [{"name": "main"}, {"name": "side"}]
     pod = decode_pod({"spec": {"containers": containers, "initContainers": [{"name": "init"}]}})
     usage = storage_use(("side", 1), ("init", 2), ("main", 3))
-    text = eviction_text(pod, usage, "ephemeral-storage", [], {})
+    text = eviction_text(pod, usage, resource="ephemeral-storage", acting=[], observations={})
     assert text.annotations["offending_containers"] == "side,init,main"
     assert text.annotations["offending_containers_usage"] == "2,3,4"
 
@@ -432,9 +469,12 @@ def test_requests_of_the_pod_are_named_for_memory_alone_EVIC_091() -> None:
     spec = {"containers": [{"name": "main"}], "resources": {"requests": {"memory": "1024Mi"}}}
     pod = decode_pod({"metadata": {"name": "p"}, "spec": spec})
     low = "The node was low on resource: "
-    text = eviction_text(pod, uses(5), "memory", [], {})
+    text = eviction_text(pod, uses(5), resource="memory", acting=[], observations={})
     named = "Pod p was using 5, request is 1Gi, has larger consumption of memory. "
     container = "Container main was using 5, request is 0, has larger consumption of memory. "
     assert text.message == f"{low}memory. {named}{container}"
     assert text.annotations["offending_pod"] == "p"
-    assert "offending_pod" not in eviction_text(pod, uses(5), "pids", [], {}).annotations
+    assert (
+        "offending_pod"
+        not in eviction_text(pod, uses(5), resource="pids", acting=[], observations={}).annotations
+    )

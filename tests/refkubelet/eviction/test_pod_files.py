@@ -32,7 +32,19 @@ def make_pod(*, limit: str = "", size: str | None = None, medium: str = "") -> P
 
 def uses(layer: int, logs: int = 0, volume: int = 0, **files: Any) -> PodUsage:
     """Writable layer, logs and a volume of so many bytes and 7, 2 and 3 inodes."""
-    row = ContainerUsage("id", "main", "u", "p", "n", 0, 0, None, None, layer, 7)
+    row = ContainerUsage(
+        container_id="id",
+        name="main",
+        pod_uid="u",
+        pod_name="p",
+        pod_namespace="n",
+        memory_working_set_bytes=0,
+        memory_time_ns=0,
+        cpu_usage_core_ns=None,
+        cpu_usage_nano_cores=None,
+        rootfs_used_bytes=layer,
+        rootfs_inodes_used=7,
+    )
     seen = VolumeUse(DiskUse(volume, 3), 1, files.pop("local", True))
     found = PodFiles({"main": DiskUse(logs, 2)}, {"v": seen}, **files)
     return PodUsage((row,), files=found)
@@ -106,7 +118,9 @@ def test_a_container_is_named_with_its_logs_EVIC_091() -> None:
     usage = uses(3 * MI, MI)
 
     def text(usage: PodUsage) -> str:
-        return eviction_text(make_pod(), usage, "ephemeral-storage", [threshold], seen).message
+        return eviction_text(
+            make_pod(), usage, resource="ephemeral-storage", acting=[threshold], observations=seen
+        ).message
 
     low = (
         "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 1Mi. "

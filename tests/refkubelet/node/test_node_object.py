@@ -404,7 +404,14 @@ class Machine(RealMachine):
         return MemoryStats(1000, 0, 0)
 
     def filesystem(self, path: str) -> FilesystemStats:
-        return FilesystemStats("disk", 2000, 0, 0, 0, 0)
+        return FilesystemStats(
+            device="disk",
+            capacity_bytes=2000,
+            available_bytes=0,
+            inodes=0,
+            inodes_free=0,
+            time_ns=0,
+        )
 
     def boot_id(self) -> str:
         return "boot"
@@ -438,7 +445,7 @@ def test_what_a_node_says_about_itself_NODE_032_NODE_033() -> None:
     facts = node_facts(
         config,
         "n1",
-        Machine(RealClock()),
+        machine=Machine(RealClock()),
         root_dir="/r",
         node_ip="10.0.0.7",
         runtime_version="containerd://1.6.20",

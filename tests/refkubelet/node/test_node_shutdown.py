@@ -204,7 +204,12 @@ class World:
             GROUPS,
             self.logind,
             ShutdownDeps(
-                loop.clock, self, lambda: pods, self.kill, self.tell, directory / FILE_NAME
+                clock=loop.clock,
+                events=self,
+                active_pods=lambda: pods,
+                kill_pod=self.kill,
+                tell_node_status=self.tell,
+                state_file=directory / FILE_NAME,
             ),
         )
 

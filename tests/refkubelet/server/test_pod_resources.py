@@ -50,7 +50,13 @@ WEB = pod(
     init=[asking(1, "setup"), asking(1, "side", restartPolicy="Always")],
 )
 OVER = pod("over", asking(1))
-ALL = PodResourcesLister(lambda: [WEB], lambda: [WEB, OVER], Devices(), Cpus(), Memory())
+ALL = PodResourcesLister(
+    active_pods=lambda: [WEB],
+    pods=lambda: [WEB, OVER],
+    devices=Devices(),
+    cpus=Cpus(),
+    memory=Memory(),
+)
 
 
 def test_list_shows_active_pods_and_the_containers_that_stay_CG_085() -> None:

@@ -16,7 +16,6 @@ from fakeapi.resources.core import (
 from fakeapi.resources.pods import PodStrategy
 from fakeapi.resources.strategy import ImmutableAware, Strategy
 
-
 _PLAIN: Final = Strategy()
 
 

@@ -3,7 +3,7 @@ Pure.
 
 A handler is a function of `PodAdmitAttributes`. Most only look and answer at once; some have
 effects (they allocate devices or CPUs, they end less important pods) and may be awaited.
-What must never happen here: a handler after a refusal; a refusal that is tried again for an ADD.
+What must never happen here: a handler is asked after a refusal.
 Upstream: pkg/kubelet/lifecycle/interfaces.go, handlers.go.
 """
 
@@ -61,9 +61,9 @@ AdmitHandler = Callable[[PodAdmitAttributes], Awaitable[Refusal | None] | Refusa
 
 
 async def admit(attributes: PodAdmitAttributes, handlers: Iterable[AdmitHandler]) -> Refusal | None:
-    """The first refusal, handlers asked one after the other; None: the pod may run.
+    """Ask the handlers one after the other. The first refusal; None: the pod may run.
 
-    Gives control away only where a handler does.
+    Other tasks run meanwhile only if a handler is awaited.
     """
     for handler in handlers:
         answer = handler(attributes)

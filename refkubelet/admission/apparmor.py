@@ -1,6 +1,6 @@
 """Whether this node can enforce the AppArmor profiles a pod asks for (LIFE-227). Pure.
 
-Asked only before the pod first runs. Upstream: pkg/security/apparmor/validate.go,
+Asked only before the pod has run. Upstream: pkg/security/apparmor/validate.go,
 pkg/kubelet/lifecycle/handlers.go.
 """
 
@@ -17,7 +17,7 @@ OLD_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def apparmor_enforceable(enabled: bool) -> Check:
-    """A handler for a node whose kernel has AppArmor switched on or not."""
+    """The handler. `enabled`: the kernel has AppArmor switched on."""
 
     def handler(asked: PodAdmitAttributes) -> Rejection | None:
         pod = asked.pod

@@ -1,6 +1,6 @@
 """Whether this node has the features that a pod needs (LIFE-228). Pure.
 
-Features behind gates, that the node declares where the gate is on. Upstream:
+The node declares a feature while the gate of that name is on. Upstream:
 pkg/kubelet/lifecycle/handlers.go, features_linux.go; component-helpers/nodedeclaredfeatures.
 """
 
@@ -27,7 +27,8 @@ def _has_own_users_on_host_network(pod: Pod) -> bool:
     return uses_host_network(pod) and pod.spec.hostUsers is False
 
 
-# What pods may need: the feature, which pods do. Sorted by name, as the message lists them.
+# The features that pods may need, and which pods need them. Sorted by name, as the message lists
+# them.
 NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
     (RESTART_ALL_CONTAINERS, has_restart_all_rule),
     (USERS_ON_HOST_NETWORK, _has_own_users_on_host_network),
@@ -35,7 +36,7 @@ NEEDS: Final[tuple[tuple[str, Callable[[Pod], bool]], ...]] = (
 
 
 # What this kubelet can do while the gate of that name is on; sorted. User namespaces on the host's
-# network need a runtime that none is yet.
+# network are missing: no runtime supports them yet.
 HERE: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
@@ -51,7 +52,7 @@ def declared_features(gates: Mapping[str, bool]) -> tuple[str, ...]:
 
 
 def features_supported(gates: Mapping[str, bool]) -> Check:
-    """A handler for a kubelet with these gates."""
+    """The handler. `gates`: feature gates that the configuration sets; the others are on."""
     level, declares = gates.get(POD_LEVEL_RESOURCES, True), gates.get(NODE_DECLARED_FEATURES, True)
     declared = declared_features(gates)
 

@@ -1,7 +1,7 @@
-"""Admission of pods, one at a time, against what the other pods were allocated (LIFE-221..229).
+"""Admits pods one at a time, against the resources allocated to the others (LIFE-221..229).
 
-What must never happen here: two pods asked about at the same time (both would get what is left), or
-a pod counted beside itself.
+What must never happen here: two pods are asked about at the same time (both would get what is
+left), or a pod is counted among the others.
 Upstream: pkg/kubelet/allocation/allocation_manager.go: AddPod, canAdmitPod.
 """
 
@@ -26,14 +26,14 @@ class Allocations(Protocol):
     """The resources that pods were admitted with (LIFE-186)."""
 
     def allocated(self, pod: Pod) -> Pod:
-        """The pod with its allocated resources; itself if there are none, or the same ones."""
+        """The pod with its allocated resources; the same object if nothing differs."""
 
     def allocate(self, pod: Pod) -> None:
         """Remember the resources `pod` names as allocated to it."""
 
 
 class AsWritten:
-    """Allocations of a kubelet that has none: every pod has what its spec says."""
+    """Allocations of a kubelet that keeps none: every pod has what its spec says."""
 
     def allocated(self, pod: Pod) -> Pod:
         return pod

@@ -35,7 +35,7 @@ HostPort = tuple[str, str, int]  # address, protocol, port
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
-    """What the checks look at. `taints`: (key, value, effect)."""
+    """What the checks need of the Node. `taints`: (key, value, effect)."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -68,7 +68,7 @@ def operating_system(pod: Pod) -> Rejection | None:
 
 
 def supplemental_groups(pod: Pod, view: NodeView) -> Rejection | None:
-    """LIFE-224: the policy Strict needs a runtime that knows it."""
+    """LIFE-224: refuses the policy Strict where the runtime does not know it."""
     context = pod.spec.securityContext
     if context is None or context.supplementalGroupsPolicy != "Strict" or view.strict_groups:
         return None
@@ -77,7 +77,7 @@ def supplemental_groups(pod: Pod, view: NodeView) -> Rejection | None:
 
 
 def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejection, ...]:
-    """All that is wrong, in this order: affinity, name, ports, NoExecute taints."""
+    """Every check that fails, in this order: affinity, name, ports, NoExecute taints (LIFE-226)."""
     checks = (
         (AFFINITY, matches_affinity(pod, view)),
         ("NodeName", pod.spec.nodeName in (None, "", view.name)),
@@ -92,7 +92,7 @@ def mismatches(pod: Pod, others: Iterable[Pod], view: NodeView) -> tuple[Rejecti
 
 
 def matches_affinity(pod: Pod, node: NodeView) -> bool:
-    """nodeSelector, and one term of the required node affinity."""
+    """The labels match nodeSelector, and at least one term of the required node affinity."""
     spec = pod.spec
     selector = spec.nodeSelector or {}
     if any(node.labels.get(key) != value for key, value in selector.items()):
@@ -103,16 +103,16 @@ def matches_affinity(pod: Pod, node: NodeView) -> bool:
 
 
 def _term(term: Any, node: NodeView) -> bool:
-    """Every expression and field of a term; an empty one matches nothing."""
+    """Every expression and field of a term matches; an empty term matches nothing."""
     fields = {"metadata.name": node.name}
-    asked = [(one, node.labels) for one in term.matchExpressions or ()]
-    asked += [(one, fields) for one in term.matchFields or ()]
-    return bool(asked) and all(_requirement(one, values) for one, values in asked)
+    asked = [(rule, node.labels) for rule in term.matchExpressions or ()]
+    asked += [(rule, fields) for rule in term.matchFields or ()]
+    return bool(asked) and all(_requirement(rule, values) for rule, values in asked)
 
 
-def _requirement(one: Any, values: Mapping[str, str]) -> bool:
-    value, wanted = values.get(one.key), one.values or ()
-    match one.operator:
+def _requirement(rule: Any, values: Mapping[str, str]) -> bool:
+    value, wanted = values.get(rule.key), rule.values or ()
+    match rule.operator:
         case "In":
             return value in wanted
         case "NotIn":
@@ -122,7 +122,7 @@ def _requirement(one: Any, values: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(value, wanted, greater=one.operator == "Gt")
+            return _compares(value, wanted, greater=rule.operator == "Gt")
         case _:
             return False
 

@@ -1,8 +1,8 @@
 """The checks that the scheduler made before, made again on the node (LIFE-224..226).
 
-What no preemption can help against comes first. Then everything that does not fit is collected:
-a critical pod that is short of resources, and of nothing else, gets room made for it (PREE-001).
-The first thing found is what the pod is refused for.
+First come the refusals that ending other pods cannot help against. Then everything that does not
+fit is collected: for a critical pod that lacks resources only, other pods end (PREE-001). What is
+found first is the reason of the refusal.
 Upstream: pkg/kubelet/lifecycle/predicate.go.
 """
 
@@ -32,26 +32,25 @@ Failures = tuple[Refusal, ...]
 
 
 class RecoveryError(Exception):
-    """Making room went wrong."""
+    """Other pods could not be ended to make room; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateDeps:
-    """What the checks look at, and who helps.
-
-    `node`: as known. `fresh_node`: asked of the API server now; None if it does not answer.
-    `allocatable`: resource name -> nano units. `make_room`: what is left of the failures after it
-    has done what it can; raises `RecoveryError`.
-    """
+    """What the checks look at, and what helps pods that do not fit."""
 
     node: Callable[[], NodeView]
+    """The node as the kubelet knows it."""
     allocatable: Callable[[], Mapping[str, int]]
+    """Resource name -> nano units."""
     fresh_node: Callable[[], Awaitable[NodeView | None]] | None = None
+    """The node as the API server has it now; None if that does not answer."""
     make_room: Callable[[Pod, Failures], Awaitable[Failures]] | None = None
+    """Ends other pods and gives back the failures that remain; raises `RecoveryError`."""
 
 
 def predicates(deps: PredicateDeps) -> AdmitHandler:
-    """The handler. It is awaited only for pods that do not fit."""
+    """The handler (LIFE-224..226). It answers at once for pods that fit."""
 
     def handler(asked: PodAdmitAttributes) -> Awaitable[Refusal | None] | Refusal | None:
         view = deps.node()
@@ -73,7 +72,8 @@ def misfits(asked: PodAdmitAttributes, view: NodeView, allocatable: Mapping[str,
 async def _recover(
     asked: PodAdmitAttributes, failures: Failures, deps: PredicateDeps
 ) -> Refusal | None:
-    """Affinity alone may be a matter of labels that have just come; resources, of other pods."""
+    """A failure of the affinity only may be over on a fresh Node, which has labels that came just
+    now; a lack of resources, when other pods have ended."""
     if deps.fresh_node is not None and all(one.reason == AFFINITY for one in failures):
         fresh = await deps.fresh_node()
         if fresh is not None:

@@ -1,4 +1,4 @@
-"""Under which words refusals are counted: known reasons, so that no pod can make up others. Pure.
+"""The reasons under which the metrics count refusals: a fixed set, however pods are made. Pure.
 
 Upstream: pkg/kubelet/kubelet.go: admissionRejectionReasons, recordAdmissionRejection.
 """
@@ -34,7 +34,8 @@ KNOWN: Final = frozenset(
 
 
 def reason_label(reason: str) -> str:
-    """
+    """The label of the metric for a refusal with this reason.
+
     >>> reason_label("OutOfcpu"), reason_label("OutOfexample.com/gpu"), reason_label("NodePorts")
     ('OutOfcpu', 'OutOfExtendedResources', 'Other')
     """

@@ -22,7 +22,7 @@ _NANO_PER_MILLI: Final = NANO // 1000
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A refusal: there is not enough of a resource. Millicores, bytes or numbers."""
+    """A refusal: there is not enough of a resource. Amounts in millicores, bytes or numbers."""
 
     resource: str
     requested: int
@@ -31,7 +31,7 @@ class Shortage:
 
     @property
     def missing(self) -> int:
-        """So much must become free (PREE-002)."""
+        """How much must become free (PREE-002)."""
         return self.requested - (self.capacity - self.used)
 
     @property
@@ -49,11 +49,11 @@ class Shortage:
 def shortages(
     pod: Pod, others: Sequence[Pod], allocatable: Mapping[str, int]
 ) -> tuple[Shortage, ...]:
-    """Everything the pod is short of on a node with these amounts (resource -> nano units).
+    """Everything the pod lacks on a node with these amounts (resource -> nano units).
 
-    Numbers of pods first, then cpu, memory and storage, then the rest by name. Native resources
-    that the node does not tell, and extended ones it does not know, are not looked at. The others
-    take what their statuses show, too, until a resize to less has happened (CG-061).
+    First the number of pods, then cpu, memory and storage, then the rest by name. Resources that
+    `allocatable` does not have are not checked, except for huge pages. `others` also take what
+    their statuses show until a resize to less has happened (CG-061).
     """
     found: list[Shortage] = []
     if PODS in allocatable and (len(others) + 1) * NANO > allocatable[PODS]:

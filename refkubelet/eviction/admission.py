@@ -16,8 +16,11 @@ MEMORY_TAINT: Final = "node.kubernetes.io/memory-pressure"
 
 
 def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | None:
-    """None: admitted. Critical pods always; under memory pressure alone also pods that are not
-    BestEffort or tolerate it; under anything else nobody."""
+    """None: admitted. `conditions`: the pressure conditions that are True.
+
+    Critical pods are always admitted. Under memory pressure alone so are pods that are not
+    BestEffort, and those that tolerate the taint; under any other pressure no others are.
+    """
     if not conditions or is_critical(pod):
         return None
     if list(conditions) == [MEMORY_PRESSURE]:
@@ -28,7 +31,7 @@ def admit_under_pressure(pod: Pod, conditions: Sequence[str]) -> Rejection | Non
 
 
 def _tolerates(toleration: Toleration) -> bool:
-    """The taint memory-pressure:NoSchedule, which has no value."""
+    """Whether it tolerates the taint memory-pressure:NoSchedule, which has no value."""
     if toleration.effect not in (None, "", "NoSchedule"):
         return False
     if toleration.operator == "Exists":

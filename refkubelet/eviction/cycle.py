@@ -1,8 +1,9 @@
-"""Which thresholds act now: the seven steps of one cycle (EVIC-053). Pure.
+"""Which thresholds act now, and how: the seven steps of a cycle (EVIC-053). Pure.
 
 `evaluate` takes what is observed and what was remembered, and gives back what is to be done and
-what to remember. What must never happen: recovery leaves an old grace clock running (a threshold
-not met is forgotten), or one frozen measurement kills two pods (EVIC-054).
+what to remember. What must never happen: the grace period of a threshold goes on although the
+signal has recovered (a threshold not met is forgotten), or two pods end for the same measurement
+(EVIC-054).
 Upstream: pkg/kubelet/eviction/eviction_manager.go: synchronize.
 """
 
@@ -73,7 +74,7 @@ def _nothing() -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class CycleMemory:
-    """What one cycle tells the next. Times: monotonic seconds."""
+    """What a cycle remembers for the next one. Times: monotonic seconds."""
 
     first_seen_s: Mapping[Threshold, float] = field(default_factory=lambda: MappingProxyType({}))
     met: tuple[Threshold, ...] = ()
@@ -97,7 +98,8 @@ def evaluate(
     now_s: float,
     transition_s: float,
 ) -> CycleResult:
-    """EVIC-053 steps 1 to 7, and the order of EVIC-055 (c)."""
+    """Steps 1 to 7 of EVIC-053, and the order of EVIC-055 (c). `transition_s`: how long a condition
+    stays True after its last threshold was met."""
     thresholds = tuple(thresholds)
     below = thresholds_met(thresholds, observations, enforce_min_reclaim=False)  # step 1
     unresolved = thresholds_met(memory.met, observations, enforce_min_reclaim=True)  # step 2

@@ -1,4 +1,4 @@
-"""Ends one pod: who is spared, the event, the kill.
+"""Ends a pod: spares critical ones, sends the event, has the pod killed, counts.
 
 What must never happen: a critical pod is ended (EVIC-085), or a kill that takes too long stops the
 manager (EVIC-086). Upstream: pkg/kubelet/eviction/eviction_manager.go: evictPod.
@@ -38,7 +38,8 @@ class EvictionMetrics:
     stats_age: dict[str, Durations] = field(default_factory=dict)
 
     def acted_on(self, times_ns: Mapping[str, int], now_ns: int) -> None:
-        """Pods are ranked because of these signals, measured then; 0 is an unknown time."""
+        """Add the ages of the measurements for which pods are ranked now. `times_ns`: by signal, 0
+        where unknown."""
         for signal, time_ns in times_ns.items():
             if time_ns:
                 age_s = (now_ns - time_ns) / 10**9
@@ -46,7 +47,7 @@ class EvictionMetrics:
 
 
 class Evictor:
-    """What both reasons for evictions share."""
+    """Used for both reasons of evictions: starved resources and storage limits of pods."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Evictor:
         self._metrics = metrics
 
     def spares(self, pod: Pod) -> bool:
-        """EVIC-085: whether the pod is never evicted; that is told in the log."""
+        """Whether the pod is critical and so never evicted (EVIC-085); if so, the log says it."""
         if not is_critical(pod):
             return False
         log.error("eviction manager: cannot evict a critical pod %s (EVIC-085)", log_name(pod))
@@ -68,8 +69,9 @@ class Evictor:
     async def evict(
         self, pod: Pod, text: EvictionText, grace_s: int, signal: str, *, disruption: bool
     ) -> None:
-        """EVIC-090, EVIC-094. A kill that fails counts (EVIC-086): it goes on in the
-        background."""
+        """Send the event and kill the pod (EVIC-090, EVIC-094). A kill that fails counts, too
+        (EVIC-086): it goes on in the background. `disruption`: the pod gets the condition
+        DisruptionTarget."""
         self._events.pod_event(pod, "Warning", REASON, text.message, annotations=text.annotations)
         request = KillRequest(pod, evicted_status(pod, text.message, disruption), grace_s)
         try:

@@ -1,4 +1,4 @@
-"""Which filesystem holds what: whose use is ranked, and what can be freed, for each disk. Pure.
+"""Which disk holds what: the use that counts in a ranking, and what can be freed. Pure.
 
 Rules: EVIC-040, EVIC-042..046. The layout is decided once, at the first cycle.
 Upstream: pkg/kubelet/eviction/helpers.go: buildSignalToRankFunc, buildSignalToNodeReclaimFuncs,
@@ -93,8 +93,8 @@ def reclaim_steps(signal: str, layout: Layout) -> tuple[str, ...]:
 def containerfs_thresholds(
     thresholds: Iterable[Threshold], layout: Layout
 ) -> tuple[tuple[Threshold, ...], tuple[Threshold, ...]]:
-    """EVIC-042: the configured thresholds with those of containerfs put right, and the copies for
-    containerfs that were not configured at all. The first cycle knows the former only (EVIC-043).
+    """The configured thresholds with those of containerfs put right, and copies for containerfs
+    that were not configured (EVIC-042). The first cycle knows the former only (EVIC-043).
 
     A copy has everything of its source but the signal; without a source there is none. Hard comes
     before soft of `available`, then of `inodesFree`. Of several that have the same signal and are

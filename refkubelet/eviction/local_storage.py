@@ -23,7 +23,7 @@ CONTAINER_LIMIT: Final = "ephemeralcontainerfs.limit"
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A limit that is broken: as a signal, and as a message."""
+    """A limit that is broken: the signal it counts as (EVIC-096), its rule, the message."""
 
     signal: str
     rule: str
@@ -37,7 +37,7 @@ def local_storage_violation(pod: Pod, usage: PodUsage, layout: Layout) -> Violat
 
 
 def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
-    """EVIC-100; volumes in memory, too."""
+    """EVIC-100: emptyDir volumes against their sizeLimit, those in memory, too."""
     for name, size in _size_limits(pod).items():
         seen = usage.files.volumes.get(name)
         if seen is not None and seen.used.bytes * NANO > parse_nano(size) > 0:
@@ -47,7 +47,7 @@ def _volume(pod: Pod, usage: PodUsage) -> Violation | None:
 
 
 def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
-    """EVIC-101."""
+    """EVIC-101: the use of all containers against the limit of the pod."""
     limit = limit_quantities(pod).get(STORAGE)
     if limit is None or usage.ephemeral_storage.bytes * NANO <= limit.nano:
         return None
@@ -56,7 +56,7 @@ def _pod(pod: Pod, usage: PodUsage) -> Violation | None:
 
 
 def _container(pod: Pod, usage: PodUsage, layout: Layout) -> Violation | None:
-    """EVIC-102. A limit of 0 is none."""
+    """EVIC-102: a container against its own limit; 0 is no limit."""
     limits = {c.name: _limit(c) for c in pod.spec.containers}
     for row in usage.containers:
         limit = limits.get(row.name)

@@ -107,7 +107,7 @@ class EvictionManager:
         self.metrics = EvictionMetrics()
         self._evictor = Evictor(deps.kill_pod, deps.events, self.metrics)
         self._sooner = asyncio.Event()
-        self._notifications = self._notifications_of_the_kernel()
+        self._notifications = self._memory_notifications()
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class EvictionManager:
         return tuple(PressureCondition(t, str(t in self._conditions)) for t in types)
 
     def admit(self, pod: Pod) -> Rejection | None:
-        """EVIC-110: None admits the pod."""
+        """The refusal of a pod under pressure; None admits it (EVIC-110)."""
         return admit_under_pressure(pod, self._conditions)
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class EvictionManager:
                 self._notifications.close()
 
     async def _cycle(self) -> None:
-        """One look, and what follows until the next one."""
+        """A cycle and the pause after it: until evicted pods are gone, or until the next look."""
         evicted: tuple[Pod, ...] = ()
         self._sooner.clear()
         try:
@@ -152,8 +152,8 @@ class EvictionManager:
                 async with asyncio.timeout(INTERVAL_S):
                     await self._sooner.wait()
 
-    def _notifications_of_the_kernel(self) -> MemoryNotifications | None:
-        """EVIC-058: None where there are none."""
+    def _memory_notifications(self) -> MemoryNotifications | None:
+        """None where the kernel does not tell of memory (EVIC-058)."""
         observer = self._deps.observer
         if not self._config.memcg_notification or observer.machine.cgroup_version() == 2:
             return None
@@ -162,7 +162,8 @@ class EvictionManager:
         )
 
     async def synchronize(self) -> tuple[Pod, ...]:
-        """One cycle; the pods that were evicted. Raises when the node cannot be observed."""
+        """One cycle; gives the pods that were evicted. Raises `CriCallError` or `OSError` when the
+        node cannot be observed."""
         if not self._thresholds and not self._config.local_storage_isolation:
             return ()
         observed = await self._observe()
@@ -199,7 +200,8 @@ class EvictionManager:
         return self._deps.observer.observe(await self._deps.image_fs_info(), signals)
 
     def _decide_layout(self, layout: Layout) -> tuple[Threshold, ...]:
-        """EVIC-040, EVIC-042: once. The thresholds of this first cycle (EVIC-043)."""
+        """Decide the layout and complete the thresholds, once (EVIC-040, EVIC-042); gives the
+        thresholds of this first cycle (EVIC-043)."""
         for complaint in ignored_containerfs(self._thresholds):
             log.error("eviction manager: %s", complaint)
         first, copied = containerfs_thresholds(self._thresholds, layout)
@@ -212,7 +214,7 @@ class EvictionManager:
         return self._layout or Layout.ONE
 
     async def _evict_above_limits(self, candidates: Candidates) -> tuple[Pod, ...]:
-        """Section 8 of the rules: every offender, at once."""
+        """Evict every pod above its own storage limits (EVIC-100..102)."""
         evicted: list[Pod] = []
         for pod in candidates.limited:
             found = candidates.files.get(uid(pod))
@@ -281,7 +283,7 @@ class EvictionManager:
         return ()
 
     async def _wait_for_cleanup(self, evicted: tuple[Pod, ...]) -> None:
-        """EVIC-051: until the pods are gone for good, at most 30 s."""
+        """Until containers and volumes of the pods are gone, at most 30 s (EVIC-051)."""
         try:
             async with asyncio.timeout(CLEANUP_LIMIT_S):
                 await self._deps.clock.sleep(CLEANUP_POLL_S)

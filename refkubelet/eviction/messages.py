@@ -31,12 +31,12 @@ class EvictionText:
 
 
 def reclaim_message(resource: str) -> str:
-    """EVIC-056: the node event of an acting cycle."""
+    """The message of the node event when a threshold acts (EVIC-056)."""
     return f"Attempting to reclaim {resource}"
 
 
 def node_condition_message(conditions: Iterable[str]) -> str:
-    """EVIC-111: why a pod is not admitted."""
+    """Why a pod is not admitted under pressure (EVIC-111)."""
     return f"The node had condition: [{' '.join(conditions)}]. "
 
 
@@ -47,7 +47,8 @@ def eviction_text(
     acting: Iterable[Threshold],
     observations: Mapping[str, Observation],
 ) -> EvictionText:
-    """EVIC-091..093. `acting`: the thresholds that act now, most urgent first."""
+    """What the event and the status of an evicted pod say (EVIC-091..093). `usage`: None without
+    statistics. `acting`: the thresholds that act now, most urgent first."""
     message = f"The node was low on resource: {resource}. " + _numbers(
         resource, acting, observations
     )
@@ -127,5 +128,5 @@ def _request_text(container: Container, resource: str) -> str:
 
 
 def evicted_status(pod: Pod, message: str, disruption: bool) -> Callable[[PodStatus], PodStatus]:
-    """EVIC-094: what the kill makes of the pod's status."""
+    """Makes the status of the evicted pod (EVIC-094). `disruption`: with DisruptionTarget."""
     return ended_status(pod, REASON, message, disruption=message if disruption else None)

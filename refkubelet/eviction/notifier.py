@@ -1,7 +1,8 @@
-"""The kernel tells when memory passes a threshold, before the next look would see it (EVIC-058).
+"""Has the kernel notify when memory passes a threshold, before the next look sees it (EVIC-058).
 
-Only with kernelMemcgNotification and cgroup v1. What must never happen: a kernel that refuses to
-tell keeps the manager from looking. Upstream: pkg/kubelet/eviction/memory_threshold_notifier.go.
+Only with kernelMemcgNotification and cgroup v1. What must never happen: the manager stops looking
+because the kernel refuses notifications.
+Upstream: pkg/kubelet/eviction/memory_threshold_notifier.go.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ REFRESH_S: Final = 10.0
 
 
 class MemoryNotifications:
-    """`passed` is called when memory passes one of the thresholds, as they were at the last
-    `update`."""
+    """Calls `passed` when memory passes a threshold, in bytes as of the last `update`."""
 
     def __init__(
         self,

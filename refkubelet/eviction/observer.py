@@ -1,8 +1,8 @@
 """Looks at the machine: one observation per signal.
 
 Rules: EVIC-020..028, EVIC-040, EVIC-041. The numbers of ImageFsInfo do not count: its mount points
-are measured, only its time stamps are taken (EVIC-028). What must never happen here: anything
-slow, because every cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
+are measured, only its time stamps are taken (EVIC-028). Nothing here may be slow, because every
+cycle looks. Upstream: pkg/kubelet/eviction/helpers.go: makeSignalObservations.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ class NodeObservations:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Looks at the machine. `pods_cgroup`: path of the cgroup that holds all pods, "" where there
-    is none. `may_split`: the runtime is one whose containers may lie on another disk than its
-    images: CRI-O (EVIC-040, EVIC-046); of others nobody asks."""
+    """Looks at the machine."""
 
     machine: Machine
     root_dir: str
     pods_cgroup: str = ""
+    """Path of the cgroup that holds all pods; "" where there is none."""
     may_split: bool = False
+    """Containers may lie on another disk than images: so with CRI-O only (EVIC-040, EVIC-046)."""
 
     def observe(self, filesystems: ImageFilesystems, signals: Collection[str]) -> NodeObservations:
-        """Look at what these signals need, and at all disks. Raises `OSError` when a disk cannot
-        be found: then nothing is known at all (EVIC-041)."""
+        """Look at what these signals need, and at all disks.
+
+        Raises `OSError` when a disk cannot be found: then there is no observation (EVIC-041).
+        """
         memory = self.machine.memory()
         node_fs = self.machine.filesystem(self.root_dir)
         found = {

@@ -1,7 +1,7 @@
 """Makes room for a critical pod by ending others, one after the other (PREE-001, PREE-007..009).
 
-What must never happen here: a pod ends for one that is refused anyway; a kill that takes too long
-keeps the critical pod from starting.
+What must never happen here: a pod ends for a critical pod that is refused all the same, or a kill
+that takes too long keeps the critical pod from starting.
 Upstream: pkg/kubelet/preemption/preemption.go: HandleAdmissionFailure, evictPodsToFreeRequests.
 """
 
@@ -31,34 +31,35 @@ KillPod = Callable[[Pod, Callable[[PodStatus], PodStatus]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDeps:
-    """`allocated_pods`: the active pods with what they were allocated. `kill_pod` returns when the
-    pod's containers have stopped, and raises when that takes too long (EVIC-089)."""
+    """What preemption needs of its kubelet."""
 
     allocated_pods: Callable[[], tuple[Pod, ...]]
+    """The active pods, with their allocated resources."""
     kill_pod: KillPod
+    """Returns when the containers have stopped; raises when that takes too long (EVIC-089)."""
     events: EventRecorder
 
 
 class Preemptor:
-    """`preempted`: how many pods ended, by the resource that was short first."""
+    """Ends pods for critical ones. `preempted`: how many, by the resource that was short first."""
 
     def __init__(self, deps: PreemptionDeps) -> None:
         self._deps = deps
         self.preempted: Counter[str] = Counter()
 
     async def make_room(self, pod: Pod, failures: Failures) -> Failures:
-        """The failures that remain; none: there is room for `pod` now, which may take the whole
-        grace period of other pods.
+        """End other pods if `pod` is critical and lacks resources only; gives the failures that
+        remain, none when there is room now. Takes up to the grace periods of the pods that end.
 
-        Raises `RecoveryError`: not all victims together would be enough.
+        Raises `RecoveryError` if ending all pods of lower priority would not be enough.
         """
         if not is_critical(pod):
             return failures
-        others = tuple(one for one in failures if not isinstance(one, Shortage))
+        others = tuple(f for f in failures if not isinstance(f, Shortage))
         if others:
             return others
-        short = [one for one in failures if isinstance(one, Shortage)]
-        missing = tuple(Requirement(one.resource, one.missing) for one in short)
+        short = [f for f in failures if isinstance(f, Shortage)]
+        missing = tuple(Requirement(f.resource, f.missing) for f in short)
         try:
             victims = pods_to_preempt(pod, self._deps.allocated_pods(), missing)
         except NoVictims as error:

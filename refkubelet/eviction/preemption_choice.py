@@ -1,7 +1,7 @@
 """Which pods must end so that a critical pod fits (PREE-001..006). Pure.
 
-The choice spares Guaranteed pods before Burstable ones, and those before BestEffort ones: of each
-class only those end without whom all pods of the lesser classes would not be enough.
+Guaranteed pods are spared before Burstable pods, and those before BestEffort pods: of each class
+only as many end as are needed when all pods of the lower classes end, too.
 Upstream: pkg/kubelet/preemption/preemption.go: getPodsToPreempt and below;
 pkg/kubelet/types/pod_update.go: Preemptable.
 """
@@ -26,7 +26,7 @@ _NANO_PER_MILLI: Final = NANO // 1000
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """So much of a resource is missing: millicores, bytes or numbers, above 0 (PREE-002)."""
+    """How much of a resource is missing: millicores, bytes or a number, above 0 (PREE-002)."""
 
     resource: str
     amount: int
@@ -36,14 +36,15 @@ Requirements = tuple[Requirement, ...]
 
 
 class NoVictims(Exception):
-    """All pods that may end would not be enough; the text names what stays missing (PREE-004)."""
+    """Ending all pods that may end would not be enough; the text names what would still be missing
+    (PREE-004)."""
 
     def __init__(self, left: Requirements) -> None:
         super().__init__(f"no set of running pods found to reclaim resources: {listed(left)}")
 
 
 def listed(requirements: Requirements) -> str:
-    """As upstream prints them.
+    """As upstream's messages print them.
 
     >>> listed((Requirement("memory", 123),))
     '[(res: memory, q: 123), ]'
@@ -52,7 +53,7 @@ def listed(requirements: Requirements) -> str:
 
 
 def preemptable(preemptor: Pod, pod: Pod) -> bool:
-    """PREE-003: `pod` may end for the sake of `preemptor`."""
+    """Whether `pod` may end so that `preemptor` can run (PREE-003)."""
     if is_critical(preemptor) and not is_critical(pod):
         return True
     mine, other = _priority(preemptor), _priority(pod)
@@ -66,9 +67,8 @@ def _priority(pod: Pod) -> int | None:
 def pods_to_preempt(
     preemptor: Pod, pods: Sequence[Pod], requirements: Requirements
 ) -> tuple[Pod, ...]:
-    """PREE-005: the victims in the order in which they are to end.
-
-    Raises `NoVictims`.
+    """The pods to end, in this order (PREE-005). Raises `NoVictims` if all of them would not be
+    enough.
     """
     found = [pod for pod in pods if preemptable(preemptor, pod)]
     left = without(requirements, found)
@@ -85,9 +85,8 @@ def pods_to_preempt(
 
 
 def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, ...]:
-    """PREE-006: one after the other the pod that comes closest to what is still missing.
-
-    Raises `NoVictims`.
+    """Pods that together are enough: each time the one that comes closest to what is still missing
+    (PREE-006). Raises `NoVictims` if all of them are not enough.
     """
     candidates, chosen = list(pods), []
     while requirements:
@@ -102,7 +101,8 @@ def closest_pods(pods: Sequence[Pod], requirements: Requirements) -> tuple[Pod, 
 
 
 def _closest(candidates: Sequence[Pod], requirements: Requirements) -> int:
-    """The index; among the equally close the smaller request wins, then the later place."""
+    """The index of the closest pod; of equally close pods that with the smaller request, then the
+    later one."""
     best, best_rank = 0, _rank(candidates[0], requirements)
     for index, pod in enumerate(candidates[1:], start=1):
         rank = _rank(pod, requirements)
@@ -116,7 +116,7 @@ def _rank(pod: Pod, requirements: Requirements) -> tuple[float, int, int]:
 
 
 def distance(pod: Pod, requirements: Requirements) -> float:
-    """How far the pod's end would be from enough: 0 it is enough, at most one per requirement."""
+    """How far ending the pod would be from enough: 0 is enough; each requirement adds at most 1."""
     missing = ((one.amount - request(pod, one.resource), one.amount) for one in requirements)
     return sum(((left / amount) ** 2 for left, amount in missing if left > 0), 0.0)
 
@@ -131,7 +131,7 @@ def without(requirements: Requirements, pods: Sequence[Pod]) -> Requirements:
 
 
 def request(pod: Pod, resource: str) -> int:
-    """What the pod's end frees: millicores, bytes or numbers; one pod is one pod (PREE-002)."""
+    """How much ending the pod frees: millicores, bytes or a number; of `pods` 1 (PREE-002)."""
     if resource == PODS:
         return 1
     unit = _NANO_PER_MILLI if resource == CPU else NANO

@@ -1,9 +1,9 @@
-"""Who is evicted first: one sort key per starved resource, the smallest goes first. Pure.
+"""The order in which pods are evicted: a sort key per starved resource, smallest first. Pure.
 
 Three questions in turn: does the pod use more than it asked for; how low is its priority; by how
 much does it exceed its request. A pod without statistics comes before all others wherever
-statistics are compared (EVIC-083). QoS class is not asked (EVIC-084). Full ties are broken by name,
-so that a run is a function of its seed.
+statistics are compared (EVIC-083). The QoS class plays no role (EVIC-084). Ties are broken by name,
+so that two runs with the same seed are the same.
 Upstream: pkg/kubelet/eviction/helpers.go: rankMemoryPressure and its siblings.
 """
 
@@ -27,7 +27,7 @@ WITHIN: Final = 2
 
 
 def memory_key(pod: Pod, usage: PodUsage | None) -> Key:
-    """EVIC-080. Bytes."""
+    """The key when memory is short, in bytes (EVIC-080)."""
     request = request_of(pod, MEMORY)
     if usage is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
@@ -35,7 +35,7 @@ def memory_key(pod: Pod, usage: PodUsage | None) -> Key:
 
 
 def disk_key(pod: Pod, used: DiskUse | None) -> Key:
-    """EVIC-081. Bytes."""
+    """The key when disk is short, in bytes (EVIC-081)."""
     if used is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
     request = request_of(pod, STORAGE)
@@ -43,15 +43,15 @@ def disk_key(pod: Pod, used: DiskUse | None) -> Key:
 
 
 def inodes_key(pod: Pod, used: DiskUse | None) -> Key:
-    """EVIC-081: no pod can ask for inodes, and yet its ephemeral-storage request is subtracted in
-    the last step."""
+    """The key when inodes are short (EVIC-081). No pod can request inodes; as upstream does, its
+    request of ephemeral-storage is subtracted in the last step."""
     if used is None:
         return (NO_STATS, _priority(pod), 0, full_name(pod))
     return _exceeding(pod, used.inodes, 0, request_of(pod, STORAGE))
 
 
 def pids_key(pod: Pod, usage: PodUsage | None) -> Key:
-    """EVIC-082: priority first, requests play no role."""
+    """The key when pids are short (EVIC-082): priority first, requests play no role."""
     if usage is None:
         return (_priority(pod), NO_STATS, 0, full_name(pod))
     return (_priority(pod), WITHIN, -usage.processes, full_name(pod))

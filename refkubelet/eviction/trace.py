@@ -1,4 +1,4 @@
-"""Why a pod was evicted, as one line that names the rules: the log tells every decision. Pure.
+"""Why a pod was evicted, as a line of the log that names the rules. Pure.
 
 A line has what was measured, what was wanted, the place in the ranking and what put the pod there,
 each with the rule that says so. Two runs of the same seed have the same lines.
@@ -81,12 +81,12 @@ def rank_line(
 
 
 def eviction_line(pod: Pod, why: str, grace_s: int) -> str:
-    """One eviction of a ranked pod."""
+    """The eviction of a ranked pod."""
     return f"evicting {full_name(pod)}: {why}; grace {grace_s} s (EVIC-086 EVIC-087)"
 
 
 def violation_line(pod: Pod, violation: Violation) -> str:
-    """One eviction for a limit of the pod's own."""
+    """The eviction of a pod above a storage limit of its own."""
     return f"evicting {full_name(pod)}: {violation.message.strip()} ({violation.rule} EVIC-087)"
 
 

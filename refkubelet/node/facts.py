@@ -30,12 +30,12 @@ SYSTEM_UUIDS: Final = (
     "/proc/device-tree/vm,uuid",
     "/etc/machine-id",
 )
-"""Of firmware, of PowerPC machines, and where there is neither the ID of the installation."""
+"""From the firmware, from PowerPC machines; without either the ID of the installation."""
 _DNS_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class NodeNameError(ValueError):
-    """No usable node name."""
+    """The host name or `--hostname-override` is no node name; the text says why."""
 
 
 def node_name(override: str = "") -> str:
@@ -65,8 +65,8 @@ def node_facts(
     runtime_version: str = "Unknown",
     apparmor: bool = True,
 ) -> NodeFacts:
-    """What `config` and the machine give. `runtime_version`: `<runtime>://<version>` (NODE-033).
-    `apparmor`: the kernel can enforce profiles (LIFE-227)."""
+    """The facts, from `config` and the machine. `runtime_version`: `<runtime>://<version>`
+    (NODE-033). `apparmor`: the kernel can enforce profiles (LIFE-227)."""
     capacity = _capacity(config, machine, root_dir)
     system = os.uname()
     architecture = _ARCHITECTURES.get(system.machine, system.machine)
@@ -100,7 +100,7 @@ def node_facts(
 
 
 def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> dict[str, int]:
-    """NODE-030, in nano units."""
+    """What the machine has, in nano units (NODE-030)."""
     max_pods = config.max_pods
     if config.pods_per_core:
         max_pods = min(max_pods, machine.cpu_count() * config.pods_per_core)
@@ -112,7 +112,7 @@ def _capacity(config: KubeletConfiguration, machine: Machine, root_dir: str) -> 
 
 
 def _first_of(files: tuple[str, ...]) -> str:
-    """What the first of these files that can be read has; "" without any."""
+    """The content of the first of these files that can be read; "" if none can."""
     for file in files:
         with suppress(OSError):
             return Path(file).read_text(errors="replace").strip("\0 \t\r\n")

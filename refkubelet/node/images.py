@@ -1,4 +1,4 @@
-"""The images that the Node object tells of, looked for every 30 s (NODE-035).
+"""The images in the status of the Node, listed every 30 s (NODE-035).
 
 Upstream: pkg/kubelet/images/image_gc_manager.go: imageCache; nodestatus/setters.go: Images.
 """
@@ -22,7 +22,7 @@ ALL: Final = -1
 
 
 class NodeImages:
-    """What the runtime listed last. `most`: nodeStatusMaxImages. A failing call changes nothing."""
+    """What the runtime listed last; a failing call changes nothing. `most`: nodeStatusMaxImages."""
 
     def __init__(
         self, list_images: Callable[[], Awaitable[Sequence[ImageRecord]]], most: int, clock: Clock
@@ -34,7 +34,7 @@ class NodeImages:
         self._complaints = Complaints(log, clock)
 
     def fields(self) -> Mapping[str, Any]:
-        """The fields of the status; none before the first look."""
+        """The fields of the status; empty before the first answer of the runtime."""
         return {"images": self._shown} if self._shown else {}
 
     async def run(self) -> None:

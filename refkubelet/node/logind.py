@@ -1,7 +1,8 @@
-"""systemd-logind over the system's D-Bus: who tells of shutdowns, and holds them up (NODE-060).
+"""systemd-logind over the system's D-Bus: it tells of shutdowns and can delay them (NODE-060).
 
-The library comes with the extra `logind`. What must never happen here: a lock that outlives its
-descriptor; a change of logind's own file.
+The library for D-Bus comes with the extra `logind`; it is imported when it is needed, because the
+kubelet runs without it, too. What must never happen here: a lock is kept open although it has been
+released, or logind's own configuration file is changed.
 Upstream: pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go.
 """
 
@@ -51,8 +52,8 @@ class DescriptorLock:
 
 
 class Logind:
-    """A `ShutdownSource`. `config`: the file with which logind is asked for more time; it is
-    written in the case of `set_longest_delay` only. `address`: of the bus, None: the system's."""
+    """A `ShutdownSource`. `config`: the file in which logind is asked for a longer delay; only
+    `set_longest_delay` writes it. `address`: of the bus; None: the system bus."""
 
     def __init__(self, config: Path = CONFIG, address: str | None = None) -> None:
         self._config = config
@@ -66,7 +67,7 @@ class Logind:
         return float(answer.body[0].value) / 1e6
 
     async def set_longest_delay(self, delay_s: float) -> None:
-        """A file that says so already is left alone; logind reads it anew in any case."""
+        """Write the file unless it says so already, and have logind read its configuration."""
         text = f"# Written by refkubelet\n[Login]\nInhibitDelayMaxSec={delay_s:.0f}\n"
         try:
             self._config.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +87,8 @@ class Logind:
         return DescriptorLock(answer.unix_fds[answer.body[0]])
 
     async def signals(self) -> AsyncGenerator[bool, None]:
-        """The match is asked for before the first signal is waited for."""
+        """True when a shutdown begins, False when it is called off. Raises `ShutdownSourceError`
+        when the connection ends."""
         bus = await self._connected()
         heard: asyncio.Queue[bool | None] = asyncio.Queue()
 
@@ -132,6 +134,8 @@ class Logind:
     async def _call(
         self, name: str, path: str, method: str, types: str, body: tuple[Any, ...]
     ) -> Message:
+        """The answer to a method call. `method`: interface and member; `types`: the D-Bus signature
+        of `body`. Raises `ShutdownSourceError`."""
         from dbus_fast import Message, MessageType
 
         bus = await self._connected()
@@ -150,7 +154,7 @@ class Logind:
         return answer
 
     def disconnect(self) -> None:
-        """End the connection; the next question makes another."""
+        """End the connection; the next call opens another."""
         bus, self._bus = self._bus, None
         if bus is not None:
             bus.disconnect()

@@ -44,19 +44,19 @@ def follow_kernel_log(machine: Machine, *, may_fail: bool) -> KernelLogReader | 
 
 
 class OomWatcher:
-    """Owns `messages`."""
+    """Sends a node event for each kill of the whole machine. Closes `messages` when it ends."""
 
     def __init__(self, messages: KernelLogReader, events: EventRecorder) -> None:
         self._messages = messages
         self._events = events
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Read until cancelled; a log that breaks off is reported in the log once."""
         reading = BETWEEN
         try:
             async for message in self._messages:
                 reading, kill = read(reading, message.text)
-                if kill is None or kill.group != ROOT:
+                if kill is None or kill.cgroup != ROOT:
                     continue
                 victim = f"victim process: {kill.process}, pid: {kill.pid}"
                 text = f"System OOM encountered, {victim}"

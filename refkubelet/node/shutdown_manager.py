@@ -1,6 +1,6 @@
-"""Ends the pods in order when the machine is about to go down, and holds it up until they ended.
+"""Ends the pods in order when the machine is about to shut down, and delays it until they ended.
 
-What must never happen here: a kubelet that fails because nobody tells of shutdowns; a lock that is
+What must never happen here: the kubelet fails because shutdowns cannot be noticed, or a lock is
 kept longer than the pods need.
 Rules: NODE-060..064, LIFE-229. Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go.
 """
@@ -23,7 +23,7 @@ from refkubelet.model.pod import pod_ref
 from refkubelet.node.shutdown import (
     REFUSAL,
     SHUTTING_DOWN,
-    Group,
+    ShutdownGroup,
     grace_s,
     pods_by_group,
     shut_down_status,
@@ -36,18 +36,18 @@ log = logging.getLogger(__name__)
 EVENT: Final = "Shutdown"
 RECONNECT_S: Final = 1.0
 DELAY_CHECKS_S: Final = (0.0, 0.1, 0.2, 0.4, 0.8)
-NOBODY_TELLS: Final = "shutdowns of the node are not noticed"
+NOT_NOTICED: Final = "shutdowns of the node are not noticed"
 
 
 class ShutdownSourceError(Exception):
-    """Who tells of shutdowns cannot be reached, or refuses; the text says why."""
+    """The source of shutdown signals cannot be reached, or refuses; the text says why."""
 
 
 class InhibitLock(Protocol):
-    """Holds up a shutdown, for a time, while it is held."""
+    """Delays a shutdown while it is held, at most the longest delay."""
 
     async def release(self) -> None:
-        """Let go of it; once more is no error."""
+        """Release it; a second call does nothing."""
         ...
 
 
@@ -57,19 +57,19 @@ class ShutdownSignals(Protocol):
     def __aiter__(self) -> AsyncIterator[bool]: ...
 
     async def aclose(self) -> None:
-        """Nobody listens any longer."""
+        """Stop listening."""
         ...
 
 
 class ShutdownSource(Protocol):
-    """Who tells of shutdowns: systemd-logind. Every method raises `ShutdownSourceError`."""
+    """What tells of shutdowns: systemd-logind. Every method may raise `ShutdownSourceError`."""
 
     async def longest_delay_s(self) -> float:
-        """For how long locks can hold up a shutdown."""
+        """How long locks can delay a shutdown."""
         ...
 
     async def set_longest_delay(self, delay_s: float) -> None:
-        """Ask for another longest delay; it holds a little later."""
+        """Ask for another longest delay; it takes effect a little later."""
         ...
 
     async def inhibit(self) -> InhibitLock: ...
@@ -79,16 +79,18 @@ class ShutdownSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShutdownDeps:
-    """`kill_pod` returns when the pod has stopped, and raises when that takes too long (LIFE-040).
-    `tell_node_status`: have it written at once (NODE-061). `state_file`: where the times of the
-    last shutdown are kept."""
+    """What a graceful shutdown needs of its kubelet."""
 
     clock: Clock
     events: EventRecorder
     active_pods: Callable[[], tuple[Pod, ...]]
     kill_pod: Callable[[Pod, Callable[[PodStatus], PodStatus], int], Awaitable[None]]
+    """Given the pod, what to make of its status, the grace period in seconds. Returns when the pod
+    has stopped; raises when that takes too long (LIFE-040)."""
     tell_node_status: Callable[[], None]
+    """Has the status of the Node written at once (NODE-061)."""
     state_file: Path
+    """Where the times of the last shutdown are kept."""
 
 
 class NodeShutdownManager:
@@ -96,7 +98,7 @@ class NodeShutdownManager:
     for the metrics."""
 
     def __init__(
-        self, groups: tuple[Group, ...], source: ShutdownSource, deps: ShutdownDeps
+        self, groups: tuple[ShutdownGroup, ...], source: ShutdownSource, deps: ShutdownDeps
     ) -> None:
         self._groups = groups
         self._source = source
@@ -109,7 +111,7 @@ class NodeShutdownManager:
         self.times = ShutdownTimes()
 
     def admit(self, asked: PodAdmitAttributes) -> Rejection | None:
-        """LIFE-229."""
+        """Refuses every pod while the node is shutting down (LIFE-229)."""
         return REFUSAL if self._shutting_down else None
 
     def not_ready(self) -> list[str]:
@@ -117,14 +119,14 @@ class NodeShutdownManager:
         return [SHUTTING_DOWN] if self._shutting_down else []
 
     async def run(self) -> None:
-        """Until cancelled; while nobody can tell of shutdowns it asks again every second."""
+        """Until cancelled; without a source of shutdown signals it tries again every second."""
         self.times = load_times(self._deps.state_file)
         try:
             while True:
                 try:
                     await self._watch()
                 except ShutdownSourceError as error:
-                    self._complaints.failed(NOBODY_TELLS, error, ShutdownSourceError)
+                    self._complaints.failed(NOT_NOTICED, error, ShutdownSourceError)
                 await self._deps.clock.sleep(RECONNECT_S)
         finally:
             for kill in self._kills:
@@ -135,13 +137,14 @@ class NodeShutdownManager:
         await self._demand_time()
         async with aclosing(self._source.signals()) as signals:
             await self._hold_up()
-            self._complaints.over(NOBODY_TELLS)
+            self._complaints.over(NOT_NOTICED)
             async for begins in signals:
                 await (self._shut_down() if begins else self._call_off())
 
     async def _demand_time(self) -> None:
-        """NODE-060, NODE-064: the lock must be able to hold for as long as all groups together
-        need. Who allows less is asked for more once, and watched from then on."""
+        """A lock must be able to delay a shutdown for as long as all groups together need
+        (NODE-060, NODE-064). A longest delay below that is raised once, then checked.
+        Raises `ShutdownSourceError` while it is too short."""
         wanted_s = sum(group.grace_s for group in self._groups)
         allowed_s = await self._source.longest_delay_s()
         if allowed_s < wanted_s and not self._asked_for_time:
@@ -176,7 +179,7 @@ class NodeShutdownManager:
             await lock.release()
 
     async def _shut_down(self) -> None:
-        """NODE-061, NODE-062."""
+        """End the groups in turn, then let the machine go down (NODE-061, NODE-062)."""
         self._note("Shutdown manager detected shutdown event", shutting_down=True)
         began_ns = self._deps.clock.wall_ns()
         self._store(ShutdownTimes(began_ns))
@@ -198,7 +201,7 @@ class NodeShutdownManager:
         if shutting_down:
             self._deps.tell_node_status()
 
-    async def _end(self, group: Group, pods: tuple[Pod, ...]) -> None:
+    async def _end(self, group: ShutdownGroup, pods: tuple[Pod, ...]) -> None:
         """All pods of a group at once; those that are not ready in time go on ending."""
         kills = [asyncio.create_task(self._kill(pod, group)) for pod in pods]
         self._kills = [kill for kill in self._kills if not kill.done()] + kills
@@ -206,7 +209,7 @@ class NodeShutdownManager:
         if late:
             log.warning("%d pods of priority %d are late", len(late), group.priority)
 
-    async def _kill(self, pod: Pod, group: Group) -> None:
+    async def _kill(self, pod: Pod, group: ShutdownGroup) -> None:
         try:
             await self._deps.kill_pod(pod, shut_down_status(pod), grace_s(pod, group))
         except Exception as error:

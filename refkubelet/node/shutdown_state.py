@@ -1,6 +1,6 @@
 """When the last graceful shutdown began and ended, in a file that outlives it (NODE-064).
 
-What must never happen here: a shutdown that stops because the file cannot be written.
+What must never happen here: a shutdown stops because the file cannot be written.
 Upstream: pkg/kubelet/nodeshutdown/storage.go.
 """
 
@@ -31,7 +31,7 @@ class ShutdownTimes:
 
 
 def store_times(file: Path, times: ShutdownTimes) -> None:
-    """Write them; what goes wrong is logged."""
+    """Write the times; an error is logged."""
     fields = {"startTime": _text(times.began_ns), "endTime": _text(times.ended_ns)}
     try:
         write_whole(file, json.dumps(fields, separators=(",", ":")).encode())
@@ -40,7 +40,7 @@ def store_times(file: Path, times: ShutdownTimes) -> None:
 
 
 def load_times(file: Path) -> ShutdownTimes:
-    """What the file says; nothing where it is not there, or cannot be understood (logged)."""
+    """The times in the file; no times if it is missing, or cannot be understood (logged)."""
     try:
         fields = read_json(file)
         return ShutdownTimes(_wall_ns(fields["startTime"]), _wall_ns(fields["endTime"]))

@@ -1,4 +1,4 @@
-"""A runtime's version as the Node object shows it: without what a distribution appends. Pure.
+"""A runtime's version as the Node object shows it: without the suffix of a distribution. Pure.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go: newRuntimeVersion; apimachinery
 pkg/util/version: ParseSemantic, ParseGeneric.
@@ -26,7 +26,7 @@ def runtime_version(name: str, version: str) -> str:
 
 
 def _shown(text: str) -> str | None:
-    """Semantic versions whole, others as far as they are numbers; None for no version."""
+    """A semantic version whole, of others the leading numbers; None if it begins with no number."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None

@@ -4,7 +4,8 @@ Rules: SRV-001, SRV-002, SRV-010 (read-only port). The main port speaks TLS when
 names a certificate and key, else plain HTTP (upstream makes a self-signed pair); it does
 not authenticate yet, and so it listens on loopback addresses only, unless it is told to be insecure
 (SRV-011). All ports are bound by `start`: a port in use is known before anything runs.
-What must never happen: what pods are made of is shown to a network that nobody opened it to.
+What must never happen: the specs of pods are shown to a network without the consent of the
+administrator. aiohttp is imported when a server starts: a kubelet without servers does without it.
 """
 
 from __future__ import annotations
@@ -60,15 +61,18 @@ async def _no_summary(*, only_cpu_and_memory: bool = False) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ServerCallbacks:
-    """What the servers show. `pods`: with their current status, no mirrors (MIRR-035);
-    `unhealthy`: why the sync loop is not healthy, None when it is; `metrics`, `probe_metrics`:
-    Prometheus text; `summary`: statistics of the node and its pods."""
+    """What the servers show."""
 
     pods: Callable[[], Sequence[Pod]]
+    """The pods with their current statuses, without mirrors (MIRR-035)."""
     unhealthy: Callable[[], str | None] = lambda: None
+    """Why the sync loop is not healthy; None when it is."""
     metrics: Callable[[], str] = _no_metrics
+    """Prometheus text."""
     probe_metrics: Callable[[], str] = _no_metrics
+    """Prometheus text."""
     summary: Summary = _no_summary
+    """Statistics of the node and its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,10 @@ class _Endpoint:
 
 
 def check_servers(config: KubeletConfiguration, *, insecure: bool) -> None:
-    """Raises `ServerError` where the main port would show everything to everybody (SRV-011)."""
+    """Refuse a main port that would show everything to every client of the network (SRV-011).
+
+    Raises `ServerError`.
+    """
     if not config.enable_server or insecure or is_loopback(config.address):
         return
     raise ServerError(
@@ -96,7 +103,7 @@ def check_servers(config: KubeletConfiguration, *, insecure: bool) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Only processes of this machine reach it; anything that is no address is not."""
+    """Whether only processes of this machine reach the address; a host name is taken for not so."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -163,6 +170,7 @@ class KubeletServers:
         return context
 
     async def _listen(self, endpoint: _Endpoint) -> None:
+        """Bind the port and serve. Raises `ServerError`."""
         from aiohttp import web
 
         runner = web.AppRunner(
@@ -186,8 +194,8 @@ class KubeletServers:
 
 
 def _log_of_requests() -> logging.Logger:
-    """What clients do wrong (a request line of 10 kB, another protocol) is answered and not told:
-    anybody could fill the log with it."""
+    """Mistakes of clients (a request line of 10 kB, another protocol) are answered, but not logged:
+    every client could fill the log with them."""
     from aiohttp.http_exceptions import HttpProcessingError
 
     def is_ours(record: logging.LogRecord) -> bool:
@@ -255,7 +263,7 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
     async def disabled(_: web.Request) -> web.Response:
         return web.Response(status=405, text="Debug endpoints are disabled.")
 
-    app = web.Application(middlewares=[_told_once()])
+    app = web.Application(middlewares=[_unexpected_errors()])
     app.router.add_get("/pods", pods)
     app.router.add_get("/pods/", pods)
     for method in ("GET", "POST"):
@@ -272,9 +280,9 @@ def pods_app(callbacks: ServerCallbacks, *, debug_paths: bool) -> web.Applicatio
     return app
 
 
-def _told_once() -> Any:
-    """A handler that fails in a way nobody thought of: the client is told each time, the log when
-    it begins and once a minute."""
+def _unexpected_errors() -> Any:
+    """For handlers that fail unexpectedly: the client gets an error each time; the log says it at
+    first and then once a minute."""
     from aiohttp import web
 
     complaints = Complaints(log, RealClock())

@@ -1,7 +1,7 @@
-"""What the pod-resources API answers: devices, own CPUs and NUMA memory of containers (CG-085).
+"""Answers of the pod-resources API: devices, exclusive CPUs, NUMA memory of containers (CG-085).
 
-Monitors read it. Values come from the managers; messages are made here and nowhere else. What must
-never happen here: a change of anything.
+Monitors read it. Values come from the managers; the messages of the API are made here only. A call
+changes nothing.
 Upstream: pkg/kubelet/apis/podresources/server_v1.go; pkg/kubelet/cm/container_manager.go:
 containerDevicesFromResourceDeviceInstances.
 """
@@ -61,7 +61,8 @@ class UnknownPod(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class PodResourcesLister:
-    """`active_pods`: for List; `pods`: all of the node. A manager that is None gave nothing."""
+    """Makes the answers. `active_pods`: for List; `pods`: all of the node, for Get. A manager that
+    is None has given nothing to containers."""
 
     active_pods: Callable[[], Iterable[Pod]]
     pods: Callable[[], Iterable[Pod]]
@@ -76,7 +77,7 @@ class PodResourcesLister:
         )
 
     def get(self, name: str, namespace: str) -> Any:
-        """GetPodResourcesResponse. Raises `UnknownPod`."""
+        """GetPodResourcesResponse. Raises `UnknownPod` if there is no pod of that name."""
         for pod in self.pods():
             if name_and_namespace(pod) == (name, namespace):
                 return api.GetPodResourcesResponse(pod_resources=self._pod(pod))

@@ -1,7 +1,8 @@
 """The socket of the pod-resources API (CG-085).
 
-Only for real time; grpc is imported when the server starts. What must never happen here: a monitor
-that asks too often keeps the kubelet busy: 100 calls per second, ten at once.
+Only for real time; grpc is imported when the server starts: virtual nodes do without it. What must
+never happen here: a monitor that asks too often keeps the kubelet busy. 100 calls per second are
+answered, ten at once.
 Upstream: pkg/kubelet/server/server.go: ListenAndServePodResources; pkg/kubelet/apis/grpc.
 """
 
@@ -35,7 +36,7 @@ class PodResourcesServer:
         self._server: Any = None
 
     async def start(self) -> None:
-        """Serve. A socket that cannot be made is told: the kubelet runs without this API."""
+        """Serve. If the socket cannot be made, the log says so: the kubelet runs without it."""
         import grpc.aio
         from criapi.podresources import api_pb2_grpc
 
@@ -63,6 +64,7 @@ class PodResourcesServer:
         return self._bucket.take(self._clock.monotonic_s())
 
     def _service(self) -> Any:
+        """The methods of the API as grpc calls them."""
         import grpc
         from criapi.podresources import api_pb2_grpc
 

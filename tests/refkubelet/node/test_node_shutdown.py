@@ -20,7 +20,7 @@ from refkubelet.config.load import load_config
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.pod import uid
 from refkubelet.node.shutdown import (
-    Group,
+    ShutdownGroup,
     grace_s,
     pods_by_group,
     shut_down_status,
@@ -35,7 +35,7 @@ from refkubelet.node.shutdown_state import FILE_NAME, ShutdownTimes, load_times,
 from simtime import VirtualLoop, run_virtual
 
 CRITICAL = 2_000_000_000
-GROUPS = (Group(0, 6), Group(CRITICAL, 4))
+GROUPS = (ShutdownGroup(0, 6), ShutdownGroup(CRITICAL, 4))
 
 
 def pod(name: str, priority: int | None = None, grace: int | None = 30) -> Pod:
@@ -57,14 +57,17 @@ BY_PRIORITY = (ByPriority(100, 5), ByPriority(10, 7))
     ("config", "groups"),
     [
         (settings(), ()),
-        (settings(shutdown_grace_period_s=30.0), (Group(0, 30), Group(CRITICAL, 0))),
+        (
+            settings(shutdown_grace_period_s=30.0),
+            (ShutdownGroup(0, 30), ShutdownGroup(CRITICAL, 0)),
+        ),
         (
             settings(shutdown_grace_period_s=30.5, shutdown_grace_period_critical_pods_s=10.0),
-            (Group(0, 20), Group(CRITICAL, 10)),
+            (ShutdownGroup(0, 20), ShutdownGroup(CRITICAL, 10)),
         ),
         (
             settings(shutdown_grace_period_by_pod_priority=BY_PRIORITY),
-            (Group(10, 7), Group(100, 5)),
+            (ShutdownGroup(10, 7), ShutdownGroup(100, 5)),
         ),
         (
             settings(shutdown_grace_period_s=30.0, feature_gates={"GracefulNodeShutdown": False}),
@@ -80,12 +83,12 @@ BY_PRIORITY = (ByPriority(100, 5), ByPriority(10, 7))
     ],
 )
 def test_groups_of_a_configuration_NODE_060(
-    config: KubeletConfiguration, groups: tuple[Group, ...]
+    config: KubeletConfiguration, groups: tuple[ShutdownGroup, ...]
 ) -> None:
     assert shutdown_groups(config) == groups
 
 
-THREE = (Group(10, 1), Group(100, 2), Group(1000, 3))
+THREE = (ShutdownGroup(10, 1), ShutdownGroup(100, 2), ShutdownGroup(1000, 3))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ def test_the_group_of_a_pod_NODE_062(priority: int | None, group: int) -> None:
 
 
 def test_a_pod_without_priority_has_0_NODE_062() -> None:
-    groups = (Group(-1, 1), Group(1, 1))
+    groups = (ShutdownGroup(-1, 1), ShutdownGroup(1, 1))
     assert [group.priority for group, _ in pods_by_group(groups, [pod("a")])] == [-1]
 
 

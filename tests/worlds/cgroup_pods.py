@@ -79,10 +79,14 @@ class Pods:
         return self.cri.node.cgroups.path(f"/{mount}{directory}/{name}")
 
 
+def world(version: Any, **node: Any) -> Pods:
+    """A machine with cgroups of that version, on which nothing runs yet."""
+    return Pods(FakeCRI(node=FakeNode(cgroups_version=version, **node)))
+
+
 def in_a_world(version: Any, body: Callable[[Pods], Awaitable[None]], **node: Any) -> None:
     async def main() -> None:
-        cri = FakeCRI(node=FakeNode(cgroups_version=version, **node))
-        await body(Pods(cri))
+        await body(world(version, **node))
 
     run_virtual(main)
 

@@ -13,9 +13,9 @@ from criapi.v1 import api_pb2 as cri
 import fakecri
 from fakecri import FakeCRI
 from fakecri.scripts.script import ScriptError, apply_script, load_script
-from simtime import run_virtual
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("method", "request_", "error", "words"),
     [
@@ -32,21 +32,16 @@ from simtime import run_virtual
         ("StreamContainers", cri.VersionRequest(), TypeError, "wanted a StreamContainersRequest"),
     ],
 )
-def test_a_wrong_call_is_refused_and_not_recorded(
+async def test_a_wrong_call_is_refused_and_not_recorded(
     method: str, request_: Any, error: type[Exception], words: str
 ) -> None:
-    async def main() -> None:
-        runtime = FakeCRI()
-        stream = method.startswith("Stream")
-        with pytest.raises(error, match=words):
-            await (
-                anext(runtime.stream(method, request_))
-                if stream
-                else runtime.call(method, request_)
-            )
-        assert runtime.calls() == []
-
-    run_virtual(main)
+    runtime = FakeCRI()
+    stream = method.startswith("Stream")
+    with pytest.raises(error, match=words):
+        await (
+            anext(runtime.stream(method, request_)) if stream else runtime.call(method, request_)
+        )
+    assert runtime.calls() == []
 
 
 loose: Any = fakecri  # as a test without types sees it
@@ -124,18 +119,16 @@ def test_a_rule_that_was_refused_is_no_rule() -> None:
     assert runtime.rules() == []
 
 
-def test_wrong_answers_of_functions_are_mistakes_of_the_call() -> None:
-    async def main() -> None:
-        runtime = fake()
-        runtime.on("Version").answers(lambda _: None)
-        with pytest.raises(TypeError, match="wanted a VersionResponse as answer, got NoneType"):
-            await runtime.call("Version", cri.VersionRequest())
-        runtime.behaves(loose.replies(handler=lambda _: None), container="web")
-        container = await running(runtime)
-        with pytest.raises(TypeError, match="gave None; wanted a Reply or an exit code"):
-            await runtime.call("ExecSync", cri.ExecSyncRequest(container_id=container, cmd=["x"]))
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_wrong_answers_of_functions_are_mistakes_of_the_call() -> None:
+    runtime = fake()
+    runtime.on("Version").answers(lambda _: None)
+    with pytest.raises(TypeError, match="wanted a VersionResponse as answer, got NoneType"):
+        await runtime.call("Version", cri.VersionRequest())
+    runtime.behaves(loose.replies(handler=lambda _: None), container="web")
+    container = await running(runtime)
+    with pytest.raises(TypeError, match="gave None; wanted a Reply or an exit code"):
+        await runtime.call("ExecSync", cri.ExecSyncRequest(container_id=container, cmd=["x"]))
 
 
 async def running(runtime: Any) -> str:

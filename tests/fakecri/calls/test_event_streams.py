@@ -8,96 +8,93 @@ from typing import Any
 import grpc
 import pytest
 from criapi.v1 import api_pb2 as cri
-from method_calls import new_container, pod, run_pod, virtual
+from method_calls import new_container, pod, run_pod
 
 from fakecri import FakeCRI
 
 
-def test_events_tell_every_change_with_the_state_of_that_moment_CRI_140_CRI_141() -> None:
-    async def main(fake: FakeCRI) -> None:
-        events: list[Any] = []
+@pytest.mark.virtual_time
+async def test_events_tell_every_change_with_the_state_of_that_moment_CRI_140_CRI_141() -> None:
+    fake = FakeCRI()
+    events: list[Any] = []
 
-        async def listen() -> None:
-            async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-                events.append(event)
+    async def listen() -> None:
+        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+            events.append(event)
 
-        listener = asyncio.create_task(listen())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        sandbox, first = await new_container(fake, "a")
-        _, second = await new_container(fake, "b")
-        await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
-        await fake.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox))
-        await asyncio.sleep(1)
-        listener.cancel()
-        names = {sandbox: "pod", first: "a", second: "b"}
-        told = [
-            (names[e.container_id], cri.ContainerEventType.Name(e.container_event_type)[10:-6])
-            for e in events
-        ]
-        assert told == [
-            ("pod", "CREATED"),
-            ("pod", "STARTED"),
-            ("a", "CREATED"),
-            ("a", "STARTED"),
-            ("b", "CREATED"),
-            ("b", "STARTED"),
-            ("a", "STOPPED"),
-            ("b", "STOPPED"),
-            ("pod", "STOPPED"),
-            ("a", "DELETED"),
-            ("b", "DELETED"),
-            ("pod", "DELETED"),
-        ]
-        a_stopped = events[6]
-        states = {s.metadata.name: s.state for s in a_stopped.containers_statuses}
-        assert states == {"a": cri.CONTAINER_EXITED, "b": cri.CONTAINER_RUNNING}
-        assert a_stopped.pod_sandbox_status.state == cri.SANDBOX_READY
-        assert events[-1].pod_sandbox_status.id == sandbox
-
-    virtual(main)
+    listener = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    sandbox, first = await new_container(fake, "a")
+    _, second = await new_container(fake, "b")
+    await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
+    await fake.call("RemovePodSandbox", cri.RemovePodSandboxRequest(pod_sandbox_id=sandbox))
+    await asyncio.sleep(1)
+    listener.cancel()
+    names = {sandbox: "pod", first: "a", second: "b"}
+    told = [
+        (names[e.container_id], cri.ContainerEventType.Name(e.container_event_type)[10:-6])
+        for e in events
+    ]
+    assert told == [
+        ("pod", "CREATED"),
+        ("pod", "STARTED"),
+        ("a", "CREATED"),
+        ("a", "STARTED"),
+        ("b", "CREATED"),
+        ("b", "STARTED"),
+        ("a", "STOPPED"),
+        ("b", "STOPPED"),
+        ("pod", "STOPPED"),
+        ("a", "DELETED"),
+        ("b", "DELETED"),
+        ("pod", "DELETED"),
+    ]
+    a_stopped = events[6]
+    states = {s.metadata.name: s.state for s in a_stopped.containers_statuses}
+    assert states == {"a": cri.CONTAINER_EXITED, "b": cri.CONTAINER_RUNNING}
+    assert a_stopped.pod_sandbox_status.state == cri.SANDBOX_READY
+    assert events[-1].pod_sandbox_status.id == sandbox
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("keep_s", "seen"), [(0.0, []), (5.0, ["two"]), (300.0, ["one", "two"])])
-def test_events_wait_for_a_subscriber_as_long_as_told_CRI_143(
+async def test_events_wait_for_a_subscriber_as_long_as_told_CRI_143(
     keep_s: float, seen: list[str]
 ) -> None:
-    async def main(fake: FakeCRI) -> None:
-        await run_pod(fake, pod("one"))
-        await asyncio.sleep(10)
-        await run_pod(fake, pod("two"))
-        for expected in (seen, []):  # a second subscriber finds nothing left
-            names = []
-            try:
-                request = cri.GetEventsRequest()
-                async for event in fake.stream("GetContainerEvents", request, timeout_s=1):
-                    assert isinstance(event, cri.ContainerEventResponse)
-                    if event.container_event_type == cri.CONTAINER_CREATED_EVENT:
-                        names.append(event.pod_sandbox_status.metadata.name)
-            except grpc.RpcError as error:
-                assert "context deadline exceeded" in str(error)  # noqa: PT017
-            assert names == expected
-
-    virtual(main, keep_events_s=keep_s)
+    fake = FakeCRI(keep_events_s=keep_s)
+    await run_pod(fake, pod("one"))
+    await asyncio.sleep(10)
+    await run_pod(fake, pod("two"))
+    for expected in (seen, []):  # a second subscriber finds nothing left
+        names = []
+        try:
+            request = cri.GetEventsRequest()
+            async for event in fake.stream("GetContainerEvents", request, timeout_s=1):
+                assert isinstance(event, cri.ContainerEventResponse)
+                if event.container_event_type == cri.CONTAINER_CREATED_EVENT:
+                    names.append(event.pod_sandbox_status.metadata.name)
+        except grpc.RpcError as error:
+            assert "context deadline exceeded" in str(error)  # noqa: PT017
+        assert names == expected
 
 
-def test_all_subscribers_hear_everything_in_messages_of_their_own_CRI_143() -> None:
-    async def main(fake: FakeCRI) -> None:
-        heard: list[list[Any]] = [[], []]
+@pytest.mark.virtual_time
+async def test_all_subscribers_hear_everything_in_messages_of_their_own_CRI_143() -> None:
+    fake = FakeCRI()
+    heard: list[list[Any]] = [[], []]
 
-        async def listen(events: list[Any]) -> None:
-            async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-                events.append(event)
+    async def listen(events: list[Any]) -> None:
+        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+            events.append(event)
 
-        listeners = [asyncio.create_task(listen(events)) for events in heard]
-        await asyncio.sleep(1)
-        await run_pod(fake, pod())
-        await asyncio.sleep(1)
-        assert len(heard[0]) == 2
-        assert heard[0] == heard[1]
-        heard[0][0].container_id = "changed"
-        assert heard[0] != heard[1]
-        for listener in listeners:
-            listener.cancel()
-
-    virtual(main)
+    listeners = [asyncio.create_task(listen(events)) for events in heard]
+    await asyncio.sleep(1)
+    await run_pod(fake, pod())
+    await asyncio.sleep(1)
+    assert len(heard[0]) == 2
+    assert heard[0] == heard[1]
+    heard[0][0].container_id = "changed"
+    assert heard[0] != heard[1]
+    for listener in listeners:
+        listener.cancel()

@@ -159,19 +159,17 @@ def test_whatever_happens_lists_tell_of_it_CRI_080(steps: list[tuple[str, int]])
     run_virtual(main)
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("what", [*CALLS[1:], *FROM_OUTSIDE])
-def test_each_of_these_alone_shows(what: str) -> None:
-    async def main() -> None:
-        world = World()
-        for step in (*BEGIN, ("create", 2)):
-            await world.do(*step)
-        await world.check()
-        before = world.cri.core.containers.answer(EVERY.SerializeToString())
-        assert before is not None
-        await world.do(what, 2)
-        await world.check()
-
-    run_virtual(main)
+async def test_each_of_these_alone_shows(what: str) -> None:
+    world = World()
+    for step in (*BEGIN, ("create", 2)):
+        await world.do(*step)
+    await world.check()
+    before = world.cri.core.containers.answer(EVERY.SerializeToString())
+    assert before is not None
+    await world.do(what, 2)
+    await world.check()
 
 
 async def status_of(fake: FakeCRI) -> dict[str, bool]:
@@ -179,67 +177,57 @@ async def status_of(fake: FakeCRI) -> dict[str, bool]:
     return {condition.type: condition.status for condition in answer.status.conditions}
 
 
-def test_status_in_bytes_follows_the_network_CRI_130() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        data = await fake.call_bytes("Status", cri.StatusRequest())
-        assert await fake.call_bytes("Status", cri.StatusRequest()) is data
-        with fake.without_network():
-            assert not (await status_of(fake))["NetworkReady"]
-        assert (await status_of(fake))["NetworkReady"]
-        verbose = cri.StatusRequest(verbose=True)
-        answer = cri.StatusResponse.FromString(await fake.call_bytes("Status", verbose))
-        assert "config" in answer.info
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_status_in_bytes_follows_the_network_CRI_130() -> None:
+    fake = FakeCRI()
+    data = await fake.call_bytes("Status", cri.StatusRequest())
+    assert await fake.call_bytes("Status", cri.StatusRequest()) is data
+    with fake.without_network():
+        assert not (await status_of(fake))["NetworkReady"]
+    assert (await status_of(fake))["NetworkReady"]
+    verbose = cri.StatusRequest(verbose=True)
+    answer = cri.StatusResponse.FromString(await fake.call_bytes("Status", verbose))
+    assert "config" in answer.info
 
 
-def test_rules_and_outages_hold_for_bytes_too() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.on("ListContainers", nth=2).fails("UNAVAILABLE", "no")
+@pytest.mark.virtual_time
+async def test_rules_and_outages_hold_for_bytes_too() -> None:
+    fake = FakeCRI()
+    fake.on("ListContainers", nth=2).fails("UNAVAILABLE", "no")
+    await fake.call_bytes("ListContainers", EVERY)
+    with pytest.raises(grpc.RpcError) as caught:
         await fake.call_bytes("ListContainers", EVERY)
-        with pytest.raises(grpc.RpcError) as caught:
-            await fake.call_bytes("ListContainers", EVERY)
-        assert caught.value.details() == "no"
-        with fake.down(), pytest.raises(grpc.RpcError):
-            await fake.call_bytes("ListPodSandbox", EVERY_BOX)
-        methods = [(call.method, call.error and call.error[0]) for call in fake.calls()]
-        assert methods == [
-            ("ListContainers", None),
-            ("ListContainers", "UNAVAILABLE"),
-            ("ListPodSandbox", "UNAVAILABLE"),
-        ]
-
-    run_virtual(main)
+    assert caught.value.details() == "no"
+    with fake.down(), pytest.raises(grpc.RpcError):
+        await fake.call_bytes("ListPodSandbox", EVERY_BOX)
+    methods = [(call.method, call.error and call.error[0]) for call in fake.calls()]
+    assert methods == [
+        ("ListContainers", None),
+        ("ListContainers", "UNAVAILABLE"),
+        ("ListPodSandbox", "UNAVAILABLE"),
+    ]
 
 
-def test_methods_without_kept_answers_come_as_bytes_too() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        data = await fake.call_bytes("Version", cri.VersionRequest())
-        assert cri.VersionResponse.FromString(data).runtime_name == "fakecri"
-        assert fake.count("Version") == 1
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_methods_without_kept_answers_come_as_bytes_too() -> None:
+    fake = FakeCRI()
+    data = await fake.call_bytes("Version", cri.VersionRequest())
+    assert cri.VersionResponse.FromString(data).runtime_name == "fakecri"
+    assert fake.count("Version") == 1
 
 
-def test_a_request_of_another_method_is_refused() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        with pytest.raises(TypeError, match="ListContainers: wanted a ListContainersRequest"):
-            await fake.call_bytes("ListContainers", EVERY_BOX)
-        assert fake.count() == 0
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_request_of_another_method_is_refused() -> None:
+    fake = FakeCRI()
+    with pytest.raises(TypeError, match="ListContainers: wanted a ListContainersRequest"):
+        await fake.call_bytes("ListContainers", EVERY_BOX)
+    assert fake.count() == 0
 
 
-def test_an_answer_of_as_of_now_stays_while_the_world_goes_on() -> None:
-    async def main() -> None:
-        world = World()
-        await world.do("run", 1)
-        then: Any = world.cri._programming.as_of_now("ListPodSandbox")
-        await world.do("remove box", 0)
-        assert (len(then(EVERY_BOX).items), len((await world.boxes(EVERY_BOX)).items)) == (1, 0)
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_an_answer_of_as_of_now_stays_while_the_world_goes_on() -> None:
+    world = World()
+    await world.do("run", 1)
+    then: Any = world.cri._programming.as_of_now("ListPodSandbox")
+    await world.do("remove box", 0)
+    assert (len(then(EVERY_BOX).items), len((await world.boxes(EVERY_BOX)).items)) == (1, 0)

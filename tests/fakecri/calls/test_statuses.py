@@ -22,44 +22,43 @@ async def status(fake: FakeCRI, container: str, *, verbose: bool = False) -> Any
     return answer if verbose else answer.status
 
 
-def test_identity_and_handlers_are_programmable_CRI_003_CRI_030_CRI_132() -> None:
-    async def main(fake: FakeCRI) -> None:
-        version: Any = await fake.call("Version", cri.VersionRequest())
-        assert (version.runtime_name, version.runtime_version) == ("containerd", "2.1.9")
-        answer: Any = await fake.call("Status", cri.StatusRequest(verbose=True))
-        assert [h.name for h in answer.runtime_handlers] == ["", "kata"]
-        assert answer.features.supplemental_groups_policy
-        assert json.loads(answer.info["config"])["runtimeName"] == "containerd"
-        sandbox = await run_pod(fake, pod(), "kata")
-        listed: Any = await fake.call("ListPodSandbox", cri.ListPodSandboxRequest())
-        assert [(i.id, i.runtime_handler) for i in listed.items] == [(sandbox, "kata")]
-        code, text = await refused(run_pod(fake, pod("other"), "gvisor"))
-        assert code == "UNKNOWN"
-        assert text.endswith('no runtime for "gvisor" is configured')
-
-    virtual(main, runtime_name="containerd", runtime_version="2.1.9", runtime_handlers=("kata",))
-
-
-def test_container_status_echoes_user_and_stop_signal_CRI_084() -> None:
-    async def main(fake: FakeCRI) -> None:
-        security = cri.LinuxContainerSecurityContext(
-            run_as_user=cri.Int64Value(value=1000),
-            run_as_group=cri.Int64Value(value=3000),
-            supplemental_groups=[4000, 3000],
-        )
-        linux = cri.LinuxContainerConfig(security_context=security)
-        _, container = await new_container(fake, linux=linux, stop_signal=cri.SIGINT)
-        shown = await status(fake, container)
-        user = shown.user.linux
-        assert (user.uid, user.gid, list(user.supplemental_groups)) == (1000, 3000, [3000, 4000])
-        assert shown.stop_signal == cri.SIGINT
-        _, other = await new_container(fake, "other")
-        shown = await status(fake, other)
-        assert (shown.user.linux.uid, shown.stop_signal) == (0, cri.SIGTERM)
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_identity_and_handlers_are_programmable_CRI_003_CRI_030_CRI_132() -> None:
+    fake = FakeCRI(runtime_name="containerd", runtime_version="2.1.9", runtime_handlers=("kata",))
+    version: Any = await fake.call("Version", cri.VersionRequest())
+    assert (version.runtime_name, version.runtime_version) == ("containerd", "2.1.9")
+    answer: Any = await fake.call("Status", cri.StatusRequest(verbose=True))
+    assert [h.name for h in answer.runtime_handlers] == ["", "kata"]
+    assert answer.features.supplemental_groups_policy
+    assert json.loads(answer.info["config"])["runtimeName"] == "containerd"
+    sandbox = await run_pod(fake, pod(), "kata")
+    listed: Any = await fake.call("ListPodSandbox", cri.ListPodSandboxRequest())
+    assert [(i.id, i.runtime_handler) for i in listed.items] == [(sandbox, "kata")]
+    code, text = await refused(run_pod(fake, pod("other"), "gvisor"))
+    assert code == "UNKNOWN"
+    assert text.endswith('no runtime for "gvisor" is configured')
 
 
+@pytest.mark.virtual_time
+async def test_container_status_echoes_user_and_stop_signal_CRI_084() -> None:
+    fake = FakeCRI()
+    security = cri.LinuxContainerSecurityContext(
+        run_as_user=cri.Int64Value(value=1000),
+        run_as_group=cri.Int64Value(value=3000),
+        supplemental_groups=[4000, 3000],
+    )
+    linux = cri.LinuxContainerConfig(security_context=security)
+    _, container = await new_container(fake, linux=linux, stop_signal=cri.SIGINT)
+    shown = await status(fake, container)
+    user = shown.user.linux
+    assert (user.uid, user.gid, list(user.supplemental_groups)) == (1000, 3000, [3000, 4000])
+    assert shown.stop_signal == cri.SIGINT
+    _, other = await new_container(fake, "other")
+    shown = await status(fake, other)
+    assert (shown.user.linux.uid, shown.stop_signal) == (0, cri.SIGTERM)
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("of_request", "of_image", "ignored", "code", "took_s"),
     [
@@ -70,56 +69,52 @@ def test_container_status_echoes_user_and_stop_signal_CRI_084() -> None:
         (cri.SIGKILL, "SIGINT", "SIGKILL", 137, 0),
     ],
 )
-def test_the_stop_signal_is_of_the_request_then_of_the_image_CRI_061(
+async def test_the_stop_signal_is_of_the_request_then_of_the_image_CRI_061(
     of_request: Any, of_image: str, ignored: str, code: int, took_s: int
 ) -> None:
-    async def main(fake: FakeCRI) -> None:
-        image = cri.ImageSpec(image="r.io/app:1")
-        await fake.call("PullImage", cri.PullImageRequest(image=image))
-        fake.behaves(ignores(ignored))
-        _, container = await new_container(fake, image=image, stop_signal=of_request)
-        request = cri.StopContainerRequest(container_id=container, timeout=5)
-        await fake.call("StopContainer", request)
-        assert (await status(fake, container)).exit_code == code
-        assert asyncio.get_running_loop().time() == pytest.approx(took_s)
-
-    virtual(main, registry=registry_of({"r.io/app:1": RegistryImage(stop_signal=of_image)}))
+    fake = FakeCRI(registry=registry_of({"r.io/app:1": RegistryImage(stop_signal=of_image)}))
+    image = cri.ImageSpec(image="r.io/app:1")
+    await fake.call("PullImage", cri.PullImageRequest(image=image))
+    fake.behaves(ignores(ignored))
+    _, container = await new_container(fake, image=image, stop_signal=of_request)
+    request = cri.StopContainerRequest(container_id=container, timeout=5)
+    await fake.call("StopContainer", request)
+    assert (await status(fake, container)).exit_code == code
+    assert asyncio.get_running_loop().time() == pytest.approx(took_s)
 
 
-def test_an_oom_kill_of_a_child_is_sticky_whatever_the_exit_code_CRI_071() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(oom_kills_child(at_s=1), exits(4, after_s=3))
-        _, container = await new_container(fake)
-        seen = []
-        for wait_s in (0.5, 1, 2):
-            await asyncio.sleep(wait_s)
-            shown = await status(fake, container)
-            seen.append((shown.state, shown.reason, shown.exit_code))
-        assert seen == [
-            (cri.CONTAINER_RUNNING, "", 0),
-            (cri.CONTAINER_RUNNING, "OOMKilled", 0),
-            (cri.CONTAINER_EXITED, "OOMKilled", 4),
-        ]
+@pytest.mark.virtual_time
+async def test_an_oom_kill_of_a_child_is_sticky_whatever_the_exit_code_CRI_071() -> None:
+    fake = FakeCRI()
+    fake.behaves(oom_kills_child(at_s=1), exits(4, after_s=3))
+    _, container = await new_container(fake)
+    seen = []
+    for wait_s in (0.5, 1, 2):
+        await asyncio.sleep(wait_s)
+        shown = await status(fake, container)
+        seen.append((shown.state, shown.reason, shown.exit_code))
+    assert seen == [
+        (cri.CONTAINER_RUNNING, "", 0),
+        (cri.CONTAINER_RUNNING, "OOMKilled", 0),
+        (cri.CONTAINER_EXITED, "OOMKilled", 4),
+    ]
 
-    virtual(main)
 
-
-def test_verbose_statuses_carry_json_CRI_043_CRI_085() -> None:
-    async def main(fake: FakeCRI) -> None:
-        env = [cri.KeyValue(key="A", value=b"1")]
-        sandbox, container = await new_container(fake, command=["sh"], args=["-c"], envs=env)
-        info = json.loads((await status(fake, container, verbose=True)).info["info"])
-        assert info["sandboxID"] == sandbox
-        assert info["runtimeSpec"]["process"]["args"] == ["sh", "-c"]
-        assert info["runtimeSpec"]["process"]["env"] == ["A=1"]
-        request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox, verbose=True)
-        of_pod: Any = await fake.call("PodSandboxStatus", request)
-        assert json.loads(of_pod.info["info"])["config"]["metadata"]["name"] == "web"
-        image = cri.ImageStatusRequest(image=cri.ImageSpec(image=IMAGE), verbose=True)
-        of_image: Any = await fake.call("ImageStatus", image)
-        assert "imageSpec" in json.loads(of_image.info["info"])
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_verbose_statuses_carry_json_CRI_043_CRI_085() -> None:
+    fake = FakeCRI()
+    env = [cri.KeyValue(key="A", value=b"1")]
+    sandbox, container = await new_container(fake, command=["sh"], args=["-c"], envs=env)
+    info = json.loads((await status(fake, container, verbose=True)).info["info"])
+    assert info["sandboxID"] == sandbox
+    assert info["runtimeSpec"]["process"]["args"] == ["sh", "-c"]
+    assert info["runtimeSpec"]["process"]["env"] == ["A=1"]
+    request = cri.PodSandboxStatusRequest(pod_sandbox_id=sandbox, verbose=True)
+    of_pod: Any = await fake.call("PodSandboxStatus", request)
+    assert json.loads(of_pod.info["info"])["config"]["metadata"]["name"] == "web"
+    image = cri.ImageStatusRequest(image=cri.ImageSpec(image=IMAGE), verbose=True)
+    of_image: Any = await fake.call("ImageStatus", image)
+    assert "imageSpec" in json.loads(of_image.info["info"])
 
 
 def test_a_checkpoint_is_a_tar_with_configuration_and_status_CRI_135(tmp_path: Path) -> None:

@@ -34,20 +34,20 @@ from fakecri import (
 )
 
 
-def test_a_container_ends_when_its_behaviour_says_CRI_070() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(exits(3, after_s=2.5), container="c")
-        container = await started(fake)
-        await asyncio.sleep(2.4)
-        assert (await status(fake, container)).state == cri.CONTAINER_RUNNING
-        await asyncio.sleep(0.2)
-        ended = await status(fake, container)
-        assert (ended.state, ended.exit_code, ended.reason) == (cri.CONTAINER_EXITED, 3, "Error")
-        assert ended.finished_at - ended.started_at == pytest.approx(2.5e9, abs=1e6)
+@pytest.mark.virtual_time
+async def test_a_container_ends_when_its_behaviour_says_CRI_070() -> None:
+    fake = FakeCRI()
+    fake.behaves(exits(3, after_s=2.5), container="c")
+    container = await started(fake)
+    await asyncio.sleep(2.4)
+    assert (await status(fake, container)).state == cri.CONTAINER_RUNNING
+    await asyncio.sleep(0.2)
+    ended = await status(fake, container)
+    assert (ended.state, ended.exit_code, ended.reason) == (cri.CONTAINER_EXITED, 3, "Error")
+    assert ended.finished_at - ended.started_at == pytest.approx(2.5e9, abs=1e6)
 
-    virtual(main)
 
-
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("behaviours", "timeout_s", "code", "took_s"),
     [
@@ -59,87 +59,80 @@ def test_a_container_ends_when_its_behaviour_says_CRI_070() -> None:
         ((exits(5, after_s=3), ignores("SIGTERM")), 30, 5, 3.0),
     ],
 )
-def test_stop_signals_waits_and_kills_CRI_060(
+async def test_stop_signals_waits_and_kills_CRI_060(
     behaviours: tuple[Any, ...], timeout_s: int, code: int, took_s: float
 ) -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(*behaviours)
-        container = await started(fake)
-        before = now_s()
-        await stop(fake, container, timeout_s)
-        assert now_s() - before == pytest.approx(took_s, abs=1e-3)
-        ended = await status(fake, container)
-        assert (ended.state, ended.exit_code) == (cri.CONTAINER_EXITED, code)
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(*behaviours)
+    container = await started(fake)
+    before = now_s()
+    await stop(fake, container, timeout_s)
+    assert now_s() - before == pytest.approx(took_s, abs=1e-3)
+    ended = await status(fake, container)
+    assert (ended.state, ended.exit_code) == (cri.CONTAINER_EXITED, code)
 
 
-def test_of_two_stops_the_shorter_kills_CRI_063() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(ignores("SIGTERM"))
-        container = await started(fake)
-        before = now_s()
-        await asyncio.gather(stop(fake, container, 30), stop(fake, container, 2))
-        assert now_s() - before == pytest.approx(2.0, abs=1e-3)
-
-    virtual(main)
-
-
-def test_a_deadline_before_the_time_out_kills_nothing_CRI_064() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(ignores("SIGTERM"))
-        container = await started(fake)
-        code, _ = await refused(stop(fake, container, 30, deadline_s=1.0))
-        assert code == "DEADLINE_EXCEEDED"
-        await asyncio.sleep(60)
-        assert (await status(fake, container)).state == cri.CONTAINER_RUNNING
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_of_two_stops_the_shorter_kills_CRI_063() -> None:
+    fake = FakeCRI()
+    fake.behaves(ignores("SIGTERM"))
+    container = await started(fake)
+    before = now_s()
+    await asyncio.gather(stop(fake, container, 30), stop(fake, container, 2))
+    assert now_s() - before == pytest.approx(2.0, abs=1e-3)
 
 
-def test_a_failed_start_is_128_and_final_CRI_056() -> None:
-    async def main(fake: FakeCRI) -> None:
-        config = pod_config()
-        container = await create(fake, await run_pod(fake, config), config)
-        with fake.behaves(start_fails("exec: no such file")):
-            code, text = await refused(start(fake, container))
-        assert code == "UNKNOWN"
-        assert "exec: no such file" in text
-        ended = await status(fake, container)
-        assert (ended.exit_code, ended.reason, ended.started_at) == (128, "StartError", 0)
-        assert ended.finished_at > 0
-        assert "CONTAINER_EXITED" in (await refused(start(fake, container)))[1]
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_a_deadline_before_the_time_out_kills_nothing_CRI_064() -> None:
+    fake = FakeCRI()
+    fake.behaves(ignores("SIGTERM"))
+    container = await started(fake)
+    code, _ = await refused(stop(fake, container, 30, deadline_s=1.0))
+    assert code == "DEADLINE_EXCEEDED"
+    await asyncio.sleep(60)
+    assert (await status(fake, container)).state == cri.CONTAINER_RUNNING
 
 
-def test_a_container_cannot_start_in_a_stopped_sandbox_CRI_040() -> None:
-    async def main(fake: FakeCRI) -> None:
-        config = pod_config()
-        sandbox = await run_pod(fake, config)
-        container = await create(fake, sandbox, config)
-        await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
-        assert (
-            f'sandbox container "{sandbox}" is not running'
-            in (await refused(start(fake, container)))[1]
-        )
-        assert (await refused(create(fake, sandbox, config, attempt=1)))[0] == "NOT_FOUND"
+@pytest.mark.virtual_time
+async def test_a_failed_start_is_128_and_final_CRI_056() -> None:
+    fake = FakeCRI()
+    config = pod_config()
+    container = await create(fake, await run_pod(fake, config), config)
+    with fake.behaves(start_fails("exec: no such file")):
+        code, text = await refused(start(fake, container))
+    assert code == "UNKNOWN"
+    assert "exec: no such file" in text
+    ended = await status(fake, container)
+    assert (ended.exit_code, ended.reason, ended.started_at) == (128, "StartError", 0)
+    assert ended.finished_at > 0
+    assert "CONTAINER_EXITED" in (await refused(start(fake, container)))[1]
 
-    virtual(main)
+
+@pytest.mark.virtual_time
+async def test_a_container_cannot_start_in_a_stopped_sandbox_CRI_040() -> None:
+    fake = FakeCRI()
+    config = pod_config()
+    sandbox = await run_pod(fake, config)
+    container = await create(fake, sandbox, config)
+    await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
+    assert (
+        f'sandbox container "{sandbox}" is not running'
+        in (await refused(start(fake, container)))[1]
+    )
+    assert (await refused(create(fake, sandbox, config, attempt=1)))[0] == "NOT_FOUND"
 
 
-def test_memory_over_the_limit_is_an_oom_kill_CRI_070() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(uses(memory_bytes=[(0, 10), (4, 2000)]))
-        limits = cri.LinuxContainerConfig(
-            resources=cri.LinuxContainerResources(memory_limit_in_bytes=1000)
-        )
-        container = await started(fake, linux=limits)
-        await asyncio.sleep(4.1)
-        ended = await status(fake, container)
-        assert (ended.exit_code, ended.reason) == (137, "OOMKilled")
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_memory_over_the_limit_is_an_oom_kill_CRI_070() -> None:
+    fake = FakeCRI()
+    fake.behaves(uses(memory_bytes=[(0, 10), (4, 2000)]))
+    limits = cri.LinuxContainerConfig(
+        resources=cri.LinuxContainerResources(memory_limit_in_bytes=1000)
+    )
+    container = await started(fake, linux=limits)
+    await asyncio.sleep(4.1)
+    ended = await status(fake, container)
+    assert (ended.exit_code, ended.reason) == (137, "OOMKilled")
 
 
 def test_a_termination_message_is_a_file_CRI_072(tmp_path: Path) -> None:
@@ -173,27 +166,26 @@ def test_log_lines_have_the_cri_form_CRI_100_CRI_101(tmp_path: Path) -> None:
     assert second.endswith("Z stderr F ")
 
 
-def test_a_failed_start_is_told_by_the_next_event_only_CRI_142() -> None:
-    async def main(fake: FakeCRI) -> None:
-        seen: list[Any] = []
+@pytest.mark.virtual_time
+async def test_a_failed_start_is_told_by_the_next_event_only_CRI_142() -> None:
+    fake = FakeCRI()
+    seen: list[Any] = []
 
-        async def listen() -> None:
-            async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-                seen.append(event)
+    async def listen() -> None:
+        async for event in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+            seen.append(event)
 
-        fake.behaves(start_fails("no such program"), pod="web")
-        listener = asyncio.create_task(listen())
-        await asyncio.sleep(0)
-        with pytest.raises(CriError):
-            await started(fake)
-        await asyncio.sleep(1)
-        kinds = [event.container_event_type for event in seen]
-        created, begun = cri.CONTAINER_CREATED_EVENT, cri.CONTAINER_STARTED_EVENT
-        assert kinds == [created, begun, created]  # of the sandbox two, of the container one
-        sandbox = seen[0].pod_sandbox_status.id
-        await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
-        await asyncio.sleep(1)
-        listener.cancel()
-        assert [status.reason for status in seen[-1].containers_statuses] == ["StartError"]
-
-    virtual(main)
+    fake.behaves(start_fails("no such program"), pod="web")
+    listener = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    with pytest.raises(CriError):
+        await started(fake)
+    await asyncio.sleep(1)
+    kinds = [event.container_event_type for event in seen]
+    created, begun = cri.CONTAINER_CREATED_EVENT, cri.CONTAINER_STARTED_EVENT
+    assert kinds == [created, begun, created]  # of the sandbox two, of the container one
+    sandbox = seen[0].pod_sandbox_status.id
+    await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=sandbox))
+    await asyncio.sleep(1)
+    listener.cancel()
+    assert [status.reason for status in seen[-1].containers_statuses] == ["StartError"]

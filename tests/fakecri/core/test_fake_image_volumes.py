@@ -10,7 +10,6 @@ from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
 from fakecri.core.images import RegistryImage
-from simtime import run_virtual
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="web", uid="u"))
 BUSYBOX = "localhost/busybox:1"
@@ -34,46 +33,38 @@ def volume(sub_path: str) -> cri.Mount:
     return cri.Mount(container_path="/v", image=image, image_sub_path=sub_path, readonly=True)
 
 
-def test_the_status_tells_the_digest_of_a_mounted_image_CRI_084() -> None:
-    async def main() -> None:
-        status = await created(FakeCRI(), volume(""))
-        assert status.mounts[0].image.image == BUSYBOX
-        assert status.mounts[0].image.image_ref == status.image_ref
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_the_status_tells_the_digest_of_a_mounted_image_CRI_084() -> None:
+    status = await created(FakeCRI(), volume(""))
+    assert status.mounts[0].image.image == BUSYBOX
+    assert status.mounts[0].image.image_ref == status.image_ref
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("path", ["nono", "etc/nono", "../etc", "model"])
-def test_a_sub_path_that_is_not_in_the_image_fails_the_create_CRI_099(path: str) -> None:
-    async def main() -> None:
-        with pytest.raises(grpc.RpcError) as failure:
-            await created(FakeCRI(), volume(path))
-        assert failure.value.code() is grpc.StatusCode.UNKNOWN
-        assert failure.value.details() == (
-            f'failed to mount image volume: there is no "{path}" in image "{BUSYBOX}"'
-        )
-
-    run_virtual(main)
+async def test_a_sub_path_that_is_not_in_the_image_fails_the_create_CRI_099(path: str) -> None:
+    with pytest.raises(grpc.RpcError) as failure:
+        await created(FakeCRI(), volume(path))
+    assert failure.value.code() is grpc.StatusCode.UNKNOWN
+    assert failure.value.details() == (
+        f'failed to mount image volume: there is no "{path}" in image "{BUSYBOX}"'
+    )
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("path", ["etc", "/etc/", ".", "bin/busybox", "model", "model/v1"])
-def test_sub_paths_that_are_there_CRI_099(path: str) -> None:
-    async def main() -> None:
-        fake = FakeCRI(images=())
-        fake.images.add(BUSYBOX, RegistryImage(paths=("model/v1/weights",)))
-        assert (await created(fake, volume(path))).mounts[0].image_sub_path == path
-
-    run_virtual(main)
+async def test_sub_paths_that_are_there_CRI_099(path: str) -> None:
+    fake = FakeCRI(images=())
+    fake.images.add(BUSYBOX, RegistryImage(paths=("model/v1/weights",)))
+    assert (await created(fake, volume(path))).mounts[0].image_sub_path == path
 
 
-def test_the_sandbox_image_alone_is_pinned_CRI_093() -> None:
-    async def main() -> None:
-        answer: Any = await FakeCRI().call("ListImages", cri.ListImagesRequest())
-        pinned = {image.repo_tags[0]: image.pinned for image in answer.images}
-        assert pinned == {
-            "localhost/busybox:1": False,
-            "localhost/busybox:2": False,
-            "localhost/pause:1": True,
-        }
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_the_sandbox_image_alone_is_pinned_CRI_093() -> None:
+    answer: Any = await FakeCRI().call("ListImages", cri.ListImagesRequest())
+    pinned = {image.repo_tags[0]: image.pinned for image in answer.images}
+    assert pinned == {
+        "localhost/busybox:1": False,
+        "localhost/busybox:2": False,
+        "localhost/pause:1": True,
+    }

@@ -16,18 +16,17 @@ from fakecri import (
 )
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "written", ["busybox", "docker.io/library/busybox:latest", "busybox:latest"]
 )
-def test_image_names_are_one_after_normalisation_CRI_090(written: str) -> None:
-    async def main(fake: FakeCRI) -> None:
-        await fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image="busybox")))
-        request = cri.ImageStatusRequest(image=cri.ImageSpec(image=written))
-        answer: Any = await fake.call("ImageStatus", request)
-        assert list(answer.image.repo_tags) == ["docker.io/library/busybox:latest"]
-        assert answer.image.size > 0
-
-    virtual(main, images=())
+async def test_image_names_are_one_after_normalisation_CRI_090(written: str) -> None:
+    fake = FakeCRI(images=())
+    await fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image="busybox")))
+    request = cri.ImageStatusRequest(image=cri.ImageSpec(image=written))
+    answer: Any = await fake.call("ImageStatus", request)
+    assert list(answer.image.repo_tags) == ["docker.io/library/busybox:latest"]
+    assert answer.image.size > 0
 
 
 def test_pulls_take_their_time_and_can_fail_CRI_092_CRI_096() -> None:
@@ -51,19 +50,18 @@ def test_pulls_take_their_time_and_can_fail_CRI_092_CRI_096() -> None:
     virtual(main, registry=registry)
 
 
-def test_removing_an_image_by_one_name_removes_all_CRI_095() -> None:
+@pytest.mark.virtual_time
+async def test_removing_an_image_by_one_name_removes_all_CRI_095() -> None:
     content = RegistryImage(content="same")
     registry = registry_of({"r.io/a:1": content, "r.io/b:1": content})
 
-    async def main(fake: FakeCRI) -> None:
-        for name in ("r.io/a:1", "r.io/b:1"):
-            await fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image=name)))
-        listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
-        assert [list(i.repo_tags) for i in listed.images] == [["r.io/a:1", "r.io/b:1"]]
-        request = cri.RemoveImageRequest(image=cri.ImageSpec(image="r.io/b:1"))
-        for _ in range(2):
-            await fake.call("RemoveImage", request)
-        listed = await fake.call("ListImages", cri.ListImagesRequest())
-        assert not listed.images
-
-    virtual(main, images=(), registry=registry)
+    fake = FakeCRI(images=(), registry=registry)
+    for name in ("r.io/a:1", "r.io/b:1"):
+        await fake.call("PullImage", cri.PullImageRequest(image=cri.ImageSpec(image=name)))
+    listed: Any = await fake.call("ListImages", cri.ListImagesRequest())
+    assert [list(i.repo_tags) for i in listed.images] == [["r.io/a:1", "r.io/b:1"]]
+    request = cri.RemoveImageRequest(image=cri.ImageSpec(image="r.io/b:1"))
+    for _ in range(2):
+        await fake.call("RemoveImage", request)
+    listed = await fake.call("ListImages", cri.ListImagesRequest())
+    assert not listed.images

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from fakecri import CriError, FakeCRI, FakeNode, Filesystem, RegistryImage, registry_of
 from fakecri.core.images import ImageStore, credentials_of, parse_reference
 from fakecri.machine.values import GIB, Tenant, Usage
-from simtime import run_virtual
 
 UNKNOWN = grpc.StatusCode.UNKNOWN
 
@@ -192,16 +191,14 @@ async def test_one_filesystem_for_images_and_layers_or_two_CRI_098_EVIC_040() ->
     assert two.container_filesystems[0].used_bytes.value == 0
 
 
-def test_a_time_stamp_of_the_filesystem_that_stands_still_EVIC_054() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.node.image_root = "/nowhere"  # EVIC-041
-        fake.node.image_fs_time_ns = 7
-        await asyncio.sleep(60)
-        (frozen,) = (await image_fs(fake)).image_filesystems
-        assert (frozen.timestamp, frozen.fs_id.mountpoint) == (7, "/nowhere")
-        fake.node.image_fs_time_ns = None
-        (now,) = (await image_fs(fake)).image_filesystems
-        assert now.timestamp == fake.clock.wall_ns()
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_time_stamp_of_the_filesystem_that_stands_still_EVIC_054() -> None:
+    fake = FakeCRI()
+    fake.node.image_root = "/nowhere"  # EVIC-041
+    fake.node.image_fs_time_ns = 7
+    await asyncio.sleep(60)
+    (frozen,) = (await image_fs(fake)).image_filesystems
+    assert (frozen.timestamp, frozen.fs_id.mountpoint) == (7, "/nowhere")
+    fake.node.image_fs_time_ns = None
+    (now,) = (await image_fs(fake)).image_filesystems
+    assert now.timestamp == fake.clock.wall_ns()

@@ -11,7 +11,6 @@ from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI
 from fakecri.cli import main
-from simtime import run_virtual
 
 
 async def run(fake: FakeCRI, name: str) -> cri.PodSandboxStatus:
@@ -25,6 +24,7 @@ async def stop(fake: FakeCRI, status: cri.PodSandboxStatus) -> None:
     await fake.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=status.id))
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("network", "first", "more"),
     [
@@ -36,15 +36,12 @@ async def stop(fake: FakeCRI, status: cri.PodSandboxStatus) -> None:
         ("fd00:88::/64,10.99", "fd00:88::2", ["10.99.0.2"]),
     ],
 )
-def test_pods_have_addresses_of_their_network_CRI_035(
+async def test_pods_have_addresses_of_their_network_CRI_035(
     network: str, first: str, more: list[str]
 ) -> None:
-    async def main() -> None:
-        status = await run(FakeCRI(pod_network=network), "a")
-        assert status.network.ip == first
-        assert [one.ip for one in status.network.additional_ips] == more
-
-    run_virtual(main)
+    status = await run(FakeCRI(pod_network=network), "a")
+    assert status.network.ip == first
+    assert [one.ip for one in status.network.additional_ips] == more
 
 
 @pytest.mark.parametrize(
@@ -69,41 +66,35 @@ def test_serve_refuses_a_network_that_is_none(
     assert said.count("\n") == 1
 
 
-def test_a_network_that_is_used_up_fails_the_sandbox_CRI_030_CRI_032() -> None:
-    async def main() -> None:
-        fake = FakeCRI(pod_network="10.77.0.0/29")
-        ips = [(await run(fake, f"p{i}")).network.ip for i in range(5)]
-        assert ips == [f"10.77.0.{i}" for i in range(2, 7)]
-        with pytest.raises(grpc.RpcError) as failure:
-            await run(fake, "more")
-        assert failure.value.code() is grpc.StatusCode.UNKNOWN
-        assert failure.value.details().endswith(
-            ': plugin type="bridge" failed (add): failed to allocate for range 0: no IP addresses '
-            "available in range set: 10.77.0.1-10.77.0.6"
-        )
-        assert len(fake.sandboxes()) == 5
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_network_that_is_used_up_fails_the_sandbox_CRI_030_CRI_032() -> None:
+    fake = FakeCRI(pod_network="10.77.0.0/29")
+    ips = [(await run(fake, f"p{i}")).network.ip for i in range(5)]
+    assert ips == [f"10.77.0.{i}" for i in range(2, 7)]
+    with pytest.raises(grpc.RpcError) as failure:
+        await run(fake, "more")
+    assert failure.value.code() is grpc.StatusCode.UNKNOWN
+    assert failure.value.details().endswith(
+        ': plugin type="bridge" failed (add): failed to allocate for range 0: no IP addresses '
+        "available in range set: 10.77.0.1-10.77.0.6"
+    )
+    assert len(fake.sandboxes()) == 5
 
 
-def test_addresses_come_back_in_turn_CRI_036() -> None:
-    async def main() -> None:
-        fake = FakeCRI(pod_network="10.77.0.0/29")
-        pods = [await run(fake, f"p{i}") for i in range(4)]
-        await stop(fake, pods[2])
-        await stop(fake, pods[0])
-        ips = [(await run(fake, name)).network.ip for name in ("a", "b", "c")]
-        assert ips == ["10.77.0.6", "10.77.0.2", "10.77.0.4"]
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_addresses_come_back_in_turn_CRI_036() -> None:
+    fake = FakeCRI(pod_network="10.77.0.0/29")
+    pods = [await run(fake, f"p{i}") for i in range(4)]
+    await stop(fake, pods[2])
+    await stop(fake, pods[0])
+    ips = [(await run(fake, name)).network.ip for name in ("a", "b", "c")]
+    assert ips == ["10.77.0.6", "10.77.0.2", "10.77.0.4"]
 
 
-def test_pods_without_addresses_take_none_CRI_033() -> None:
-    async def main() -> None:
-        fake = FakeCRI(pod_network="10.77.0.0/30")
-        config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="host", uid="host"))
-        config.linux.security_context.namespace_options.network = cri.NODE
-        await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
-        assert (await run(fake, "a")).network.ip == "10.77.0.2"
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_pods_without_addresses_take_none_CRI_033() -> None:
+    fake = FakeCRI(pod_network="10.77.0.0/30")
+    config = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="host", uid="host"))
+    config.linux.security_context.namespace_options.network = cri.NODE
+    await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=config))
+    assert (await run(fake, "a")).network.ip == "10.77.0.2"

@@ -11,7 +11,6 @@ from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, ready_after, replies
 from fakecri.scripts.script import apply_script, load_script
-from simtime import run_virtual
 
 POD = cri.PodSandboxConfig(metadata=cri.PodSandboxMetadata(name="shop", uid="u"))
 
@@ -41,53 +40,43 @@ async def ended(fake: FakeCRI, *command: str, main: str = "/server") -> int | st
 MISSING = '"pg_isready": executable file not found in $PATH: unknown'
 
 
-def test_a_program_that_nobody_made_is_not_there_CRI_111() -> None:
-    async def main() -> None:
-        assert await ended(FakeCRI(), "pg_isready") == MISSING
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_program_that_nobody_made_is_not_there_CRI_111() -> None:
+    assert await ended(FakeCRI(), "pg_isready") == MISSING
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("programs", [["pg_isready"], ["*"], ["x", "*"]])
-def test_images_have_the_programs_they_are_said_to_have(programs: list[str]) -> None:
-    async def main() -> None:
-        assert await ended(FakeCRI(programs=programs), "pg_isready") == 0
-
-    run_virtual(main)
+async def test_images_have_the_programs_they_are_said_to_have(programs: list[str]) -> None:
+    assert await ended(FakeCRI(programs=programs), "pg_isready") == 0
 
 
-def test_a_container_has_what_it_was_started_with() -> None:
-    async def main() -> None:
-        assert await ended(FakeCRI(), "pg_isready", "-U", "x", main="pg_isready") == 0
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_container_has_what_it_was_started_with() -> None:
+    assert await ended(FakeCRI(), "pg_isready", "-U", "x", main="pg_isready") == 0
 
 
-def test_a_program_that_a_behaviour_answers_for_is_there() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(replies("pg_isready -U me", 3))
-        assert await ended(fake, "pg_isready", "-U", "you") == 0
-        fake = FakeCRI()
-        fake.behaves(replies("other", 3))
-        assert await ended(fake, "pg_isready") == MISSING
-        fake = FakeCRI()
-        fake.behaves(ready_after(0))
-        assert await ended(fake, "pg_isready") == 0
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_program_that_a_behaviour_answers_for_is_there() -> None:
+    fake = FakeCRI()
+    fake.behaves(replies("pg_isready -U me", 3))
+    assert await ended(fake, "pg_isready", "-U", "you") == 0
+    fake = FakeCRI()
+    fake.behaves(replies("other", 3))
+    assert await ended(fake, "pg_isready") == MISSING
+    fake = FakeCRI()
+    fake.behaves(ready_after(0))
+    assert await ended(fake, "pg_isready") == 0
 
 
-def test_a_script_names_programs(tmp_path: Path) -> None:
+@pytest.mark.virtual_time
+async def test_a_script_names_programs(tmp_path: Path) -> None:
     file = tmp_path / "script.yaml"
     file.write_text("programs: [pg_isready]\n")
 
-    async def main() -> None:
-        fake = FakeCRI()
-        apply_script(load_script(file), fake)
-        assert await ended(fake, "pg_isready") == 0
-
-    run_virtual(main)
+    fake = FakeCRI()
+    apply_script(load_script(file), fake)
+    assert await ended(fake, "pg_isready") == 0
 
 
 def test_programs_are_a_list() -> None:

@@ -15,7 +15,6 @@ from fakecri import FakeCRI, exits, serves
 from fakecri.behaviors.behavior_data import from_dict, to_dict
 from fakecri.behaviors.checked import BehaviorError
 from fakecri.programs.ports import Hung, NoSuchService, NotServed, WrongProtocol
-from simtime import run_virtual
 
 
 async def started(fake: FakeCRI, pod: str = "shop", *, host_network: bool = False) -> str:
@@ -39,93 +38,81 @@ async def started(fake: FakeCRI, pod: str = "shop", *, host_network: bool = Fals
     return str(status.status.network.ip)
 
 
-def test_the_newest_rule_that_fits_answers() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(
-            serves(80, status=503),
-            serves(80, from_s=3, until_s=10),
-            serves(80, status=302, path="/old", location="/new"),
-            container="web",
-        )
-        ip = await started(fake)
-        assert (await fake.ports.http(ip, 80, "/x")).status == 503
-        await asyncio.sleep(3.01)
-        assert (await fake.ports.http(ip, 80, "/x?y=1")).status == 200
-        assert (await fake.ports.http(ip, 80, "/old?y=1")).location == "/new"
-        await asyncio.sleep(7.01)
-        assert (await fake.ports.http(ip, 80, "/x")).status == 503
-        visits = [
-            (round(v.time_s - fake.ports.visits[0].time_s), v.path) for v in fake.ports.visits
-        ]
-        assert visits == [(0, "/x"), (3, "/x?y=1"), (3, "/old?y=1"), (10, "/x")]
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_the_newest_rule_that_fits_answers() -> None:
+    fake = FakeCRI()
+    fake.behaves(
+        serves(80, status=503),
+        serves(80, from_s=3, until_s=10),
+        serves(80, status=302, path="/old", location="/new"),
+        container="web",
+    )
+    ip = await started(fake)
+    assert (await fake.ports.http(ip, 80, "/x")).status == 503
+    await asyncio.sleep(3.01)
+    assert (await fake.ports.http(ip, 80, "/x?y=1")).status == 200
+    assert (await fake.ports.http(ip, 80, "/old?y=1")).location == "/new"
+    await asyncio.sleep(7.01)
+    assert (await fake.ports.http(ip, 80, "/x")).status == 503
+    visits = [(round(v.time_s - fake.ports.visits[0].time_s), v.path) for v in fake.ports.visits]
+    assert visits == [(0, "/x"), (3, "/x?y=1"), (3, "/old?y=1"), (10, "/x")]
 
 
-def test_nobody_answers_for_another_pod_or_port() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(serves(80), serves(81, "tcp", until_s=5), pod="shop")
-        ip, other = await started(fake), await started(fake, "other")
-        assert fake.ports.connect(ip, 81) == "tcp"
-        for host, port in ((other, 80), (ip, 82), ("", 80), ("127.0.0.1", 80)):
-            with pytest.raises(NotServed):
-                fake.ports.connect(host, port)
-        await asyncio.sleep(5.01)
+@pytest.mark.virtual_time
+async def test_nobody_answers_for_another_pod_or_port() -> None:
+    fake = FakeCRI()
+    fake.behaves(serves(80), serves(81, "tcp", until_s=5), pod="shop")
+    ip, other = await started(fake), await started(fake, "other")
+    assert fake.ports.connect(ip, 81) == "tcp"
+    for host, port in ((other, 80), (ip, 82), ("", 80), ("127.0.0.1", 80)):
         with pytest.raises(NotServed):
-            fake.ports.connect(ip, 81)
-        fake.kill(pod="shop")
-        with pytest.raises(NotServed):
-            await fake.ports.http(ip, 80, "/")
-
-    run_virtual(main)
-
-
-def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.node.address = "192.0.2.1"
-        fake.behaves(serves(80))
-        assert await started(fake, host_network=True) == ""
-        for host in ("192.0.2.1", "127.0.0.1", "localhost"):
-            assert fake.ports.connect(host, 80) == "http"
-
-    run_virtual(main)
+            fake.ports.connect(host, port)
+    await asyncio.sleep(5.01)
+    with pytest.raises(NotServed):
+        fake.ports.connect(ip, 81)
+    fake.kill(pod="shop")
+    with pytest.raises(NotServed):
+        await fake.ports.http(ip, 80, "/")
 
 
-def test_a_path_or_service_that_is_not_served() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(serves(80, path="/a"), serves(9, "grpc", service="db", health="NOT_SERVING"))
-        ip = await started(fake)
-        assert (await fake.ports.http(ip, 80, "/b")).status == 404
-        assert await fake.ports.health(ip, 9, "db") == "NOT_SERVING"
-        with pytest.raises(NoSuchService):
-            await fake.ports.health(ip, 9, "")
-        with pytest.raises(WrongProtocol):
-            await fake.ports.http(ip, 9, "/")
-        with pytest.raises(WrongProtocol):
-            await fake.ports.http(ip, 80, "/", tls=True)
-        with pytest.raises(WrongProtocol):
-            await fake.ports.health(ip, 80, "")
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_pods_on_the_hosts_network_are_at_the_nodes_addresses() -> None:
+    fake = FakeCRI()
+    fake.node.address = "192.0.2.1"
+    fake.behaves(serves(80))
+    assert await started(fake, host_network=True) == ""
+    for host in ("192.0.2.1", "127.0.0.1", "localhost"):
+        assert fake.ports.connect(host, 80) == "http"
 
 
-def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(serves(80, delay_s=3), exits(1, after_s=10))
-        ip = await started(fake)
-        began_s = fake.clock.monotonic_s()
-        assert (await fake.ports.http(ip, 80, "/")).status == 200
-        assert fake.clock.monotonic_s() == pytest.approx(began_s + 3)
-        await asyncio.sleep(6)
-        with pytest.raises(Hung):
-            await fake.ports.http(ip, 80, "/")
+@pytest.mark.virtual_time
+async def test_a_path_or_service_that_is_not_served() -> None:
+    fake = FakeCRI()
+    fake.behaves(serves(80, path="/a"), serves(9, "grpc", service="db", health="NOT_SERVING"))
+    ip = await started(fake)
+    assert (await fake.ports.http(ip, 80, "/b")).status == 404
+    assert await fake.ports.health(ip, 9, "db") == "NOT_SERVING"
+    with pytest.raises(NoSuchService):
+        await fake.ports.health(ip, 9, "")
+    with pytest.raises(WrongProtocol):
+        await fake.ports.http(ip, 9, "/")
+    with pytest.raises(WrongProtocol):
+        await fake.ports.http(ip, 80, "/", tls=True)
+    with pytest.raises(WrongProtocol):
+        await fake.ports.health(ip, 80, "")
 
-    run_virtual(main)
+
+@pytest.mark.virtual_time
+async def test_a_slow_answer_waits_and_dies_with_its_container() -> None:
+    fake = FakeCRI()
+    fake.behaves(serves(80, delay_s=3), exits(1, after_s=10))
+    ip = await started(fake)
+    began_s = fake.clock.monotonic_s()
+    assert (await fake.ports.http(ip, 80, "/")).status == 200
+    assert fake.clock.monotonic_s() == pytest.approx(began_s + 3)
+    await asyncio.sleep(6)
+    with pytest.raises(Hung):
+        await fake.ports.http(ip, 80, "/")
 
 
 @pytest.mark.parametrize(

@@ -74,17 +74,15 @@ def test_scripts_that_would_not_end(script: str, wanted: int | str) -> None:
     assert wanted in (code, "any")
 
 
-def test_a_busy_main_process_can_be_stopped() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(runs())
-        container = await started(fake, "sh", "-c", "while :; do :; done")
-        await asyncio.sleep(3600 / 60)
-        stop = cri.StopContainerRequest(container_id=container, timeout=1)
-        await fake.call("StopContainer", stop)
-        assert fake.container("c").exit_code == 143
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_busy_main_process_can_be_stopped() -> None:
+    fake = FakeCRI()
+    fake.behaves(runs())
+    container = await started(fake, "sh", "-c", "while :; do :; done")
+    await asyncio.sleep(3600 / 60)
+    stop = cri.StopContainerRequest(container_id=container, timeout=1)
+    await fake.call("StopContainer", stop)
+    assert fake.container("c").exit_code == 143
 
 
 WORDS = st.sampled_from(

@@ -75,38 +75,34 @@ def test_a_crash_ends_calls_under_way_CRI_160(under_way: Callable[[FakeCRI, str]
     assert run_virtual(main) == (5, grpc.StatusCode.UNAVAILABLE)
 
 
-def test_a_reboot_breaks_off_pulls_and_event_streams() -> None:
-    async def main() -> None:
-        fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
-        events = fake.stream("GetContainerEvents", cri.GetEventsRequest())
-        calls = [asyncio.ensure_future(anext(events)), asyncio.create_task(pull(fake, ""))]
-        await asyncio.sleep(5)
-        fake.reboot()
-        for call in calls:
-            with pytest.raises(CriError, match="UNAVAILABLE"):
-                await call
-        await fake.call("Version", cri.VersionRequest())
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_reboot_breaks_off_pulls_and_event_streams() -> None:
+    fake = FakeCRI(registry=lambda _: RegistryImage(pull_s=20))
+    events = fake.stream("GetContainerEvents", cri.GetEventsRequest())
+    calls = [asyncio.ensure_future(anext(events)), asyncio.create_task(pull(fake, ""))]
+    await asyncio.sleep(5)
+    fake.reboot()
+    for call in calls:
+        with pytest.raises(CriError, match="UNAVAILABLE"):
+            await call
+    await fake.call("Version", cri.VersionRequest())
 
 
-def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
-    async def main() -> None:
-        fake = FakeCRI()
-        fake.behaves(ignores(), container="web")
-        container = await create(fake)
-        await start(fake, container)
-        stop = cri.StopContainerRequest(container_id=container, timeout=30)
-        call = asyncio.create_task(fake.call("StopContainer", stop))
-        await asyncio.sleep(5)
-        with fake.down():
-            with pytest.raises(CriError, match="UNAVAILABLE"):
-                await call
-            assert fake.container("web").state.name == "RUNNING"
-        await fake.call("StopContainer", stop)
-        assert fake.container("web").exit_code == 137
-
-    run_virtual(main)
+@pytest.mark.virtual_time
+async def test_a_stop_that_a_crash_broke_off_is_done_by_the_next_one() -> None:
+    fake = FakeCRI()
+    fake.behaves(ignores(), container="web")
+    container = await create(fake)
+    await start(fake, container)
+    stop = cri.StopContainerRequest(container_id=container, timeout=30)
+    call = asyncio.create_task(fake.call("StopContainer", stop))
+    await asyncio.sleep(5)
+    with fake.down():
+        with pytest.raises(CriError, match="UNAVAILABLE"):
+            await call
+        assert fake.container("web").state.name == "RUNNING"
+    await fake.call("StopContainer", stop)
+    assert fake.container("web").exit_code == 137
 
 
 def test_a_crash_in_the_middle_of_a_call_of_its_own() -> None:

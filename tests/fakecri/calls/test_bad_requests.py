@@ -12,19 +12,11 @@ from criapi.v1 import api_pb2 as cri
 from google.protobuf.message import Message
 
 from fakecri import FakeCRI, replies
-from simtime import run_virtual
 
 T = TypeVar("T")
 IMAGE = "localhost/busybox:1"
 MEBIBYTE = "a" * (1 << 20)
 UNKNOWN_ID = "f" * 64
-
-
-def virtual(main: Callable[[FakeCRI], Awaitable[T]]) -> T:
-    async def body() -> T:
-        return await main(FakeCRI())
-
-    return run_virtual(body)
 
 
 def pod(name: str = "web", **fields: Any) -> cri.PodSandboxConfig:
@@ -300,23 +292,22 @@ REFUSED: list[tuple[str, Make, str, str]] = [
 ]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("make", "code", "text"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_malformed_requests_get_a_clear_error(make: Make, code: str, text: str) -> None:
+async def test_malformed_requests_get_a_clear_error(make: Make, code: str, text: str) -> None:
     """CRI-022, CRI-030, CRI-051, CRI-052, CRI-055, CRI-096, CRI-104, CRI-111, CRI-116, CRI-123."""
 
-    async def main(fake: FakeCRI) -> None:
-        world = await World(fake).set_up()
-        before = (len(fake.sandboxes()), len(fake.containers()))
-        with pytest.raises(grpc.RpcError) as failure:
-            await world.call(*make(world))
-        assert failure.value.code().name == code
-        assert text in failure.value.details()
-        assert len(failure.value.details()) < 2000
-        assert (len(fake.sandboxes()), len(fake.containers())) == before
-
-    virtual(main)
+    fake = FakeCRI()
+    world = await World(fake).set_up()
+    before = (len(fake.sandboxes()), len(fake.containers()))
+    with pytest.raises(grpc.RpcError) as failure:
+        await world.call(*make(world))
+    assert failure.value.code().name == code
+    assert text in failure.value.details()
+    assert len(failure.value.details()) < 2000
+    assert (len(fake.sandboxes()), len(fake.containers())) == before
 
 
 UNKNOWN_IDS = [
@@ -339,88 +330,83 @@ UNKNOWN_IDS = [
 ]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("method", "code", "text"), UNKNOWN_IDS, ids=[r[0] for r in UNKNOWN_IDS])
-def test_unknown_ids_in_the_words_of_every_method_CRI_023(
+async def test_unknown_ids_in_the_words_of_every_method_CRI_023(
     method: str, code: str, text: str
 ) -> None:
-    async def main(fake: FakeCRI) -> None:
-        request = getattr(cri, f"{method}Request")()
-        of_pod = "pod_sandbox_id" in request.DESCRIPTOR.fields_by_name
-        setattr(request, "pod_sandbox_id" if of_pod else "container_id", UNKNOWN_ID)
-        seen = await outcome(fake.call(method, request))
-        assert seen[0] == code
-        assert text in seen[1]
-
-    virtual(main)
+    fake = FakeCRI()
+    request = getattr(cri, f"{method}Request")()
+    of_pod = "pod_sandbox_id" in request.DESCRIPTOR.fields_by_name
+    setattr(request, "pod_sandbox_id" if of_pod else "container_id", UNKNOWN_ID)
+    seen = await outcome(fake.call(method, request))
+    assert seen[0] == code
+    assert text in seen[1]
 
 
-def test_an_ambiguous_prefix_is_an_error_and_selects_nothing_CRI_022() -> None:
-    async def main(fake: FakeCRI) -> None:
-        for number in range(17):  # two of 17 ids begin with the same digit
-            await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod(f"p{number}")))
-        digits = [s.id[0] for s in fake.sandboxes()]
-        twice = next(d for d in digits if digits.count(d) > 1)
-        request = cri.PodSandboxStatusRequest(pod_sandbox_id=twice)
-        with pytest.raises(grpc.RpcError, match="Multiple IDs found with provided prefix"):
-            await fake.call("PodSandboxStatus", request)
-        wanted = cri.PodSandboxFilter(id=twice)
-        listed: Any = await fake.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
-        assert not listed.items
+@pytest.mark.virtual_time
+async def test_an_ambiguous_prefix_is_an_error_and_selects_nothing_CRI_022() -> None:
+    fake = FakeCRI()
+    for number in range(17):  # two of 17 ids begin with the same digit
+        await fake.call("RunPodSandbox", cri.RunPodSandboxRequest(config=pod(f"p{number}")))
+    digits = [s.id[0] for s in fake.sandboxes()]
+    twice = next(d for d in digits if digits.count(d) > 1)
+    request = cri.PodSandboxStatusRequest(pod_sandbox_id=twice)
+    with pytest.raises(grpc.RpcError, match="Multiple IDs found with provided prefix"):
+        await fake.call("PodSandboxStatus", request)
+    wanted = cri.PodSandboxFilter(id=twice)
+    listed: Any = await fake.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=wanted))
+    assert not listed.items
 
-    virtual(main)
 
-
-def test_unknown_enum_values_are_taken_as_containerd_takes_them() -> None:
+@pytest.mark.virtual_time
+async def test_unknown_enum_values_are_taken_as_containerd_takes_them() -> None:
     """A filter's state selects nothing; a namespace mode, a signal, a propagation is a default."""
 
-    async def main(fake: FakeCRI) -> None:
-        world = await World(fake).set_up()
-        state: Any = 99
-        await world.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=world.sandbox))
-        pods = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=state))
-        listed = await world.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=pods))
-        assert not listed.items
-        wanted = cri.ContainerFilter(state=cri.ContainerStateValue(state=state))
-        listed = await world.call("ListContainers", cri.ListContainersRequest(filter=wanted))
-        assert not listed.containers
-        odd = pod("odd")
-        odd.linux.security_context.namespace_options.network = state
-        await world.call("RunPodSandbox", cri.RunPodSandboxRequest(config=odd))
-        mount = cri.Mount(container_path="/x", host_path="/tmp", propagation=state)
-        world.sandbox = fake.sandboxes()[-1].id
-        container = await world.create("odd", mounts=[mount], stop_signal=state)
-        request = cri.ContainerStatusRequest(container_id=container)
-        status = (await world.call("ContainerStatus", request)).status
-        assert status.stop_signal == cri.SIGTERM
-        assert status.mounts[0].propagation == state
-
-    virtual(main)
+    fake = FakeCRI()
+    world = await World(fake).set_up()
+    state: Any = 99
+    await world.call("StopPodSandbox", cri.StopPodSandboxRequest(pod_sandbox_id=world.sandbox))
+    pods = cri.PodSandboxFilter(state=cri.PodSandboxStateValue(state=state))
+    listed = await world.call("ListPodSandbox", cri.ListPodSandboxRequest(filter=pods))
+    assert not listed.items
+    wanted = cri.ContainerFilter(state=cri.ContainerStateValue(state=state))
+    listed = await world.call("ListContainers", cri.ListContainersRequest(filter=wanted))
+    assert not listed.containers
+    odd = pod("odd")
+    odd.linux.security_context.namespace_options.network = state
+    await world.call("RunPodSandbox", cri.RunPodSandboxRequest(config=odd))
+    mount = cri.Mount(container_path="/x", host_path="/tmp", propagation=state)
+    world.sandbox = fake.sandboxes()[-1].id
+    container = await world.create("odd", mounts=[mount], stop_signal=state)
+    request = cri.ContainerStatusRequest(container_id=container)
+    status = (await world.call("ContainerStatus", request)).status
+    assert status.stop_signal == cri.SIGTERM
+    assert status.mounts[0].propagation == state
 
 
-def test_negative_time_outs_are_none_CRI_060_CRI_112() -> None:
+@pytest.mark.virtual_time
+async def test_negative_time_outs_are_none_CRI_060_CRI_112() -> None:
     """StopContainer kills at once, ExecSync has no limit."""
 
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(replies(["slow"], delay_s=30))
-        world = await World(fake).set_up()
-        slow = cri.ExecSyncRequest(container_id=world.running, cmd=["slow"], timeout=-5)
-        await world.call("ExecSync", slow)
-        assert asyncio.get_running_loop().time() == pytest.approx(30)
-        stop = cri.StopContainerRequest(container_id=world.running, timeout=-3)
-        await world.call("StopContainer", stop)
-        request = cri.ContainerStatusRequest(container_id=world.running)
-        status = (await world.call("ContainerStatus", request)).status
-        assert (status.exit_code, status.state) == (137, cri.CONTAINER_EXITED)
-
-    virtual(main)
+    fake = FakeCRI()
+    fake.behaves(replies(["slow"], delay_s=30))
+    world = await World(fake).set_up()
+    slow = cri.ExecSyncRequest(container_id=world.running, cmd=["slow"], timeout=-5)
+    await world.call("ExecSync", slow)
+    assert asyncio.get_running_loop().time() == pytest.approx(30)
+    stop = cri.StopContainerRequest(container_id=world.running, timeout=-3)
+    await world.call("StopContainer", stop)
+    request = cri.ContainerStatusRequest(container_id=world.running)
+    status = (await world.call("ContainerStatus", request)).status
+    assert (status.exit_code, status.state) == (137, cri.CONTAINER_EXITED)
 
 
-def test_long_container_names_and_annotations_are_fine() -> None:
-    async def main(fake: FakeCRI) -> None:
-        world = await World(fake).set_up()
-        await world.create(MEBIBYTE, annotations={"k": MEBIBYTE})
-        with pytest.raises(grpc.RpcError, match="failed to reserve container name") as failure:
-            await world.create(MEBIBYTE)
-        assert len(failure.value.details()) < 2000
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_long_container_names_and_annotations_are_fine() -> None:
+    fake = FakeCRI()
+    world = await World(fake).set_up()
+    await world.create(MEBIBYTE, annotations={"k": MEBIBYTE})
+    with pytest.raises(grpc.RpcError, match="failed to reserve container name") as failure:
+        await world.create(MEBIBYTE)
+    assert len(failure.value.details()) < 2000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from fakecri import CriError, FakeCRI
 from fakecri.control.api import ROUTES, Control
 from fakecri.control.http import Request, Response
 from fakecri.proxy import RecordingProxy
-from simtime import run_virtual
 
 
 class Asking:
@@ -57,61 +55,52 @@ class Asking:
         return str(made.container_id)
 
 
-def virtually(body: Callable[[Asking], Awaitable[None]]) -> None:
-    async def main() -> None:
-        await body(Asking())
-
-    run_virtual(main, limit_s=1000)
-
-
-def test_behaviours_and_faults_of_a_body_take_effect() -> None:
-    async def body(asking: Asking) -> None:
-        made = await asking.ask(
-            "POST /v1/rules",
-            "behaviors: [{container: web, exits: {code: 7, after_s: 2}}]\n"
-            "faults: [{on: Version, fails: {code: UNAVAILABLE, message: away, times: 1}}]",
-            status=201,
-        )
-        assert [(row["id"], row["left"], row["active"]) for row in made] == [
-            (1, None, True),
-            (2, 1, True),
-        ]
-        await asking.start_web()
-        await asyncio.sleep(2.1)
-        assert (await asking.ask("GET /v1/containers"))[0]["exit_code"] == 7
-        with pytest.raises(CriError, match="away"):
-            await asking.cri.call("Version", pb.VersionRequest())
-        assert [row["hits"] for row in await asking.ask("GET /v1/rules")] == [1]
-
-    virtually(body)
-
-
-def test_a_hanging_call_goes_on_when_its_rule_is_released() -> None:
-    async def body(asking: Asking) -> None:
-        await asking.ask("POST /v1/rules", {"faults": [{"on": "Version", "hangs": {}}]}, status=201)
-        call = asyncio.create_task(asking.cri.call("Version", pb.VersionRequest()))
-        await asyncio.sleep(60)
-        assert not call.done()
-        released = await asking.ask("POST /v1/rules/1/release")
-        assert (released["hits"], released["active"]) == (1, False)
-        assert isinstance(await call, pb.VersionResponse)
-
-    virtually(body)
-
-
-def test_rules_can_be_removed_and_the_unused_listed() -> None:
-    async def body(asking: Asking) -> None:
-        rules = "faults: [{on: Version, fails: {}}, {on: Status, fails: {}}]"
-        await asking.ask("POST /v1/rules", rules, status=201)
-        await asking.ask("DELETE /v1/rules/1")
+@pytest.mark.virtual_time
+async def test_behaviours_and_faults_of_a_body_take_effect() -> None:
+    asking = Asking()
+    made = await asking.ask(
+        "POST /v1/rules",
+        "behaviors: [{container: web, exits: {code: 7, after_s: 2}}]\n"
+        "faults: [{on: Version, fails: {code: UNAVAILABLE, message: away, times: 1}}]",
+        status=201,
+    )
+    assert [(row["id"], row["left"], row["active"]) for row in made] == [
+        (1, None, True),
+        (2, 1, True),
+    ]
+    await asking.start_web()
+    await asyncio.sleep(2.1)
+    assert (await asking.ask("GET /v1/containers"))[0]["exit_code"] == 7
+    with pytest.raises(CriError, match="away"):
         await asking.cri.call("Version", pb.VersionRequest())
-        assert await asking.ask("DELETE /v1/rules") == {"removed": 1}
-        assert await asking.ask("GET /v1/rules") == []
-        assert [row["id"] for row in await asking.ask("GET /v1/rules?unused=1")] == [1, 2]
-
-    virtually(body)
+    assert [row["hits"] for row in await asking.ask("GET /v1/rules")] == [1]
 
 
+@pytest.mark.virtual_time
+async def test_a_hanging_call_goes_on_when_its_rule_is_released() -> None:
+    asking = Asking()
+    await asking.ask("POST /v1/rules", {"faults": [{"on": "Version", "hangs": {}}]}, status=201)
+    call = asyncio.create_task(asking.cri.call("Version", pb.VersionRequest()))
+    await asyncio.sleep(60)
+    assert not call.done()
+    released = await asking.ask("POST /v1/rules/1/release")
+    assert (released["hits"], released["active"]) == (1, False)
+    assert isinstance(await call, pb.VersionResponse)
+
+
+@pytest.mark.virtual_time
+async def test_rules_can_be_removed_and_the_unused_listed() -> None:
+    asking = Asking()
+    rules = "faults: [{on: Version, fails: {}}, {on: Status, fails: {}}]"
+    await asking.ask("POST /v1/rules", rules, status=201)
+    await asking.ask("DELETE /v1/rules/1")
+    await asking.cri.call("Version", pb.VersionRequest())
+    assert await asking.ask("DELETE /v1/rules") == {"removed": 1}
+    assert await asking.ask("GET /v1/rules") == []
+    assert [row["id"] for row in await asking.ask("GET /v1/rules?unused=1")] == [1, 2]
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("verb", "arguments", "state"),
     [
@@ -121,83 +110,77 @@ def test_rules_can_be_removed_and_the_unused_listed() -> None:
         ("reboot", {}, ("EXITED", 255)),
     ],
 )
-def test_actions_end_containers(verb: str, arguments: dict[str, Any], state: object) -> None:
-    async def body(asking: Asking) -> None:
-        await asking.start_web()
-        await asking.ask(f"POST /v1/actions/{verb}", arguments)
-        row = (await asking.ask("GET /v1/containers?container=web"))[0]
-        assert (row["state"], row["exit_code"]) == state
-
-    virtually(body)
+async def test_actions_end_containers(verb: str, arguments: dict[str, Any], state: object) -> None:
+    asking = Asking()
+    await asking.start_web()
+    await asking.ask(f"POST /v1/actions/{verb}", arguments)
+    row = (await asking.ask("GET /v1/containers?container=web"))[0]
+    assert (row["state"], row["exit_code"]) == state
 
 
-def test_drop_kill_sandbox_crash_and_restart() -> None:
-    async def body(asking: Asking) -> None:
-        await asking.start_web()
-        await asking.ask("POST /v1/actions/drop", {"container": "web"})
-        assert await asking.ask("GET /v1/containers") == []
-        await asking.ask("POST /v1/actions/kill_sandbox", {"pod": "shop"})
-        assert (await asking.ask("GET /v1/sandboxes"))[0]["state"] == "NOTREADY"
-        killed = await asking.ask("POST /v1/actions/oom", {"process": "java", "pid": 7})
-        assert killed == {"killed": "java", "pid": 7}
-        await asking.ask("POST /v1/actions/kernel_says", {"text": "hello"})
-        assert asking.cri.node.log.texts[-1] == "hello"
-        await asking.ask("POST /v1/actions/crash")
-        assert (await asking.ask("GET /v1/state"))["runtime"]["up"] is False
-        await asking.ask("POST /v1/actions/restart", {})
-        assert (await asking.ask("GET /v1/state"))["runtime"]["up"] is True
-
-    virtually(body)
-
-
-def test_the_node_changes_and_the_runtime_sees_it() -> None:
-    async def body(asking: Asking) -> None:
-        change = {"memory_bytes": 2**30, "filesystems": {"/": {"base_used_bytes": 99 * 2**30}}}
-        row = await asking.ask("PATCH /v1/node", change)
-        assert row["memory_bytes"] == asking.cri.node.memory().total_bytes == 2**30
-        assert row["filesystems"]["/"]["available_bytes"] <= 2**30
-        change = {"pid_limit": 500, "base_pids": 90, "swap_total_bytes": 7, "container_root": "/c"}
-        row = await asking.ask("PATCH /v1/node", change)
-        assert {name: row[name] for name in change} == change
-        assert asking.cri.node.pids().limit == 500
-        assert asking.cri.node.swap_bytes() == 7
-        assert await asking.ask("GET /v1/node") == row
-
-    virtually(body)
+@pytest.mark.virtual_time
+async def test_drop_kill_sandbox_crash_and_restart() -> None:
+    asking = Asking()
+    await asking.start_web()
+    await asking.ask("POST /v1/actions/drop", {"container": "web"})
+    assert await asking.ask("GET /v1/containers") == []
+    await asking.ask("POST /v1/actions/kill_sandbox", {"pod": "shop"})
+    assert (await asking.ask("GET /v1/sandboxes"))[0]["state"] == "NOTREADY"
+    killed = await asking.ask("POST /v1/actions/oom", {"process": "java", "pid": 7})
+    assert killed == {"killed": "java", "pid": 7}
+    await asking.ask("POST /v1/actions/kernel_says", {"text": "hello"})
+    assert asking.cri.node.log.texts[-1] == "hello"
+    await asking.ask("POST /v1/actions/crash")
+    assert (await asking.ask("GET /v1/state"))["runtime"]["up"] is False
+    await asking.ask("POST /v1/actions/restart", {})
+    assert (await asking.ask("GET /v1/state"))["runtime"]["up"] is True
 
 
-def test_calls_are_filtered_counted_and_forgotten() -> None:
-    async def body(asking: Asking) -> None:
-        await asking.start_web()
-        rows = await asking.ask("GET /v1/calls?container=web")
-        assert [(row["method"], row["pod"], row["attempt"]) for row in rows] == [
-            ("CreateContainer", "shop", 0),
-            ("StartContainer", "shop", 0),
-        ]
-        assert rows[0]["request"]["config"]["metadata"] == {"name": "web"}
-        assert len(await asking.ask("GET /v1/calls?limit=1")) == 1
-        assert await asking.ask("GET /v1/calls/count?method=StartContainer") == {"count": 1}
-        assert await asking.ask("DELETE /v1/calls") == {"removed": 3}
-        assert await asking.ask("GET /v1/calls") == []
-
-    virtually(body)
+@pytest.mark.virtual_time
+async def test_the_node_changes_and_the_runtime_sees_it() -> None:
+    asking = Asking()
+    change = {"memory_bytes": 2**30, "filesystems": {"/": {"base_used_bytes": 99 * 2**30}}}
+    row = await asking.ask("PATCH /v1/node", change)
+    assert row["memory_bytes"] == asking.cri.node.memory().total_bytes == 2**30
+    assert row["filesystems"]["/"]["available_bytes"] <= 2**30
+    change = {"pid_limit": 500, "base_pids": 90, "swap_total_bytes": 7, "container_root": "/c"}
+    row = await asking.ask("PATCH /v1/node", change)
+    assert {name: row[name] for name in change} == change
+    assert asking.cri.node.pids().limit == 500
+    assert asking.cri.node.swap_bytes() == 7
+    assert await asking.ask("GET /v1/node") == row
 
 
-def test_assertions_answer_with_the_words_of_the_python_ones() -> None:
-    async def body(asking: Asking) -> None:
-        await asking.start_web()
-        order = ["RunPodSandbox", {"method": "StartContainer", "container": "web"}]
-        await asking.ask("POST /v1/assert", {"order": order})
-        called: dict[str, Any] = {"method": "StartContainer", "container": "web", "times": 1}
-        await asking.ask("POST /v1/assert", {"called": called})
-        await asking.ask("POST /v1/assert", {"not_called": {"method": "StopContainer"}})
-        series = {"method": "StartContainer", "expected_s": [0]}
-        await asking.ask("POST /v1/assert", {"series": series})
-        called["times"] = 2
-        answer = await asking.ask("POST /v1/assert", {"called": called}, status=412)
-        assert "expected 2 x StartContainer" in answer["error"]
+@pytest.mark.virtual_time
+async def test_calls_are_filtered_counted_and_forgotten() -> None:
+    asking = Asking()
+    await asking.start_web()
+    rows = await asking.ask("GET /v1/calls?container=web")
+    assert [(row["method"], row["pod"], row["attempt"]) for row in rows] == [
+        ("CreateContainer", "shop", 0),
+        ("StartContainer", "shop", 0),
+    ]
+    assert rows[0]["request"]["config"]["metadata"] == {"name": "web"}
+    assert len(await asking.ask("GET /v1/calls?limit=1")) == 1
+    assert await asking.ask("GET /v1/calls/count?method=StartContainer") == {"count": 1}
+    assert await asking.ask("DELETE /v1/calls") == {"removed": 3}
+    assert await asking.ask("GET /v1/calls") == []
 
-    virtually(body)
+
+@pytest.mark.virtual_time
+async def test_assertions_answer_with_the_words_of_the_python_ones() -> None:
+    asking = Asking()
+    await asking.start_web()
+    order = ["RunPodSandbox", {"method": "StartContainer", "container": "web"}]
+    await asking.ask("POST /v1/assert", {"order": order})
+    called: dict[str, Any] = {"method": "StartContainer", "container": "web", "times": 1}
+    await asking.ask("POST /v1/assert", {"called": called})
+    await asking.ask("POST /v1/assert", {"not_called": {"method": "StopContainer"}})
+    series = {"method": "StartContainer", "expected_s": [0]}
+    await asking.ask("POST /v1/assert", {"series": series})
+    called["times"] = 2
+    answer = await asking.ask("POST /v1/assert", {"called": called}, status=412)
+    assert "expected 2 x StartContainer" in answer["error"]
 
 
 MISTAKES = [
@@ -226,47 +209,43 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("line", "text", "status", "message"), MISTAKES)
-def test_mistakes_say_what_was_wanted_and_change_nothing(
+async def test_mistakes_say_what_was_wanted_and_change_nothing(
     line: str, text: str | None, status: int, message: str
 ) -> None:
-    async def body(asking: Asking) -> None:
-        answer = await asking.ask(line, text, status=status)
-        assert message in answer["error"]
-        assert await asking.ask("GET /v1/rules") == []
-
-    virtually(body)
+    asking = Asking()
+    answer = await asking.ask(line, text, status=status)
+    assert message in answer["error"]
+    assert await asking.ask("GET /v1/rules") == []
 
 
-def test_half_of_a_body_never_takes_effect() -> None:
-    async def body(asking: Asking) -> None:
-        text = "behaviors: [{exits: {}}]\nfaults: [{on: Version, holds_name: {}}]"
-        await asking.ask("POST /v1/rules", text, status=400)
-        assert await asking.ask("GET /v1/rules") == []
-
-    virtually(body)
-
-
-def test_a_proxy_has_rules_and_calls_but_nothing_of_a_fake() -> None:
-    async def body(asking: Asking) -> None:
-        asking.control = Control(RecordingProxy(asking.cri))
-        await asking.ask("POST /v1/rules", "faults: [{on: Version, hangs: {}}]", status=201)
-        assert (await asking.ask("GET /v1/state"))["kind"] == "proxy"
-        refused = await asking.ask("POST /v1/rules", "behaviors: [{exits: {}}]", status=400)
-        assert "a proxy takes only faults" in refused["error"]
-        for line in ("GET /v1/node", "GET /v1/containers", "POST /v1/actions/crash"):
-            refused = await asking.ask(line, status=409)
-            assert "its runtime is a real one" in refused["error"]
-
-    virtually(body)
+@pytest.mark.virtual_time
+async def test_half_of_a_body_never_takes_effect() -> None:
+    asking = Asking()
+    text = "behaviors: [{exits: {}}]\nfaults: [{on: Version, holds_name: {}}]"
+    await asking.ask("POST /v1/rules", text, status=400)
+    assert await asking.ask("GET /v1/rules") == []
 
 
-def test_the_index_names_every_route() -> None:
-    async def body(asking: Asking) -> None:
-        index = await asking.ask("GET /v1")
-        assert list(index) == [f"{route.method} {route.path}" for route in ROUTES]
+@pytest.mark.virtual_time
+async def test_a_proxy_has_rules_and_calls_but_nothing_of_a_fake() -> None:
+    asking = Asking()
+    asking.control = Control(RecordingProxy(asking.cri))
+    await asking.ask("POST /v1/rules", "faults: [{on: Version, hangs: {}}]", status=201)
+    assert (await asking.ask("GET /v1/state"))["kind"] == "proxy"
+    refused = await asking.ask("POST /v1/rules", "behaviors: [{exits: {}}]", status=400)
+    assert "a proxy takes only faults" in refused["error"]
+    for line in ("GET /v1/node", "GET /v1/containers", "POST /v1/actions/crash"):
+        refused = await asking.ask(line, status=409)
+        assert "its runtime is a real one" in refused["error"]
 
-    virtually(body)
+
+@pytest.mark.virtual_time
+async def test_the_index_names_every_route() -> None:
+    asking = Asking()
+    index = await asking.ask("GET /v1")
+    assert list(index) == [f"{route.method} {route.path}" for route in ROUTES]
 
 
 def test_an_answer_says_how_long_it_is() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from criapi.deviceplugin import api_pb2_grpc as services
 from fakecri.deviceplugin import FakeDevicePlugin, InProcessPlugins, PluginDevice
 from fakecri.deviceplugin.cli import main, read_device
 from fakecri.errors import CriError
-from simtime import run_virtual
 
 WIDGET = "vendor.example/widget"
 
@@ -29,129 +28,115 @@ def allocate(*ids: str) -> Any:
     return api.AllocateRequest(container_requests=[wish])
 
 
-def virtual(story: Callable[[], Awaitable[None]]) -> None:
-    run_virtual(story, limit_s=1000)
+@pytest.mark.virtual_time
+async def test_answers_without_being_told_anything() -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a", PluginDevice("b", "Broken", (0, 1))])
+    given = await plugin.call("Allocate", allocate("a", "b"))
+    assert given.container_responses[0].envs == {  # type: ignore[attr-defined]
+        "DEVICES_VENDOR_EXAMPLE_WIDGET": "a,b"
+    }
+    assert plugin.allocated == [("a", "b")]
+    options = await plugin.call("GetDevicePluginOptions", api.Empty())
+    assert options == api.DevicePluginOptions()
+    wish = api.ContainerPreferredAllocationRequest(
+        available_deviceIDs="abc", must_include_deviceIDs="c", allocation_size=2
+    )
+    chosen = await plugin.call(
+        "GetPreferredAllocation", api.PreferredAllocationRequest(container_requests=[wish])
+    )
+    assert list(chosen.container_responses[0].deviceIDs) == ["c", "a"]  # type: ignore[attr-defined]
+    listed = await anext(plugin.stream("ListAndWatch", api.Empty()))
+    assert [(d.ID, d.health, len(d.topology.nodes)) for d in listed.devices] == [  # type: ignore[attr-defined]
+        ("a", "Healthy", 0),
+        ("b", "Broken", 2),
+    ]
+    told = plugin.registration()
+    assert (told.version, told.endpoint) == ("v1beta1", "vendor.example-widget.sock")
 
 
-def test_answers_without_being_told_anything() -> None:
-    async def story() -> None:
-        plugin = FakeDevicePlugin(WIDGET, ["a", PluginDevice("b", "Broken", (0, 1))])
-        given = await plugin.call("Allocate", allocate("a", "b"))
-        assert given.container_responses[0].envs == {  # type: ignore[attr-defined]
-            "DEVICES_VENDOR_EXAMPLE_WIDGET": "a,b"
-        }
-        assert plugin.allocated == [("a", "b")]
-        options = await plugin.call("GetDevicePluginOptions", api.Empty())
-        assert options == api.DevicePluginOptions()
-        wish = api.ContainerPreferredAllocationRequest(
-            available_deviceIDs="abc", must_include_deviceIDs="c", allocation_size=2
-        )
-        chosen = await plugin.call(
-            "GetPreferredAllocation", api.PreferredAllocationRequest(container_requests=[wish])
-        )
-        assert list(chosen.container_responses[0].deviceIDs) == ["c", "a"]  # type: ignore[attr-defined]
-        listed = await anext(plugin.stream("ListAndWatch", api.Empty()))
-        assert [(d.ID, d.health, len(d.topology.nodes)) for d in listed.devices] == [  # type: ignore[attr-defined]
-            ("a", "Healthy", 0),
-            ("b", "Broken", 2),
-        ]
-        told = plugin.registration()
-        assert (told.version, told.endpoint) == ("v1beta1", "vendor.example-widget.sock")
+@pytest.mark.virtual_time
+async def test_watchers_get_every_list_until_the_plugin_dies() -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    seen: list[list[str]] = []
 
-    virtual(story)
+    async def watch() -> None:
+        async for listed in plugin.stream("ListAndWatch", api.Empty()):
+            seen.append([f"{d.ID} {d.health}" for d in listed.devices])  # type: ignore[attr-defined]
+
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(1)
+    plugin.set_health("a", "Unhealthy")
+    plugin.set_devices("b")
+    plugin.end_streams()
+    with pytest.raises(CriError) as error:
+        await watching
+    assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+    # what changed before anybody looked is one list or two, never an old one
+    assert (seen[0], seen[-1]) == (["a Healthy"], ["b Healthy"])
 
 
-def test_watchers_get_every_list_until_the_plugin_dies() -> None:
-    async def story() -> None:
-        plugin = FakeDevicePlugin(WIDGET, ["a"])
-        seen: list[list[str]] = []
-
-        async def watch() -> None:
-            async for listed in plugin.stream("ListAndWatch", api.Empty()):
-                seen.append([f"{d.ID} {d.health}" for d in listed.devices])  # type: ignore[attr-defined]
-
-        watching = asyncio.create_task(watch())
-        await asyncio.sleep(1)
-        plugin.set_health("a", "Unhealthy")
-        plugin.set_devices("b")
-        plugin.end_streams()
-        with pytest.raises(CriError) as error:
-            await watching
-        assert error.value.code() is grpc.StatusCode.UNAVAILABLE
-        # what changed before anybody looked is one list or two, never an old one
-        assert (seen[0], seen[-1]) == (["a Healthy"], ["b Healthy"])
-
-    virtual(story)
-
-
-def test_faults_of_calls() -> None:
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        plugin = FakeDevicePlugin(WIDGET, ["a"])
-        plugin.fails("Allocate", "no power", code="ABORTED", times=1)
-        with pytest.raises(CriError) as error:
-            await plugin.call("Allocate", allocate("a"))
-        assert (error.value.code(), error.value.details()) == (grpc.StatusCode.ABORTED, "no power")
+@pytest.mark.virtual_time
+async def test_faults_of_calls() -> None:
+    loop = asyncio.get_running_loop()
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    plugin.fails("Allocate", "no power", code="ABORTED", times=1)
+    with pytest.raises(CriError) as error:
         await plugin.call("Allocate", allocate("a"))
-        plugin.delays("Allocate", 5.0)
-        began_s = loop.time()
-        await plugin.call("Allocate", allocate("a"))
-        assert loop.time() - began_s == pytest.approx(5)
-        plugin.hangs("Allocate")
-        with pytest.raises(CriError) as error:
-            await plugin.call("Allocate", allocate("a"), timeout_s=30)
-        assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        plugin.works("Allocate")
-        await plugin.call("Allocate", allocate("a"))
-        plugin.answer_count = 0
-        assert await plugin.call("Allocate", allocate("a")) == api.AllocateResponse()
-        with pytest.raises(ValueError, match="'Alocate' is no method of a device plugin; wanted"):
-            plugin.fails("Alocate", "x")
-
-    virtual(story)
-
-
-def test_requests_are_not_shared_with_the_caller() -> None:
-    async def story() -> None:
-        plugin = FakeDevicePlugin(WIDGET, ["a"])
-        request = allocate("a")
-        await plugin.call("Allocate", request)
-        request.container_requests[0].devices_ids[0] = "z"
-        assert plugin.allocated == [("a",)]
-
-    virtual(story)
+    assert (error.value.code(), error.value.details()) == (grpc.StatusCode.ABORTED, "no power")
+    await plugin.call("Allocate", allocate("a"))
+    plugin.delays("Allocate", 5.0)
+    began_s = loop.time()
+    await plugin.call("Allocate", allocate("a"))
+    assert loop.time() - began_s == pytest.approx(5)
+    plugin.hangs("Allocate")
+    with pytest.raises(CriError) as error:
+        await plugin.call("Allocate", allocate("a"), timeout_s=30)
+    assert error.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    plugin.works("Allocate")
+    await plugin.call("Allocate", allocate("a"))
+    plugin.answer_count = 0
+    assert await plugin.call("Allocate", allocate("a")) == api.AllocateResponse()
+    with pytest.raises(ValueError, match="'Alocate' is no method of a device plugin; wanted"):
+        plugin.fails("Alocate", "x")
 
 
-def test_the_directory_in_process() -> None:
-    async def story() -> None:
-        plugins, plugin = InProcessPlugins(), FakeDevicePlugin(WIDGET, ["a"])
-        with pytest.raises(CriError, match="no kubelet takes registrations"):
-            await plugins.start(plugin)
-        registered: list[str] = []
+@pytest.mark.virtual_time
+async def test_requests_are_not_shared_with_the_caller() -> None:
+    plugin = FakeDevicePlugin(WIDGET, ["a"])
+    request = allocate("a")
+    await plugin.call("Allocate", request)
+    request.container_requests[0].devices_ids[0] = "z"
+    assert plugin.allocated == [("a",)]
 
-        async def register(request: Any) -> None:
-            registered.append(request.resource_name)
-            if len(registered) == 2:
-                raise ValueError("not you")
 
-        await plugins.open(register)
-        await asyncio.sleep(0.1)
-        assert registered == [WIDGET]  # it is faithful
-        connection = await plugins.connect(plugin.endpoint)
+@pytest.mark.virtual_time
+async def test_the_directory_in_process() -> None:
+    plugins, plugin = InProcessPlugins(), FakeDevicePlugin(WIDGET, ["a"])
+    with pytest.raises(CriError, match="no kubelet takes registrations"):
+        await plugins.start(plugin)
+    registered: list[str] = []
+
+    async def register(request: Any) -> None:
+        registered.append(request.resource_name)
+        if len(registered) == 2:
+            raise ValueError("not you")
+
+    await plugins.open(register)
+    await asyncio.sleep(0.1)
+    assert registered == [WIDGET]  # it is faithful
+    connection = await plugins.connect(plugin.endpoint)
+    await connection.call("Allocate", allocate("a"))
+    await plugins.stop(plugin)
+    with pytest.raises(CriError, match="connection refused"):
         await connection.call("Allocate", allocate("a"))
-        await plugins.stop(plugin)
-        with pytest.raises(CriError, match="connection refused"):
-            await connection.call("Allocate", allocate("a"))
-        with pytest.raises(ConnectionRefusedError, match="no plugin listens at"):
-            await plugins.connect(plugin.endpoint)
-        with pytest.raises(CriError, match="UNKNOWN: not you"):
-            await plugins.start(plugin, faithful=False)
-        assert plugin.refusals == ["not you"]
-        await plugins.open(register)
-        await asyncio.sleep(0.1)
-        assert len(registered) == 2  # it is not faithful any more
-
-    virtual(story)
+    with pytest.raises(ConnectionRefusedError, match="no plugin listens at"):
+        await plugins.connect(plugin.endpoint)
+    with pytest.raises(CriError, match="UNKNOWN: not you"):
+        await plugins.start(plugin, faithful=False)
+    assert plugin.refusals == ["not you"]
+    await plugins.open(register)
+    await asyncio.sleep(0.1)
+    assert len(registered) == 2  # it is not faithful any more
 
 
 # The command

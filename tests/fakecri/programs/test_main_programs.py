@@ -106,20 +106,19 @@ def test_a_program_of_the_test_answers_exec_sync_with_bytes() -> None:
     assert outcome(virtual(main)) == (44, b"\xff\x00", b"")
 
 
-def test_a_program_ends_at_the_time_limit_and_with_its_container_CRI_112() -> None:
-    async def main(fake: FakeCRI) -> None:
-        web = await started(fake)
-        loop = asyncio.get_running_loop()
-        with pytest.raises(grpc.RpcError) as failure:
-            await run_exec(fake, web, "sleep", "60", timeout_s=2)
-        assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert "timeout 2s exceeded" in failure.value.details()
-        assert loop.time() == pytest.approx(2)
-        loop.call_later(5, fake.kill, "web")
-        assert (await run_exec(fake, web, "sleep", "60")).exit_code == 137
-        assert loop.time() == pytest.approx(7)
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_a_program_ends_at_the_time_limit_and_with_its_container_CRI_112() -> None:
+    fake = FakeCRI()
+    web = await started(fake)
+    loop = asyncio.get_running_loop()
+    with pytest.raises(grpc.RpcError) as failure:
+        await run_exec(fake, web, "sleep", "60", timeout_s=2)
+    assert failure.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "timeout 2s exceeded" in failure.value.details()
+    assert loop.time() == pytest.approx(2)
+    loop.call_later(5, fake.kill, "web")
+    assert (await run_exec(fake, web, "sleep", "60")).exit_code == 137
+    assert loop.time() == pytest.approx(7)
 
 
 def test_a_handler_knows_whom_it_answers_and_may_take_its_time() -> None:
@@ -159,33 +158,31 @@ def test_readiness_comes_after_a_while() -> None:
     assert virtual(main) == [1, 1, 1, 0]
 
 
-def test_a_container_may_run_its_own_command() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(runs(), container="job")
-        await started(fake, "sh", "-c", "echo one; sleep 5; echo two >&2; exit 3", name="job")
-        job = fake.container("job")
-        await asyncio.sleep(4.9)
-        assert job.state.name == "RUNNING"
-        assert [line.text for line in job.log] == ["one"]
-        await asyncio.sleep(0.2)
-        assert (job.state.name, job.exit_code, job.reason) == ("EXITED", 3, "Error")
-        assert [(line.stream, line.text) for line in job.log] == [
-            ("stdout", "one"),
-            ("stderr", "two"),
-        ]
-        assert (job.finished_at_ns - job.started_at_ns) / 1e9 == pytest.approx(5, abs=0.01)
+@pytest.mark.virtual_time
+async def test_a_container_may_run_its_own_command() -> None:
+    fake = FakeCRI()
+    fake.behaves(runs(), container="job")
+    await started(fake, "sh", "-c", "echo one; sleep 5; echo two >&2; exit 3", name="job")
+    job = fake.container("job")
+    await asyncio.sleep(4.9)
+    assert job.state.name == "RUNNING"
+    assert [line.text for line in job.log] == ["one"]
+    await asyncio.sleep(0.2)
+    assert (job.state.name, job.exit_code, job.reason) == ("EXITED", 3, "Error")
+    assert [(line.stream, line.text) for line in job.log] == [
+        ("stdout", "one"),
+        ("stderr", "two"),
+    ]
+    assert (job.finished_at_ns - job.started_at_ns) / 1e9 == pytest.approx(5, abs=0.01)
 
-    virtual(main)
 
-
-def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.behaves(runs())
-        with pytest.raises(grpc.RpcError, match='exec: "/no/such": stat /no/such: no such file'):
-            await started(fake, "/no/such")
-        assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_a_command_that_is_not_there_fails_to_start_CRI_056() -> None:
+    fake = FakeCRI()
+    fake.behaves(runs())
+    with pytest.raises(grpc.RpcError, match='exec: "/no/such": stat /no/such: no such file'):
+        await started(fake, "/no/such")
+    assert (fake.container().exit_code, fake.container().reason) == (128, "StartError")
 
 
 def test_a_python_program_is_a_main_process_and_may_end_politely() -> None:

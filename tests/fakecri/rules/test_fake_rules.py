@@ -64,89 +64,82 @@ async def code_of(call: Awaitable[Any]) -> str:
     return "OK"
 
 
-def test_a_failure_is_limited_by_times_and_by_its_block() -> None:
-    async def main(fake: FakeCRI) -> None:
-        rule = fake.on("Version").fails("unavailable", "gone", times=2)
-        codes = [await code_of(fake.call("Version", VERSION)) for _ in range(3)]
-        assert codes == ["UNAVAILABLE", "UNAVAILABLE", "OK"]
-        assert rule.hits == 2
-        with fake.on("Version").fails():
-            assert await code_of(fake.call("Version", VERSION)) == "UNKNOWN"
-        assert await code_of(fake.call("Version", VERSION)) == "OK"
-
-    virtual(main)
-
-
-def test_rules_are_picked_by_pod_container_and_attempt() -> None:
-    async def main(fake: FakeCRI) -> None:
-        first = await new_container(fake, "web", "main")
-        second = await new_container(fake, "web", "main", attempt=1)
-        other = await new_container(fake, "db", "main")
-        with fake.on("StartContainer", pod="web", container="ma*", attempt=1).fails():
-            assert await code_of(start(fake, first)) == "OK"
-            assert await code_of(start(fake, other)) == "OK"
-            assert await code_of(start(fake, second)) == "UNKNOWN"
-        assert await code_of(start(fake, second)) == "OK"  # a failed call had no effect
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_a_failure_is_limited_by_times_and_by_its_block() -> None:
+    fake = FakeCRI()
+    rule = fake.on("Version").fails("unavailable", "gone", times=2)
+    codes = [await code_of(fake.call("Version", VERSION)) for _ in range(3)]
+    assert codes == ["UNAVAILABLE", "UNAVAILABLE", "OK"]
+    assert rule.hits == 2
+    with fake.on("Version").fails():
+        assert await code_of(fake.call("Version", VERSION)) == "UNKNOWN"
+    assert await code_of(fake.call("Version", VERSION)) == "OK"
 
 
-def test_nth_and_where_pick_single_calls() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.on("PullImage", nth=2).fails("INTERNAL")
-        fake.on("PullImage", where=lambda call: "bad" in call.request.image.image).fails("ABORTED")
-        codes = [await code_of(pull(fake, f"r.io/{name}")) for name in ("a", "b", "c", "bad")]
-        assert codes == ["OK", "INTERNAL", "OK", "ABORTED"]
-
-    virtual(main)
-
-
-def test_delay_and_failure_add_up() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.on("Version").fails("INTERNAL")
-        fake.on("Version").delays(3)
-        assert await code_of(fake.call("Version", VERSION)) == "INTERNAL"
-        assert asyncio.get_running_loop().time() == pytest.approx(3)
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_rules_are_picked_by_pod_container_and_attempt() -> None:
+    fake = FakeCRI()
+    first = await new_container(fake, "web", "main")
+    second = await new_container(fake, "web", "main", attempt=1)
+    other = await new_container(fake, "db", "main")
+    with fake.on("StartContainer", pod="web", container="ma*", attempt=1).fails():
+        assert await code_of(start(fake, first)) == "OK"
+        assert await code_of(start(fake, other)) == "OK"
+        assert await code_of(start(fake, second)) == "UNKNOWN"
+    assert await code_of(start(fake, second)) == "OK"  # a failed call had no effect
 
 
-def test_a_hanging_call_ends_at_release_or_at_its_deadline() -> None:
-    async def main(fake: FakeCRI) -> None:
-        rule = fake.on("Version").hangs()
-        assert await code_of(fake.call("Version", VERSION, timeout_s=5)) == "DEADLINE_EXCEEDED"
-        hanging = asyncio.create_task(code_of(fake.call("Version", VERSION)))
-        await asyncio.sleep(100)
-        assert not hanging.done()
-        rule.release()
-        assert await hanging == "OK"
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_nth_and_where_pick_single_calls() -> None:
+    fake = FakeCRI()
+    fake.on("PullImage", nth=2).fails("INTERNAL")
+    fake.on("PullImage", where=lambda call: "bad" in call.request.image.image).fails("ABORTED")
+    codes = [await code_of(pull(fake, f"r.io/{name}")) for name in ("a", "b", "c", "bad")]
+    assert codes == ["OK", "INTERNAL", "OK", "ABORTED"]
 
 
-def test_a_lost_answer_has_its_effect() -> None:
-    async def main(fake: FakeCRI) -> None:
-        container = await new_container(fake, "web", "main")
-        with fake.on("StartContainer").loses_answer():
-            assert await code_of(start(fake, container)) == "UNAVAILABLE"
-        assert fake.container("main").started_at_ns > 0
+@pytest.mark.virtual_time
+async def test_delay_and_failure_add_up() -> None:
+    fake = FakeCRI()
+    fake.on("Version").fails("INTERNAL")
+    fake.on("Version").delays(3)
+    assert await code_of(fake.call("Version", VERSION)) == "INTERNAL"
+    assert asyncio.get_running_loop().time() == pytest.approx(3)
 
-    virtual(main)
+
+@pytest.mark.virtual_time
+async def test_a_hanging_call_ends_at_release_or_at_its_deadline() -> None:
+    fake = FakeCRI()
+    rule = fake.on("Version").hangs()
+    assert await code_of(fake.call("Version", VERSION, timeout_s=5)) == "DEADLINE_EXCEEDED"
+    hanging = asyncio.create_task(code_of(fake.call("Version", VERSION)))
+    await asyncio.sleep(100)
+    assert not hanging.done()
+    rule.release()
+    assert await hanging == "OK"
 
 
-def test_answers_can_be_replaced_and_changed() -> None:
-    async def main(fake: FakeCRI) -> None:
-        with fake.on("Exec").answers(cri.ExecResponse(url="http://x/1")):
-            answer: Any = await fake.call("Exec", cri.ExecRequest())
-            assert answer.url == "http://x/1"
-        await new_container(fake, "web", "main")
-        with fake.on("ListContainers").changes_answer(lambda a: a.ClearField("containers")):
-            listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
-            assert not listed.containers
-        listed = await fake.call("ListContainers", cri.ListContainersRequest())
-        assert len(listed.containers) == 1
+@pytest.mark.virtual_time
+async def test_a_lost_answer_has_its_effect() -> None:
+    fake = FakeCRI()
+    container = await new_container(fake, "web", "main")
+    with fake.on("StartContainer").loses_answer():
+        assert await code_of(start(fake, container)) == "UNAVAILABLE"
+    assert fake.container("main").started_at_ns > 0
 
-    virtual(main)
+
+@pytest.mark.virtual_time
+async def test_answers_can_be_replaced_and_changed() -> None:
+    fake = FakeCRI()
+    with fake.on("Exec").answers(cri.ExecResponse(url="http://x/1")):
+        answer: Any = await fake.call("Exec", cri.ExecRequest())
+        assert answer.url == "http://x/1"
+    await new_container(fake, "web", "main")
+    with fake.on("ListContainers").changes_answer(lambda a: a.ClearField("containers")):
+        listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
+        assert not listed.containers
+    listed = await fake.call("ListContainers", cri.ListContainersRequest())
+    assert len(listed.containers) == 1
 
 
 def test_a_sentence_on_start_programs_the_container() -> None:
@@ -172,46 +165,43 @@ def test_a_wrong_method_name_is_refused_with_a_hint() -> None:
         FakeCRI().on("StopContainer").does(exits(1))
 
 
-def test_callers_and_fake_share_no_message() -> None:
-    async def main(fake: FakeCRI) -> None:
-        await new_container(fake, "web", "main")
-        for _ in range(2):
-            listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
-            assert listed.containers[0].metadata.name == "main"
-            listed.containers[0].metadata.name = "spoiled"
-        assert fake.calls("ListContainers")[0].response.containers[0].metadata.name == "main"
-
-    virtual(main)
-
-
-def test_calls_know_whose_they_are() -> None:
-    async def main(fake: FakeCRI) -> None:
-        container = await new_container(fake, "web", "main", attempt=3)
-        await start(fake, container[:12])
-        call = fake.calls("StartContainer")[0]
-        assert (call.pod, call.namespace, call.uid) == ("web", "ns", "uid-web")
-        assert (call.container, call.attempt) == ("main", 3)
-        assert call.image == "localhost/busybox:1"
-        assert fake.count("StartContainer", pod="uid-web", container="main") == 1
-        assert fake.count(pod="other") == 0
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_callers_and_fake_share_no_message() -> None:
+    fake = FakeCRI()
+    await new_container(fake, "web", "main")
+    for _ in range(2):
+        listed: Any = await fake.call("ListContainers", cri.ListContainersRequest())
+        assert listed.containers[0].metadata.name == "main"
+        listed.containers[0].metadata.name = "spoiled"
+    assert fake.calls("ListContainers")[0].response.containers[0].metadata.name == "main"
 
 
-def test_times_and_deadlines_are_recorded() -> None:
-    async def main(fake: FakeCRI) -> None:
-        fake.on("Version").delays(2, times=1)
-        await fake.call("Version", VERSION, timeout_s=120)
-        await asyncio.sleep(3)
-        await fake.call("Version", VERSION)
-        first, second = fake.calls("Version")
-        assert (first.started_s, first.ended_s, first.deadline_s) == (0.0, 2.0, 120)
-        assert (second.started_s, second.deadline_s) == (5.0, None)
-        assert fake.times_s("Version") == [0.0, 5.0]
-        assert fake.calls("Version", since_s=1.0) == [second]
-        assert fake.calls("Version", until_s=0.9) == [first]
+@pytest.mark.virtual_time
+async def test_calls_know_whose_they_are() -> None:
+    fake = FakeCRI()
+    container = await new_container(fake, "web", "main", attempt=3)
+    await start(fake, container[:12])
+    call = fake.calls("StartContainer")[0]
+    assert (call.pod, call.namespace, call.uid) == ("web", "ns", "uid-web")
+    assert (call.container, call.attempt) == ("main", 3)
+    assert call.image == "localhost/busybox:1"
+    assert fake.count("StartContainer", pod="uid-web", container="main") == 1
+    assert fake.count(pod="other") == 0
 
-    virtual(main)
+
+@pytest.mark.virtual_time
+async def test_times_and_deadlines_are_recorded() -> None:
+    fake = FakeCRI()
+    fake.on("Version").delays(2, times=1)
+    await fake.call("Version", VERSION, timeout_s=120)
+    await asyncio.sleep(3)
+    await fake.call("Version", VERSION)
+    first, second = fake.calls("Version")
+    assert (first.started_s, first.ended_s, first.deadline_s) == (0.0, 2.0, 120)
+    assert (second.started_s, second.deadline_s) == (5.0, None)
+    assert fake.times_s("Version") == [0.0, 5.0]
+    assert fake.calls("Version", since_s=1.0) == [second]
+    assert fake.calls("Version", until_s=0.9) == [first]
 
 
 def test_times_of_a_miss_count_from_the_start_as_all_others() -> None:
@@ -225,31 +215,29 @@ def test_times_of_a_miss_count_from_the_start_as_all_others() -> None:
     assert "time: wanted 1.500 s or before, got 3.000 s" in str(early.value)
 
 
-def test_credentials_are_masked_CRI_097() -> None:
-    async def main(fake: FakeCRI) -> None:
-        await pull(fake, "r.io/a", username="me", password="secret", identity_token="secret")
-        auth = fake.calls("PullImage")[0].request.auth
-        assert (auth.username, auth.password, auth.identity_token) == ("me", "***", "***")
-        assert auth.auth == ""
-        assert "secret" not in fake.recorder.to_jsonl()
+@pytest.mark.virtual_time
+async def test_credentials_are_masked_CRI_097() -> None:
+    fake = FakeCRI()
+    await pull(fake, "r.io/a", username="me", password="secret", identity_token="secret")
+    auth = fake.calls("PullImage")[0].request.auth
+    assert (auth.username, auth.password, auth.identity_token) == ("me", "***", "***")
+    assert auth.auth == ""
+    assert "secret" not in fake.recorder.to_jsonl()
 
-    virtual(main)
 
-
-def test_exported_lines_have_the_recorded_form() -> None:
-    async def main(fake: FakeCRI) -> None:
-        await fake.call("Version", VERSION, timeout_s=120)
-        missing = cri.ContainerStatusRequest(container_id="beef")
-        await code_of(fake.call("ContainerStatus", missing))
-        good, bad = (json.loads(line) for line in fake.recorder.to_jsonl().splitlines())
-        assert good["method"] == "Version"
-        assert (good["t_start"], good["t_end"], good["deadline_s"]) == (0.0, 0.0, 120)
-        assert good["response"]["runtime_api_version"] == "v1"
-        assert bad["request"] == {"container_id": "beef"}
-        assert bad["error"]["code"] == "NOT_FOUND"
-        assert "response" not in bad
-
-    virtual(main)
+@pytest.mark.virtual_time
+async def test_exported_lines_have_the_recorded_form() -> None:
+    fake = FakeCRI()
+    await fake.call("Version", VERSION, timeout_s=120)
+    missing = cri.ContainerStatusRequest(container_id="beef")
+    await code_of(fake.call("ContainerStatus", missing))
+    good, bad = (json.loads(line) for line in fake.recorder.to_jsonl().splitlines())
+    assert good["method"] == "Version"
+    assert (good["t_start"], good["t_end"], good["deadline_s"]) == (0.0, 0.0, 120)
+    assert good["response"]["runtime_api_version"] == "v1"
+    assert bad["request"] == {"container_id": "beef"}
+    assert bad["error"]["code"] == "NOT_FOUND"
+    assert "response" not in bad
 
 
 def test_the_record_is_bounded() -> None:
@@ -333,18 +321,18 @@ def test_waiting_calls_end_when_the_runtime_goes_down() -> None:
     assert virtual(main) == ["UNAVAILABLE", "UNAVAILABLE"]
 
 
-def test_a_stream_that_its_reader_leaves_is_ended_in_the_record() -> None:
-    async def main(fake: FakeCRI) -> None:
-        async def read() -> None:
-            async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
-                pass
+@pytest.mark.virtual_time
+async def test_a_stream_that_its_reader_leaves_is_ended_in_the_record() -> None:
+    fake = FakeCRI()
 
-        reader = asyncio.create_task(read())
-        await asyncio.sleep(1)
-        reader.cancel()
-        await asyncio.sleep(1)
-        call = fake.calls("GetContainerEvents")[0]
-        assert call.error is not None
-        assert call.error[0] == "CANCELLED"
+    async def read() -> None:
+        async for _ in fake.stream("GetContainerEvents", cri.GetEventsRequest()):
+            pass
 
-    virtual(main)
+    reader = asyncio.create_task(read())
+    await asyncio.sleep(1)
+    reader.cancel()
+    await asyncio.sleep(1)
+    call = fake.calls("GetContainerEvents")[0]
+    assert call.error is not None
+    assert call.error[0] == "CANCELLED"

@@ -127,8 +127,8 @@ class _Running:
 
 
 class Housekeeping:
-    """`run` does one round. Lists that are the very same objects as last time are not looked
-    through again."""
+    """Compares and ends, one round per call. Lists that are the very same objects as last time are
+    not looked through again."""
 
     def __init__(self, deps: CleanupDeps) -> None:
         self._deps = deps
@@ -140,7 +140,7 @@ class Housekeeping:
         self._complaints = Complaints(log, deps.clock)
         self.metrics = HousekeepingMetrics()
 
-    async def run(self) -> None:
+    async def handle_pod_cleanups(self) -> None:
         """One round of LIFE-015; an error of the runtime's list ends it early."""
         deps = self._deps
         wanted = self._look_through_wanted(deps.pods.pods())

@@ -130,8 +130,7 @@ class SyncLoop:
             while True:
                 await self._wait_for_runtime()
                 self.entered_s = clock.monotonic_s()
-                name, item = await self._inputs.next()
-                await self._handle(name, item)
+                await self._sync_loop_iteration()
         finally:
             await self._inputs.close()
             await self._additions.close()
@@ -147,7 +146,9 @@ class SyncLoop:
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         self._complaints.over(STANDS_STILL)
 
-    async def _handle(self, name: str, item: Any) -> None:
+    async def _sync_loop_iteration(self) -> None:
+        """Take one item and handle it to the end."""
+        name, item = await self._inputs.next()
         try:
             match name:
                 case "config":
@@ -168,11 +169,11 @@ class SyncLoop:
         """LIFE-001: DELETE is an update, the end comes with REMOVE (SRC-066)."""
         handlers = self._deps.handlers
         handle: dict[PodOperation, Callable[[Sequence[Any]], Awaitable[None]]] = {
-            PodOperation.ADD: handlers.additions,
-            PodOperation.UPDATE: handlers.updates,
-            PodOperation.DELETE: handlers.updates,
-            PodOperation.REMOVE: handlers.removes,
-            PodOperation.RECONCILE: handlers.reconcile,
+            PodOperation.ADD: handlers.handle_pod_additions,
+            PodOperation.UPDATE: handlers.handle_pod_updates,
+            PodOperation.DELETE: handlers.handle_pod_updates,
+            PodOperation.REMOVE: handlers.handle_pod_removes,
+            PodOperation.RECONCILE: handlers.handle_pod_reconcile,
         }
         try:
             await handle[update.operation](update.pods)

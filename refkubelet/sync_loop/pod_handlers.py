@@ -94,7 +94,7 @@ class PodHandlers:
         self._asked_about = ""  # the UID of the pod that is being admitted
         self.admission = PodAdmission(deps.admission, self.active_pods, deps.allocations)
 
-    async def additions(self, pods: Sequence[Pod]) -> None:
+    async def handle_pod_additions(self, pods: Sequence[Pod]) -> None:
         """LIFE-010: oldest first; what is refused never gets a worker. Takes as long as admission
         takes: making room for a critical pod holds up all that come later (PREE-008)."""
         resizes, admitted = self._deps.resizes, []
@@ -111,7 +111,7 @@ class PodHandlers:
         if resizes is not None:
             await resizes.added(admitted)
 
-    async def updates(self, pods: Sequence[Pod]) -> None:
+    async def handle_pod_updates(self, pods: Sequence[Pod]) -> None:
         """LIFE-013, for changes and for deletions that are announced (SRC-066)."""
         for pod in pods:
             with self._guarded("update", pod):
@@ -124,7 +124,7 @@ class PodHandlers:
                     await self._deps.resizes.updated(old, pod)
                 self.tell_worker(SyncPodType.UPDATE, pod)
 
-    async def removes(self, pods: Sequence[Pod]) -> None:
+    async def handle_pod_removes(self, pods: Sequence[Pod]) -> None:
         """LIFE-013: gone from its source, so it is killed, once all sources are ready."""
         resizes = self._deps.resizes
         for pod in pods:
@@ -141,7 +141,7 @@ class PodHandlers:
         if resizes is not None:
             await resizes.room_was_made()
 
-    async def reconcile(self, pods: Sequence[Pod]) -> None:
+    async def handle_pod_reconcile(self, pods: Sequence[Pod]) -> None:
         """LIFE-014: only the status changed at the source."""
         deps = self._deps
         room = False
@@ -161,7 +161,7 @@ class PodHandlers:
         if deps.resizes is not None and room:
             await deps.resizes.room_was_made()
 
-    def syncs(self, pods: Iterable[Pod]) -> None:
+    def handle_pod_syncs(self, pods: Iterable[Pod]) -> None:
         """LIFE-013: look at them again."""
         for pod in pods:
             with self._guarded("sync", pod):
@@ -227,7 +227,7 @@ class PodHandlers:
             return  # its worker begins with what the cache has
         pod = self._deps.pods.get(event.uid)
         if event.type is not PodLifecycleEventType.CONTAINER_REMOVED and pod is not None:
-            self.syncs([pod])
+            self.handle_pod_syncs([pod])
         if event.type is PodLifecycleEventType.CONTAINER_DIED:
             # Not before the worker has read how they ended: their exit codes would be lost.
             workers = self._deps.workers
@@ -240,7 +240,7 @@ class PodHandlers:
         """Sync that pod if it is a pod of this node."""
         pod = self._deps.pods.get(pod_uid)
         if pod is not None:
-            self.syncs([pod])
+            self.handle_pod_syncs([pod])
 
     def active_pods(self) -> tuple[Pod, ...]:
         """LIFE-012: all pods but those that are over."""

@@ -127,10 +127,10 @@ class RuntimeWatch:
 
     async def run(self) -> None:
         while True:
-            await self.look()
+            await self.update_runtime_up()
             await self._clock.sleep(STATUS_PERIOD_S)
 
-    async def look(self) -> None:
+    async def update_runtime_up(self) -> None:
         """Ask once; a failing call changes nothing until the last good answer is too old."""
         try:
             if self._name is None:

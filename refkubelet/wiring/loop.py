@@ -63,7 +63,7 @@ def build_loop(
         queues=_queues(sources, runtime, work),
         handlers=handlers,
         statuses=work.statuses,
-        housekeeping=housekeeping.run,
+        housekeeping=housekeeping.handle_pod_cleanups,
         runtime_errors=runtime.state.runtime_errors,
         sync_frequency_s=base.config.sync_frequency_s,
     )

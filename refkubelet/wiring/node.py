@@ -64,7 +64,7 @@ def build_node(
             devices=resources.devices,
             runtime=lambda: {**_runtime_fields(base, runtime), **upkeep.node_images.fields()},
             random=deps.rng.stream("node status").random,
-            look=runtime.watch.look,
+            look=runtime.watch.update_runtime_up,
             seen=sources.informer.node if sources.informer is not None else lambda: None,
         )
         registrar = NodeRegistrar(deps.api, settings, base.recorder, deps.clock)

@@ -109,7 +109,7 @@ def _allocation(base: Base, sources: Sources) -> Allocation:
             conditions,
             pod=sources.pods.get,
             admit=lambda pod: later.handlers().admission.resize(pod),
-            sync=lambda pod: later.handlers().syncs([pod]),
+            sync=lambda pod: later.handlers().handle_pod_syncs([pod]),
             sources_ready=sources.seen.ready,
         ),
     )

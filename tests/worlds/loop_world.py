@@ -28,8 +28,8 @@ class Recording:
     def leads_to_resizes(self, _: object) -> bool:
         return self.resizes_pend
 
-    async def additions(self, *args: Any) -> None:
-        self.__getattr__("additions")(*args)
+    async def handle_pod_additions(self, *args: Any) -> None:
+        self.__getattr__("handle_pod_additions")(*args)
         await self._clock.sleep(self.additions_take_s)
         self._log.append((self._clock.monotonic_s(), "added", args))
 

@@ -21,11 +21,11 @@ from simtime import VirtualLoop, run_virtual
 @pytest.mark.parametrize(
     ("operation", "handler"),
     [
-        (PodOperation.ADD, "additions"),
-        (PodOperation.UPDATE, "updates"),
-        (PodOperation.DELETE, "updates"),
-        (PodOperation.REMOVE, "removes"),
-        (PodOperation.RECONCILE, "reconcile"),
+        (PodOperation.ADD, "handle_pod_additions"),
+        (PodOperation.UPDATE, "handle_pod_updates"),
+        (PodOperation.DELETE, "handle_pod_updates"),
+        (PodOperation.REMOVE, "handle_pod_removes"),
+        (PodOperation.RECONCILE, "handle_pod_reconcile"),
     ],
 )
 def test_each_operation_has_its_handler_LIFE_001_SRC_066(
@@ -73,7 +73,7 @@ def test_nothing_is_read_while_the_runtime_is_in_trouble_LIFE_006_NODE_051() -> 
         assert len(w.log) <= before + 1  # the event that was being waited for
         w.error = None
         await w.clock.sleep(5.1)
-        assert "additions" in w.did()
+        assert "handle_pod_additions" in w.did()
 
     in_loop(body)
 
@@ -122,15 +122,27 @@ def test_additions_that_take_long_hold_up_only_what_must_follow_them_LIFE_010() 
             await w.queues.config.put(one)
         await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
         await w.clock.sleep(9)
-        assert sorted(w.did()) == ["additions", "pleg_event", "updates"]
+        assert sorted(w.did()) == ["handle_pod_additions", "handle_pod_updates", "pleg_event"]
         assert len(w.times_s("sync_due")) == 9
         await w.clock.sleep(15)
         assert w.did("pleg_event", "housekeeping") == [
-            *("additions", "updates", "added", "reconcile"),
-            *("additions", "added", "removes", "updates", "removes"),
+            *("handle_pod_additions", "handle_pod_updates", "added", "handle_pod_reconcile"),
+            *(
+                "handle_pod_additions",
+                "added",
+                "handle_pod_removes",
+                "handle_pod_updates",
+                "handle_pod_removes",
+            ),
         ]
         # Not while pods may be half admitted: at 10.7 s, between two batches, and in the end.
-        rounds = w.did("pleg_event", "additions", "reconcile", "updates", "removes")
+        rounds = w.did(
+            "pleg_event",
+            "handle_pod_additions",
+            "handle_pod_reconcile",
+            "handle_pod_updates",
+            "handle_pod_removes",
+        )
         assert rounds[:4] == ["added", "housekeeping", "added", "housekeeping"]
 
     in_loop(body)
@@ -150,7 +162,9 @@ def test_housekeeping_has_its_turn_however_many_pods_are_admitted_LIFE_015(
             await w.queues.config.put(update(PodOperation.ADD, f"pod-{number}"))
             await w.clock.sleep(every_s)
         assert rounds <= len(w.times_s("housekeeping")) <= 301
-        assert all(then == "added" for what, then in pairwise(w.did()) if what == "additions")
+        assert all(
+            then == "added" for what, then in pairwise(w.did()) if what == "handle_pod_additions"
+        )
 
     in_loop(body)
 
@@ -164,7 +178,7 @@ def test_additions_are_waited_for_a_second_LIFE_010() -> None:
         await w.clock.sleep(0.1)
         await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
         await w.clock.sleep(2)
-        assert w.did() == ["additions", "added", "pleg_event"]
+        assert w.did() == ["handle_pod_additions", "added", "pleg_event"]
 
     in_loop(body)
 
@@ -177,11 +191,11 @@ def test_nothing_passes_additions_before_its_source_is_seen_SRC_070() -> None:
         await w.clock.sleep(3)
         w.loop._seen.ready()
         assert w.seen == frozenset()
-        assert w.did() == ["additions"]
+        assert w.did() == ["handle_pod_additions"]
         await w.clock.sleep(3)
         w.loop._seen.ready()
         assert w.seen == {PodSource.API}
-        assert w.did() == ["additions", "added", "reconcile"]
+        assert w.did() == ["handle_pod_additions", "added", "handle_pod_reconcile"]
 
     in_loop(body)
 
@@ -194,7 +208,13 @@ def test_nothing_passes_additions_while_resizes_are_pending_CG_061() -> None:
         await w.queues.config.put(update(PodOperation.ADD, "a"))
         await w.queues.config.put(update(PodOperation.REMOVE, "old"))
         await w.clock.sleep(6)
-        assert w.did() == ["additions", "added", "additions", "added", "removes"]
+        assert w.did() == [
+            "handle_pod_additions",
+            "added",
+            "handle_pod_additions",
+            "added",
+            "handle_pod_removes",
+        ]
 
     in_loop(body)
 
@@ -208,17 +228,17 @@ def test_additions_under_way_end_with_the_loop() -> None:
 
     worlds: list[LoopWorld] = []
     in_loop(body)  # a task that is left over fails
-    assert worlds[0].did() == ["additions"]
+    assert worlds[0].did() == ["handle_pod_additions"]
 
 
 def test_a_failing_handler_does_not_stop_the_loop() -> None:
     async def body(w: LoopWorld) -> None:
-        w.recording.fails = {"additions", "sync_due", "housekeeping", "pleg_event"}
+        w.recording.fails = {"handle_pod_additions", "sync_due", "housekeeping", "pleg_event"}
         w.all_seen = True
         await w.queues.config.put(PodUpdate(PodOperation.ADD, PodSource.API))
         await w.queues.pleg.put(PodLifecycleEvent("u", PodLifecycleEventType.CONTAINER_DIED))
         await w.clock.sleep(4.5)
-        assert {"additions", "pleg_event", "housekeeping"} <= set(w.did())
+        assert {"handle_pod_additions", "pleg_event", "housekeeping"} <= set(w.did())
         assert len(w.times_s("sync_due")) == 4
 
     in_loop(body)

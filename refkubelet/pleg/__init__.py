@@ -3,7 +3,7 @@
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events
 from refkubelet.pleg.generic import GenericPLEG
-from refkubelet.pleg.options import PlegOptions
+from refkubelet.pleg.relist_options import PlegOptions
 
 __all__ = [
     "GenericPLEG",

@@ -30,7 +30,7 @@ from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind
 from refkubelet.pleg.cache import Known, PodCache
 from refkubelet.pleg.compute import DIED, REMOVED, STARTED, PodLifecycleEvent, PodLifecycleEventType
 from refkubelet.pleg.generic import SAME_S, GenericPLEG
-from refkubelet.pleg.options import PlegOptions
+from refkubelet.pleg.relist_options import PlegOptions
 from simtime import Clock
 from simtime.clock import NANOSECONDS
 

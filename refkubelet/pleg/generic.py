@@ -31,8 +31,8 @@ from refkubelet.pleg.compute import (
     compute_events,
     differs,
 )
-from refkubelet.pleg.options import PlegOptions, PlegRuntime
 from refkubelet.pleg.owed import Owed
+from refkubelet.pleg.relist_options import PlegOptions, PlegRuntime
 from simtime import Clock
 from simtime.clock import NANOSECONDS
 

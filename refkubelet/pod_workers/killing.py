@@ -13,7 +13,7 @@ from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import pod_ref
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
     PodStatusFn,
     SyncPodType,

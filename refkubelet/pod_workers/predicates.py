@@ -6,8 +6,8 @@ on whether housekeeping has compared workers and config once (`synced`).
 
 from __future__ import annotations
 
-from refkubelet.pod_workers.records import PodSyncStatus
 from refkubelet.pod_workers.start_order import StaticTurns
+from refkubelet.pod_workers.sync_status import PodSyncStatus
 
 
 def known_terminated(record: PodSyncStatus | None) -> bool:

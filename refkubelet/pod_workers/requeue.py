@@ -1,4 +1,5 @@
-"""When a worker looks at its pod again (LIFE-037, BACK-011). Pure but for the dice.
+"""When a worker looks at its pod again (LIFE-037, BACK-011). Pure. Random numbers come from
+outside.
 
 Upstream: pkg/kubelet/pod_workers.go: completeWork.
 """

@@ -1,4 +1,4 @@
-"""Who may start: static pods with the same full name take turns (LIFE-034, MIRR-002).
+"""Which static pod may start: those with the same full name take turns (LIFE-034, MIRR-002). Pure.
 
 An edited manifest is another UID with the same name; it waits until its predecessor is gone for
 good. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.

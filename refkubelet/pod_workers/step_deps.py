@@ -1,6 +1,6 @@
 """What the steps of the pod workers work with, and what they ask of it.
 
-What must never happen here: a decision; these are names and shapes.
+Names and shapes only; the steps themselves are in `steps.py`.
 """
 
 from __future__ import annotations
@@ -88,25 +88,27 @@ class PodCgroups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepHooks:
-    """Ways back into the kubelet: why the pod network is not ready (None: it is), sync that UID
-    again at once, relist that UID now, the runtime's name, whether the handler of a pod can mount
-    read-only all the way down, whether that UID shall end, a status with the health of the pod's
-    devices (CG-084)."""
+    """What the steps ask and tell other parts of the kubelet. Pods are named by their UID."""
 
     network_error: Callable[[], str | None]
+    """Why the pod network is not ready; None: it is."""
     resync: Callable[[str], None]
+    """Sync that pod again at once."""
     request_relist: Callable[[str], None]
+    """Read that pod from the runtime now."""
     runtime_name: Callable[[], str]
+    """The scheme of container IDs."""
     recursive_read_only: Callable[[Pod], bool]
+    """Whether the pod's runtime handler can mount read-only all the way down."""
     is_terminating: Callable[[str], bool] = lambda pod_uid: False
+    """Whether that pod was asked to end."""
     with_devices: Callable[[Pod, PodStatus], PodStatus] = lambda pod, status: status
+    """The status with the health of the pod's devices (CG-084)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepDeps:
-    """What the steps work with. `root_dir`: pod directories are `root_dir/pods/<uid>`;
-    `host_ips`: the node's addresses, primary first, empty standalone; `cgroups` None: pods have
-    none (cgroupsPerQOS false); `resizes` None: pods are never resized."""
+    """What the steps work with."""
 
     clock: Clock
     runtime: StepRuntime
@@ -116,7 +118,11 @@ class StepDeps:
     recorder: EventRecorder
     hooks: StepHooks
     root_dir: Path
+    """Directories of pods are `root_dir/pods/<uid>`."""
     volumes: Volumes
     host_ips: tuple[str, ...] = ()
+    """The node's addresses, primary first; empty standalone."""
     cgroups: PodCgroups | None = None
+    """None: pods have none (cgroupsPerQOS false)."""
     resizes: ResizeReports | None = None
+    """None: pods are never resized."""

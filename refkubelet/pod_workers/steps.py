@@ -32,15 +32,20 @@ from refkubelet.model.pod import (
     uid,
     uses_host_network,
 )
-from refkubelet.pod_workers.records import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.pod_workers.requeue import NETWORK_NOT_READY
 from refkubelet.pod_workers.step_deps import PodCgroups, StepDeps
+from refkubelet.pod_workers.sync_status import PodStatusFn, StepCancelled, StepContext, StepError
 from refkubelet.status.conditions import (
     is_true,
     with_condition,
 )
-from refkubelet.status.deadline import DEADLINE_EXCEEDED, past_active_deadline
-from refkubelet.status.generate import StatusInputs, generate_pod_status, no_cgroup
+from refkubelet.status.generate import (
+    DEADLINE_EXCEEDED,
+    StatusInputs,
+    generate_pod_status,
+    no_cgroup,
+    past_active_deadline,
+)
 from refkubelet.status.restart_all import ALL_RESTARTING
 from refkubelet.status.sources import nothing_actuated
 from refkubelet.volumes.manager import VolumesNotReady
@@ -51,7 +56,7 @@ RUNTIME_POD_GRACE_S = 1
 
 
 class PodSteps:
-    """Implements `pod_workers.records.PodSyncer`."""
+    """Implements `pod_workers.sync_status.PodSyncer`."""
 
     def __init__(self, deps: StepDeps) -> None:
         self._deps = deps

@@ -1,7 +1,7 @@
 """The life of a pod worker as a table: syncing, terminating, terminated, finished; never back.
 
-The table is the whole truth about the order of states; the shell (`workers.py`) asks it and obeys.
-What must never happen: a pair that is not listed (it raises), or a row that leads backwards.
+Pure. The table is the whole truth about the order of states; the shell (`workers.py`) asks it and
+obeys. What must never happen: a pair that is not listed (it raises), or a row that leads backwards.
 Rules: LIFE-031, LIFE-034, LIFE-036, LIFE-039. Upstream: pkg/kubelet/pod_workers.go.
 """
 

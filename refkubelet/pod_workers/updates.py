@@ -1,25 +1,27 @@
 """What an update does to the record of its pod: LIFE-031, rows 3 to 10, in that order.
 
-No waiting, no calls, no clock: the record goes in, the action comes out, and `workers.py` carries
-it out. What must never happen: a pod that is asked to end comes back, or its grace grows.
-Upstream: pkg/kubelet/pod_workers.go: UpdatePod.
+Pure. It changes nothing but the record that it is given; `workers.py` carries out the action that
+it answers. What must never happen: a pod that is asked to end comes back, or its grace grows.
+Upstream: pkg/kubelet/pod_workers.go: UpdatePod, calculateEffectiveGracePeriod.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from refkubelet.cri.records import ContainerState, RuntimePodStatus, SandboxState
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import has_terminal_phase, is_being_deleted
-from refkubelet.pod_workers.grace import effective_grace_period
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
     PodSyncStatus,
     SyncPodType,
     UpdatePodOptions,
 )
 from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
+
+MINIMUM_GRACE_S: Final = 1
 
 
 def nothing_runs(status: RuntimePodStatus) -> bool:
@@ -120,6 +122,33 @@ def grace_of(record: PodSyncStatus, pod: Pod | None, override_s: int | None) -> 
     deletion_s = pod.metadata.deletionGracePeriodSeconds if pod and pod.metadata else None
     spec_s = pod.spec.terminationGracePeriodSeconds if pod and pod.spec else None
     return effective_grace_period(record.grace_s, deletion_s, override_s, spec_s)
+
+
+def effective_grace_period(
+    stored_s: int, deletion_s: int | None, override_s: int | None, spec_s: int | None
+) -> int:
+    """The grace period of a terminating pod, in whole seconds; it only ever decreases (LIFE-033).
+
+    `stored_s` is what was decided before (0: nothing yet), `deletion_s` the object's
+    deletionGracePeriodSeconds, `override_s` the wish of the part that
+    kills, `spec_s` the pod's own.
+
+    >>> effective_grace_period(0, 5, None, 30)
+    5
+    >>> effective_grace_period(5, 10, None, 30)
+    5
+    >>> effective_grace_period(0, 0, None, 30)
+    1
+    """
+    grace_s, asked = stored_s, False
+    for wish_s in (deletion_s, override_s):
+        if wish_s is not None and (grace_s == 0 or wish_s < grace_s):
+            grace_s, asked = wish_s, True
+    if grace_s == 0 and not asked and spec_s is not None:
+        grace_s = spec_s
+    if stored_s:  # a wish of 0 followed by a longer one must not lengthen what was decided
+        grace_s = min(grace_s, stored_s)
+    return max(grace_s, MINIMUM_GRACE_S)
 
 
 def merge_last_update(record: PodSyncStatus, options: UpdatePodOptions) -> None:

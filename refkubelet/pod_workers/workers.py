@@ -27,8 +27,8 @@ from refkubelet.model.pod import (
     is_static,
 )
 from refkubelet.pod_workers.predicates import WorkerQuestions
-from refkubelet.pod_workers.queue import WorkQueue
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
+from refkubelet.pod_workers.sync_status import (
     PodSyncer,
     PodSyncStatus,
     StatusCache,
@@ -38,7 +38,6 @@ from refkubelet.pod_workers.records import (
     SyncPodType,
     UpdatePodOptions,
 )
-from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
 from refkubelet.pod_workers.transitions import Action, WorkInput, WorkState, transition
 from refkubelet.pod_workers.updates import (
     apply_update,
@@ -47,6 +46,7 @@ from refkubelet.pod_workers.updates import (
     nothing_runs,
     requeue_last,
 )
+from refkubelet.pod_workers.work_queue import WorkQueue
 from simtime import Clock, Rng
 
 log = logging.getLogger(__name__)

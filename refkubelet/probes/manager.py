@@ -20,8 +20,8 @@ from refkubelet.model.objects import Pod, PodStatus
 from refkubelet.model.pod import uid
 from refkubelet.model.probe_results import ProbeResult, ProbeType, ResultManager
 from refkubelet.probes.decide import ProbeTarget, probe_targets
-from refkubelet.probes.handlers import ExecRunner, Prober
 from refkubelet.probes.metrics import ProbeMetrics
+from refkubelet.probes.prober import ExecRunner, Prober
 from refkubelet.probes.worker import ProbeWorker, WorkerDeps
 from simtime import Clock, Rng
 

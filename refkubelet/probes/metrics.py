@@ -1,21 +1,19 @@
 """What /metrics/probes shows (PROBE-082, SRV-032): runs by result, and how long healthy ones took.
 
 Counting is two dictionary look-ups, because probes run all the time; the Prometheus library is
-asked only when somebody scrapes. Runs that ended in an error count nowhere.
+asked only at a scrape. Runs that ended in an error count nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from refkubelet.metrics import Durations
 from refkubelet.model.pod import name_and_namespace, uid
 from refkubelet.model.probe_results import ProbeResult
-
-if TYPE_CHECKING:
-    from refkubelet.probes.decide import ProbeTarget
+from refkubelet.probes.decide import ProbeTarget
 
 WORDS: Final = {
     ProbeResult.SUCCESS: "successful",

@@ -30,8 +30,8 @@ from refkubelet.probes.decide import (
     decide_probe_run,
     find_status,
 )
-from refkubelet.probes.handlers import Prober
 from refkubelet.probes.metrics import ProbeMetrics
+from refkubelet.probes.prober import Prober
 from simtime import Clock
 
 log = logging.getLogger(__name__)

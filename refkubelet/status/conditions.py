@@ -1,4 +1,4 @@
-"""The kubelet's own pod conditions (LIFE-180..185, STAT-040..043): pure.
+"""The kubelet's own pod conditions (LIFE-180..185, STAT-040..043). Pure.
 
 Each function answers one condition from spec and statuses; none knows the time. When a condition
 changed is the status manager's business (`normalize.stamp_times`, STAT-004).

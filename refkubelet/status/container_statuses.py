@@ -1,4 +1,4 @@
-"""Container statuses of the API, from the runtime's records and the previous status: pure.
+"""Container statuses of the API, from the runtime's records and the previous status. Pure.
 
 How it works, per container of the spec: what the newest two records say, or without a record what
 was known before (`remembered.py`), then the reason why the last start failed.

@@ -1,11 +1,11 @@
-"""The whole status of a pod, made anew at every sync: pure.
+"""The whole status of a pod, made anew at every sync. Pure.
 
 How it works: container statuses (`container_statuses.py`), the phase they stand for (`phase.py`),
 their `started` and `ready` from the probes (`readiness.py`), the conditions (`conditions.py`), and
 the times carried over from the previous status (`normalize.py`). The order matters: each part reads
 the ones before it, and the phase knows only what was started before.
 What must never happen: a terminal phase is left, a restart count goes down, a start time moves.
-Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus.
+Upstream: pkg/kubelet/kubelet_pods.go: generateAPIPodStatus; active_deadline.go.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import msgspec
 from lightkube.models.core_v1 import HostIP
@@ -66,29 +67,46 @@ class ForcedFailure:
     message: str
 
 
+DEADLINE_EXCEEDED: Final = ForcedFailure(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
+
+
+def past_active_deadline(pod: Pod, status: PodStatus | None, now: datetime) -> bool:
+    """Whether activeDeadlineSeconds have passed since startTime (LIFE-204). `status`: the cached
+    one; without it the object's own counts. A pod without a start time has no deadline yet."""
+    seconds = pod.spec.activeDeadlineSeconds
+    known = status or pod.status
+    if seconds is None or known is None or known.startTime is None:
+        return False
+    return (now - known.startTime).total_seconds() >= seconds
+
+
 @dataclass(frozen=True, slots=True)
 class StatusInputs:
-    """Everything a status depends on besides the pod and the runtime.
-
-    `now`: aware UTC. `host_ips`: the node's addresses, primary first; empty standalone.
-    `runtime_name`: scheme of container IDs, from the runtime's Version answer.
-    `recursive_read_only`: whether the pod's runtime handler can mount so.
-    `pod_is_terminal`: no container will be started any more (LIFE-163). `actuated`: what a
-    container was given last; `cgroup_config`: the limits of the pod's cgroup, asked for running
-    pods only.
-    """
+    """Everything a status depends on besides the pod and the runtime."""
 
     now: datetime
+    """Aware, UTC."""
     probes: ProbeFacts = field(default_factory=NoProbes)
     pod_is_terminal: bool = False
+    """No container will be started any more (LIFE-163)."""
     runtime_name: str = "containerd"
+    """The scheme of container IDs, from the runtime's Version answer."""
     recursive_read_only: bool = False
+    """The pod's runtime handler can mount read-only all the way down."""
     host_ips: tuple[str, ...] = ()
+    """The node's addresses, primary first; empty standalone."""
     reason_of: ReasonLookup = no_reason
+    """Why the last start of a container failed, by its name (LIFE-171)."""
     forced: ForcedFailure | None = None
+    """The kubelet ends the pod for this reason, whatever its containers do."""
     resize_conditions: tuple[PodCondition, ...] = ()
+    """The conditions of the pod's resize (LIFE-186)."""
     actuated: Actuated = nothing_actuated
+    """The resources that a container was given last, by its name."""
     cgroup_config: Callable[[Pod], ResourceConfig | None] = no_cgroup
+    """The limits of the pod's cgroup; asked for running pods only."""
 
 
 def generate_pod_status(

@@ -1,4 +1,4 @@
-"""One form for statuses before they are cached and compared (STAT-003..007): pure.
+"""One form for statuses before they are cached and compared (STAT-003..007). Pure.
 
 The kubelet compares its status with the API's every 10 s. What the API would store differently
 (fractions of a second, long messages, another order) must be cut here, or it is patched for ever.

@@ -1,4 +1,4 @@
-"""The phase of a pod, from the statuses of its containers (LIFE-160..166): pure.
+"""The phase of a pod, from the statuses of its containers (LIFE-160..166). Pure.
 
 How it works: the statuses are looked through once (`_Seen`), then the rows of the table are tried
 in order. What must never happen: a pod leaves Failed or Succeeded (`settled_phase` and

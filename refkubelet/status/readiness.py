@@ -1,4 +1,4 @@
-"""`started` and `ready` of containers, from probe results and what was known before: pure.
+"""`started` and `ready` of containers, from probe results and what was known before. Pure.
 
 Rules: LIFE-175, PROBE-041, PROBE-042, PROBE-044, PROBE-051, PROBE-052.
 Upstream: pkg/kubelet/prober/prober_manager.go: UpdatePodStatus.

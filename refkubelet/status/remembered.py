@@ -1,7 +1,7 @@
-"""The status of a container that has no record in the runtime: pure.
+"""The status of a container that has no record in the runtime. Pure.
 
-A record can vanish (removed from outside, lost by the runtime, pruned): the previous status is then
-the only witness. A container that was running is reported as lost, exit 137
+A record can vanish (removed from outside, lost by the runtime, pruned): then the previous status is
+all that is known of it. A container that was running is reported as lost, exit 137
 `ContainerStatusUnknown`; a plain init container that the pod is past counts as completed.
 Upstream: pkg/kubelet/kubelet_pods.go: convertToAPIContainerStatuses.
 """

@@ -1,4 +1,4 @@
-"""What the container statuses of one pod are made of: values only."""
+"""What the container statuses of one pod are made of. Pure."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ ReasonLookup = Callable[[str], tuple[str, str] | None]
 
 
 def nothing_actuated(container_name: str) -> ResourceRequirements | None:
-    """Nobody has noted what containers were given."""
+    """No record says what resources containers were given."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSources:
-    """`previous`: the last statuses by container name. `restarting_all`: every container is being
-    removed to start anew (LIFE-125). `actuated`: what a container was given last.
-    `recursive_read_only`: whether the pod's runtime handler can mount so."""
+    """For all containers of one kind: regular, init or ephemeral."""
 
     pod: Pod
     runtime_status: RuntimePodStatus
     runtime_name: str
+    """The scheme of container IDs: `containerd` of `containerd://<id>`."""
     reason_of: ReasonLookup
     previous: Mapping[str, ContainerStatus] = field(default_factory=lambda: MappingProxyType({}))
+    """The last statuses by container name."""
     restarting_all: bool = False
+    """Every container is being removed to start anew (LIFE-125)."""
     actuated: Actuated = nothing_actuated
+    """The resources that a container was given last, by its name."""
     recursive_read_only: bool = False
+    """The pod's runtime handler can mount read-only all the way down."""

@@ -34,12 +34,12 @@ from refkubelet.model.pod import (
     pod_ref,
     uid,
 )
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.steps import RUNTIME_POD_GRACE_S
+from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
     SyncPodType,
     UpdatePodOptions,
 )
-from refkubelet.pod_workers.steps import RUNTIME_POD_GRACE_S
 from refkubelet.pod_workers.transitions import WorkState
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
@@ -83,8 +83,7 @@ class CleanableCgroups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CleanupDeps:
-    """What housekeeping works with; pod directories are `root_dir/pods/<uid>`. `cgroups` None:
-    pods have none."""
+    """What housekeeping works with."""
 
     clock: Clock
     pods: PodManager
@@ -95,9 +94,13 @@ class CleanupDeps:
     runtime: CleanableRuntime
     mirrors: MirrorClient
     root_dir: Path
+    """Directories of pods are `root_dir/pods/<uid>`."""
     cgroups: CleanableCgroups | None = None
+    """None: pods have none (cgroupsPerQOS false)."""
     allocations: CleanableAllocations | None = None
+    """None: pods are never resized."""
     mounts: Mounts = field(default_factory=NoMounts)
+    """How the volumes of a pod that is gone are unmounted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,11 +36,11 @@ from refkubelet.model.pod import (
 from refkubelet.model.qos import qos_class
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType
-from refkubelet.pod_workers.records import StatusCache, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.sync_status import StatusCache, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.workers import PodWorkers
 from refkubelet.pods.manager import PodManager
 from refkubelet.status.conditions import readiness_is_outdated
-from refkubelet.status.deadline import past_active_deadline
+from refkubelet.status.generate import past_active_deadline
 from refkubelet.status.manager import StatusManager
 from simtime import Clock
 
@@ -59,7 +59,7 @@ class Deletor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HandlerDeps:
-    """What the handlers work with; `sources_ready`: all sources have been seen (SRC-070)."""
+    """What the handlers work with."""
 
     clock: Clock
     pods: PodManager
@@ -69,9 +69,13 @@ class HandlerDeps:
     cache: StatusCache
     deletor: Deletor
     sources_ready: Callable[[], bool]
+    """Whether all sources have been seen (SRC-070)."""
     admission: tuple[AdmitHandler, ...] = ()
+    """What may refuse a pod, in this order."""
     allocations: Allocations | None = None
+    """What pods were allocated; None: nothing is kept of that."""
     resizes: ResizeTriggers | None = None
+    """None: pods are never resized."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,35 +28,38 @@ from simtime import Clock, Ids, Rng
 
 @dataclass(frozen=True, slots=True)
 class KubeletDeps:
-    """What a kubelet is given from outside.
-
-    `target`: the container runtime. `machine`: memory and filesystems. `node_name`: this node's
-    name, lower case. `root_dir`: the kubelet's own directory (/var/lib/kubelet). `api` None:
-    standalone. `network` None: only exec probes run. `host_ips`: the node's addresses, primary
-    first; none standalone. `container_logs_dir` None: no links to container logs are made.
-    `node_facts` None: somebody else keeps the Node object. `login_dirs` None: the node's registry
-    credentials are looked for in `root_dir` alone (BACK-209). `shutdown_source` None: shutdowns of
-    the node are not noticed (NODE-060). `device_plugins` None: no plugin can
-    register (CG-084). `mounts`: how volumes are mounted (`volumes.mounting`); without, subPaths are
-    not held (NODE-211) and emptyDirs in memory are refused.
-    """
+    """What a kubelet is given from outside."""
 
     target: CriTarget
+    """The container runtime."""
     machine: Machine
+    """Memory, processors, filesystems, cgroups."""
     clock: Clock
     rng: Rng
     ids: Ids
     node_name: str
+    """Lower case."""
     root_dir: Path
+    """The kubelet's own directory (/var/lib/kubelet)."""
     api: ApiClient | None = None
+    """None: standalone."""
     network: Network | None = None
+    """None: only exec probes run."""
     host_ips: tuple[str, ...] = ()
+    """The node's addresses, primary first; none standalone."""
     container_logs_dir: Path | None = Path("/var/log/containers")
+    """None: no links to container logs are made."""
     node_facts: NodeFacts | None = None
+    """None: this kubelet does not keep the Node object."""
     login_dirs: LoginDirs | None = None
+    """None: the node's registry credentials are looked for in `root_dir` alone (BACK-209)."""
     device_plugins: PluginDirectory | None = None
+    """None: no plugin can register (CG-084)."""
     shutdown_source: ShutdownSource | None = None
+    """None: shutdowns of the node are not noticed (NODE-060)."""
     mounts: Mounts = field(default_factory=NoMounts)
+    """How volumes are mounted; by default subPaths are not held (NODE-211) and emptyDirs in memory
+    are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,7 @@ from refkubelet.sync_loop.pod_handlers import PodHandlers
 
 @dataclass(frozen=True, slots=True)
 class MeasuredParts:
-    """What the page is about. `shutdown` None: shutdowns are not noticed; `evented` None: the gate
-    EventedPLEG is off; `devices` None: no plugin can register."""
+    """The parts that the page is about."""
 
     pods: PodManager
     workers: PodWorkers
@@ -38,8 +37,11 @@ class MeasuredParts:
     evictions: EvictionMetrics
     images: ImageGC
     shutdown: NodeShutdownManager | None = None
+    """None: shutdowns are not noticed."""
     evented: EventedPLEG | None = None
+    """None: the gate EventedPLEG is off."""
     devices: DeviceMetrics | None = None
+    """None: no plugin can register."""
 
 
 def metrics_page(parts: MeasuredParts) -> MetricsPage:

@@ -17,7 +17,7 @@ from refkubelet.kuberuntime.user_namespaces import UserNamespaces
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.evented import RARELY, EventedPLEG
 from refkubelet.pleg.generic import GenericPLEG
-from refkubelet.pleg.options import PlegOptions
+from refkubelet.pleg.relist_options import PlegOptions
 from refkubelet.sync_loop.runtime_state import RuntimeState, RuntimeWatch
 from refkubelet.wiring.base import Base
 from refkubelet.wiring.resources import Resources
@@ -34,15 +34,17 @@ class Pleg:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeParts:
-    """`deps`, `options`: what all parts of the runtime manager take; `deletions`: containers that
-    go at once; `objects` None: no API server."""
+    """The runtime manager with what its parts share, and what observes the runtime."""
 
     deps: RuntimeDeps
+    """What all parts of the runtime manager take, as `options`."""
     options: RuntimeOptions
     manager: RuntimeManager
     deletions: ContainerDeletor
+    """Removes containers at once, when a pod has too many dead ones."""
     pod_runtimes: PodRuntimes
     objects: PodObjects | None
+    """Services, ConfigMaps and Secrets; None: no API server."""
     pleg: Pleg
     state: RuntimeState
     watch: RuntimeWatch

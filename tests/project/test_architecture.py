@@ -55,7 +55,7 @@ VALUES_BESIDE = {
     "refkubelet.model.probe_results": "the words Success and Failure; beside them a queue",
     "refkubelet.kuberuntime.config.dns": "the choice of resolvers; beside it reading resolv.conf",
     "refkubelet.kuberuntime.common.runtime_options": "options; beside them where files are",
-    "refkubelet.pod_workers.records": "the record of a worker; beside it the event it waits for",
+    "refkubelet.pod_workers.sync_status": "a worker's record; beside it the event it waits for",
 }
 
 

@@ -11,7 +11,7 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 from refkubelet.model.objects import ObjectMeta, Pod, PodSpec, PodStatus
 from refkubelet.model.pod import CONFIG_SOURCE, uid
 from refkubelet.pleg.cache import PodCache
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
     PodStatusFn,
     StepCancelled,

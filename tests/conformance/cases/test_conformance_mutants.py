@@ -130,9 +130,9 @@ MUTANTS: dict[str, tuple[str, Any, str]] = {
     "headers as they are given": (
         "refkubelet.host.http_get.http_headers", lambda given, agent: tuple(given), "http-request",
     ),
-    "probes are tried once": ("refkubelet.probes.handlers.TRIES", 1, "exec-error"),
+    "probes are tried once": ("refkubelet.probes.prober.TRIES", 1, "exec-error"),
     "variables are left alone": (
-        "refkubelet.probes.handlers.expanded", lambda word, _: word, "exec-variables",
+        "refkubelet.probes.prober.expanded", lambda word, _: word, "exec-variables",
     ),
     "one failure is enough": (
         "refkubelet.probes.decide.ProbeTarget.threshold",

@@ -3,7 +3,7 @@
 from worker_world import World, in_world, make_pod
 
 from refkubelet.cri.records import RuntimePod
-from refkubelet.pod_workers.records import StepError, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.sync_status import StepError, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
 
 

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.pod_workers.grace import effective_grace_period
 from refkubelet.pod_workers.predicates import WorkerQuestions
-from refkubelet.pod_workers.queue import WorkQueue
-from refkubelet.pod_workers.records import PodSyncStatus
 from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
 from refkubelet.pod_workers.start_order import may_start, still_waiting
+from refkubelet.pod_workers.sync_status import PodSyncStatus
 from refkubelet.pod_workers.transitions import (
     TRANSITIONS,
     Action,
@@ -20,6 +18,8 @@ from refkubelet.pod_workers.transitions import (
     WorkState,
     transition,
 )
+from refkubelet.pod_workers.updates import effective_grace_period
+from refkubelet.pod_workers.work_queue import WorkQueue
 from simtime import VirtualLoop
 
 ORDER = [WorkState.SYNCING, WorkState.TERMINATING, WorkState.TERMINATED, WorkState.FINISHED]

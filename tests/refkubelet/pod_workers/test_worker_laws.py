@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worker_world import StepError, World, in_world, make_pod
 
-from refkubelet.pod_workers.records import KillPodOptions, PodSyncStatus, SyncPodType
+from refkubelet.pod_workers.sync_status import KillPodOptions, PodSyncStatus, SyncPodType
 from refkubelet.pod_workers.transitions import WorkState
 
 ORDER = list(WorkState)

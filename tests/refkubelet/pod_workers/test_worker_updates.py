@@ -19,7 +19,7 @@ from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.pod import (
     has_terminal_phase,
 )
-from refkubelet.pod_workers.records import (
+from refkubelet.pod_workers.sync_status import (
     KillPodOptions,
     PodSyncStatus,
     SyncPodType,

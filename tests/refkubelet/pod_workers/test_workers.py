@@ -17,7 +17,7 @@ from refkubelet.cri.records import (
 )
 from refkubelet.model.objects import PodStatus
 from refkubelet.pod_workers.killing import KillTimeout, kill_pod_now, longest_wait_s
-from refkubelet.pod_workers.records import KillPodOptions, SyncPodType, UpdatePodOptions
+from refkubelet.pod_workers.sync_status import KillPodOptions, SyncPodType, UpdatePodOptions
 from refkubelet.pod_workers.transitions import WorkState
 
 

@@ -23,7 +23,7 @@ from refkubelet.probes.decide import (
     find_status,
     probe_targets,
 )
-from refkubelet.probes.handlers import expanded
+from refkubelet.probes.prober import expanded
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 L, R, S = ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP

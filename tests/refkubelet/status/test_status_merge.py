@@ -23,7 +23,7 @@ from refkubelet.model.objects import (
     PodSpec,
     PodStatus,
 )
-from refkubelet.status.deadline import past_active_deadline
+from refkubelet.status.generate import past_active_deadline
 from refkubelet.status.merge import illegal_transition, merge_pod_status, terminated_status
 from refkubelet.status.patch import status_patch
 

@@ -1,7 +1,8 @@
 """What a pod worker is told and what it remembers.
 
 `UpdatePodOptions` is the message into `PodWorkers.update_pod`; `PodSyncStatus` is the record of
-one UID, touched by `workers.py` alone. Upstream: pkg/kubelet/pod_workers.go: podSyncStatus.
+one UID, changed by `workers.py` and `updates.py` alone.
+Upstream: pkg/kubelet/pod_workers.go: podSyncStatus.
 """
 
 from __future__ import annotations
@@ -120,21 +121,36 @@ class PodSyncStatus:
 
     uid: str
     full_name: str
+    """`name_namespace`."""
     state: WorkState = WorkState.SYNCING
     pending: UpdatePodOptions | None = None
+    """The update that the next step takes."""
     active: UpdatePodOptions | None = None
+    """The update that a retry takes: the last one that was begun, merged with those before."""
     started: bool = False
+    """A step was begun: a static pod had its turn."""
     deleted: bool = False
+    """It ends because its object is deleted or gone (LIFE-057)."""
     evicted: bool = False
+    """It ends because it was evicted (LIFE-057)."""
     observed_runtime: bool = False
+    """It was seen as a pod that only the runtime knows."""
     restart_requested: bool = False
+    """The UID was added again while it ended (LIFE-031 row 4)."""
     grace_s: int = 0
+    """The grace period that was decided; 0: none yet (LIFE-033)."""
     status_fns: list[PodStatusFn] = field(default_factory=list)
+    """What the kills so far change in the status; the last one counts (LIFE-035)."""
     waiters: list[asyncio.Event] = field(default_factory=list)
+    """Set when the containers have stopped."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the task has something to do."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the step that runs should give way (LIFE-032)."""
     last_sync_s: float = -1.0
+    """Stamp of the cache: the status of the next step must be newer (LIFE-038)."""
     task: asyncio.Task[None] | None = None
+    """None: no update was taken yet."""
 
     @property
     def log_name(self) -> str:

@@ -1,4 +1,4 @@
-"""How often a PLEG works, and what it asks of the runtime."""
+"""How often the PLEG relists, and what it asks of the runtime."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from refkubelet.cri.records import RuntimePod, RuntimePodStatus
 
 @dataclass(frozen=True, slots=True)
 class PlegOptions:
-    """Period between the end of a relist and the next, the age from which the PLEG counts as
-    unhealthy (PLEG-001, PLEG-201), and the room for events (PLEG-008). `evented`: the runtime's
-    events write the cache, too, so a status counts from when it is read (PLEG-302)."""
+    """How the generic PLEG works; the defaults are for a PLEG without the runtime's events."""
 
     relist_period_s: float = 1.0
+    """From the end of a relist to the next (PLEG-001)."""
     relist_threshold_s: float = 180.0
+    """The age of the last relist from which the PLEG counts as unhealthy (PLEG-201)."""
     events_capacity: int = 1000
+    """How many events find room in the queue of the sync loop (PLEG-008)."""
     evented: bool = False
+    """The runtime's events write the cache, too, so a status counts from when it is read
+    (PLEG-302)."""
 
 
 class PlegRuntime(Protocol):

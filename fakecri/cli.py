@@ -156,7 +156,7 @@ async def _proxy(arguments: argparse.Namespace) -> None:
 
 
 async def _check_upstream(upstream: GrpcUpstream) -> None:
-    """Somebody must listen there and speak CRI v1."""
+    """Raises: CommandError unless a runtime listens there and speaks CRI v1."""
     import grpc
     from criapi.v1 import api_pb2
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for other projects' tests, and a report of rules nobody hit.
+"""The pytest plugin: fixtures for other projects' tests, and a report of rules that were never hit.
 
 `fakecri` is called directly, `fakecri_socket` is its endpoint (needs pytest-asyncio), and
 `fakecri_server` is a fake on a socket for tests without an event loop. A rule that never decided

@@ -233,8 +233,8 @@ class OomKillsChild(Checked):
 
 @dataclass(frozen=True, slots=True)
 class OomAt(Checked):
-    """Wants more memory than it may have, at that time. In a cgroup the kernel kills whoever has
-    most below the nearest limit, or, without any, this one for the whole machine."""
+    """Wants more memory than it may have, at that time. In a cgroup the kernel kills the process
+    that has most below the nearest limit, or, without any, this one for the whole machine."""
 
     at_s: float = 0.0
 

@@ -27,7 +27,7 @@ def curve(value: int | Sequence[tuple[float, int]]) -> Curve:
 
 
 def whole_ns(at_s: float) -> float:
-    """The moment as clocks tell it, in whole nanoseconds: who is woken at it finds it reached."""
+    """The moment as clocks tell it, in whole nanoseconds: what is woken then finds it reached."""
     return round(at_s * 1e9) / 1e9 if math.isfinite(at_s) else at_s
 
 

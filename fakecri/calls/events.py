@@ -24,8 +24,8 @@ _MOST_KEPT: Final = 10_000
 class EventStreams:
     """Turns the core's news into events, taken when the change happens, and broadcasts them.
 
-    `keep_s`: so long an event that nobody heard waits for the next subscriber; containerd 2 keeps
-    them for 300 s, earlier ones not at all (CRI-143).
+    `keep_s`: so long an event without a subscriber waits for the next subscriber; containerd 2
+    keeps them for 300 s, earlier ones not at all (CRI-143).
     """
 
     def __init__(self, core: Core, *, keep_s: float = 0.0) -> None:

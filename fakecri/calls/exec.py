@@ -1,6 +1,6 @@
 """ExecSync (CRI-111, CRI-112): the container's `replies(...)`, else its programs.
 
-The programs are those of streaming exec, the small built-in shell among them. Files that nobody
+The programs are those of streaming exec, the small built-in shell among them. Files that were never
 made or removed are taken to be there. What must never happen here: a command outlives its container
 or its time limit.
 """

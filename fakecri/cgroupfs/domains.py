@@ -1,4 +1,5 @@
-"""Who may hold processes and controllers in v2: domains and threaded groups (CG-112, CG-113).
+"""Which groups may hold processes and controllers in v2: domains and threaded groups (CG-112,
+CG-113).
 
 A group is a domain, the root of a threaded subtree, threaded, or a domain below a threaded one,
 which can do nothing until it becomes threaded itself. The root of the hierarchy may do everything.

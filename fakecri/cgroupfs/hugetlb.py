@@ -55,7 +55,7 @@ class Hugetlb:
             pages.peak_bytes = max(pages.peak_bytes, pages.used_bytes)
 
     def refuse(self, name: str) -> None:
-        """A limit was hit here: count it, tell who watches, fail."""
+        """A limit was hit here: count it, call the watchers, fail."""
         self.kind(name).failures += 1
         self.cgroup.notify(f"hugetlb.{name}.events.local")
         for group in self.cgroup.states_up(HUGETLB):

@@ -54,7 +54,7 @@ class Memory:
     counted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVENTS, 0))
     holders: dict[Process, None] = field(default_factory=dict)
     waiting: list[tuple[Process, int]] = field(default_factory=list)
-    """Who hangs for memory, and what it wants to have."""
+    """Processes that hang for memory, and how much each wants to have."""
     thresholds: list[Threshold] = field(default_factory=list)
 
     @property
@@ -86,7 +86,7 @@ class Memory:
                 threshold.fire()
 
     def happened(self, event: str) -> None:
-        """Count an event here and above, and tell who watches (CG-135)."""
+        """Count an event here and above, and call the watchers (CG-135)."""
         self.events[event] += 1
         self.cgroup.notify("memory.events.local")
         for memory in self.cgroup.states_up(MEMORY):
@@ -109,7 +109,7 @@ class Memory:
         return over <= 0 or self.reclaim(over) >= over
 
     def retry(self) -> None:
-        """There may be room again for those who hang here or below."""
+        """There may be room again for the processes that hang here or below."""
         for memory in self.below:
             waiting, memory.waiting = memory.waiting, []
             for process, wanted_bytes in waiting:
@@ -136,7 +136,7 @@ def new_memory(cgroup: Cgroup) -> Memory:
 
 
 def removing(cgroup: Cgroup) -> None:
-    """Its charges move to the parent; who waits at a threshold is woken (CG-102, CG-133)."""
+    """Its charges move to the parent; what waits at a threshold is woken (CG-102, CG-133)."""
     memory: Memory = cgroup.states[MEMORY]
     assert cgroup.parent is not None
     above: Memory = next(cgroup.parent.states_up(MEMORY))
@@ -151,7 +151,7 @@ def removing(cgroup: Cgroup) -> None:
 
 
 def home(process: Process) -> Memory | None:
-    """Whom its new memory is charged to."""
+    """The memory that new use of the process is charged to; None: it has no controller."""
     for leaf in process.leader.at.values():
         if MEMORY in leaf.hierarchy.controllers:
             found: Memory = next(leaf.states_up(MEMORY))

@@ -1,4 +1,5 @@
-"""Directories: control groups, the hierarchies they form, and who may be made, removed or renamed.
+"""Directories: control groups, the hierarchies they form, and which may be made, removed or
+renamed.
 
 A cgroup keeps the running sums of its subtree (tasks, live tasks, CPU time), so that reading a
 file or checking a limit costs the depth of the tree and not its size. Everything that belongs to

@@ -45,7 +45,7 @@ class Clockwork:
         if nothing_to_do and self._timer_for is None and not self._watchers:
             return  # as it is around nearly every call
         running.advance(core)
-        while core.news:  # who hears of it may change something
+        while core.news:  # the hearers may change something
             told, core.news = core.news, []
             for news in told:
                 if news.kind in (pb.CONTAINER_STOPPED_EVENT, pb.CONTAINER_DELETED_EVENT):
@@ -69,7 +69,7 @@ class Clockwork:
             loop.call_soon(self.pump)
 
     def settle(self) -> None:
-        """Whoever looks at a cgroup file sees what is charged by now."""
+        """Charge what was used up to now, because a cgroup file is about to be read."""
         core = self._core
         if core.due and core.due[0][0] <= core.now_ns():
             self.pump()
@@ -93,7 +93,7 @@ class Clockwork:
         return True
 
     def _forget(self, container_id: str, future: asyncio.Future[None]) -> None:
-        """Who has given up waits no longer: a probed container would collect thousands of them."""
+        """Drop a future whose call has given up: a probed container would collect thousands."""
         waiting = self._exits.get(container_id, [])
         if future in waiting:
             waiting.remove(future)

@@ -1,6 +1,6 @@
 """The files containers write: logs, held open as a runtime holds them, and termination messages.
 
-A log is opened at the start of its container and stays that file when somebody renames it, until
+A log is opened at the start of its container and stays that file when it is renamed, until
 ReopenContainerLog or the end (CRI-104). What must never happen here: a full disk or a bad path
 ends more than a line in our own log; a file that is none makes the fake wait.
 """

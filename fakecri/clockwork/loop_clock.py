@@ -52,7 +52,7 @@ class LoopClock(Clock):
         after = loop.clock if isinstance(loop, VirtualLoop | ManualLoop) else RealClock()
         both_real = isinstance(before, RealClock) and isinstance(after, RealClock)
         if not first and not both_real:
-            # A virtual loop begins at 0 s; what passed there before anybody asked has passed.
+            # A virtual loop begins at 0 s; what passed there before the first question has passed.
             gone_s = after.monotonic_s() if isinstance(loop, VirtualLoop) else 0.0
             self._shift_s += before.monotonic_s() + gone_s - after.monotonic_s()
             self._shift_ns += before.wall_ns() + round(gone_s * NANOSECONDS) - after.wall_ns()

@@ -1,7 +1,7 @@
 """Asking a control socket: blocking, one connection a request, standard library only.
 
-For `fakecri ctl` and for tests without an event loop. Works with real time: whoever waits here
-waits for another process.
+For `fakecri ctl` and for tests without an event loop. Works with real time: a caller that waits
+here waits for another process.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ControlClient:
     """A client of one control socket.
 
     `timeout_s` limits each request; None: no limit (an advance takes as long as its work takes).
-    Raises: EndpointError for a malformed endpoint; later, when nobody listens there.
+    Raises: EndpointError for a malformed endpoint; later, when nothing listens there.
     """
 
     def __init__(self, endpoint: str, *, timeout_s: float | None = None) -> None:
@@ -64,7 +64,7 @@ class ControlClient:
     ) -> Any:
         """The answer: parsed JSON, or a list for JSON lines. A `str` body is sent as it is.
 
-        Raises: ControlError with the other side's words, EndpointError when nobody listens.
+        Raises: ControlError with the other side's words, EndpointError when nothing listens.
         """
         given = {key: value for key, value in (query or {}).items() if value is not None}
         target = quote(path) + (f"?{urlencode(given)}" if given else "")

@@ -83,7 +83,7 @@ async def serve_http(handler: Handler, listen: str) -> AsyncIterator[Path]:
     make_room(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.bind(str(path))
-        path.chmod(0o600)  # before listening: until then nobody can connect
+        path.chmod(0o600)  # before listening: until then no client can connect
         sock.setblocking(False)
         under_way: set[asyncio.Task[None]] = set()
 
@@ -121,7 +121,7 @@ async def _answer(
             writer.write(response.encode())
             await writer.drain()
     except (ConnectionError, asyncio.CancelledError):
-        pass  # the client went away, or the server ends: nobody is left to tell
+        pass  # the client went away, or the server ends: there is nothing left to tell
     finally:
         writer.close()
 

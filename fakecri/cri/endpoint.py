@@ -1,4 +1,4 @@
-"""Unix socket endpoints: reading `unix:///path`, and who listens there.
+"""Unix socket endpoints: reading `unix:///path`, and what listens there.
 
 What must never happen here: a living runtime's socket is taken away, or a file that is no socket
 is removed.
@@ -55,7 +55,7 @@ def require_two_sockets(listen: str, control: str | None) -> None:
 
 
 def listener(path: Path) -> str | None:
-    """Who listens on the socket at `path` ("pid 12 (containerd)"); None: nobody does."""
+    """The process that listens at `path` ("pid 12 (containerd)"); None: none does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:

@@ -81,7 +81,7 @@ class InProcessPlugins:
         return Connection(self, self._listening[endpoint])
 
     async def close(self) -> None:
-        """The kubelet ends: plugins stay, and nobody takes registrations."""
+        """The kubelet ends: plugins stay, and registrations are not taken."""
         self._register = None
 
     def listens(self, plugin: FakeDevicePlugin) -> bool:

@@ -1,7 +1,7 @@
 """The fake device plugin: a call target for the five methods of v1beta1.DevicePlugin.
 
 It keeps what it was asked (`calls`) and answers as it was told. Devices and health may change at
-any time: everybody who watches gets the new list. What must never happen here: a message shared
+any time: every watcher gets the new list. What must never happen here: a message shared
 with the caller; a wait that virtual time cannot see.
 """
 
@@ -247,7 +247,7 @@ def _known(method: str) -> str:
 
 
 def _ignore(call: PluginCall) -> None:
-    """Nobody wants to be told."""
+    """The calls are not told to anything."""
 
 
 def _first(available: Sequence[str], must_include: Sequence[str], size: int) -> Iterable[str]:

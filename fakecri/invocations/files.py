@@ -45,8 +45,8 @@ class Files:
             path = posixpath.dirname(path)
 
     def read(self, path: str, *, lenient: bool = False, name: str = "") -> bytes:
-        """What is in it. `lenient`: a file that nobody made or removed is there and empty. Raises:
-        OSError."""
+        """What is in it. `lenient`: a file that was never made or removed is there and empty.
+        Raises: OSError."""
         if path in self._files:
             return self._files[path]
         if path in self._directories:

@@ -24,7 +24,7 @@ class Output(Protocol):
 
 
 class Discard:
-    """An output that nobody asked for."""
+    """An output that was not asked for."""
 
     async def write(self, data: bytes) -> None:
         return None
@@ -163,7 +163,7 @@ class BytePipe:
         self.reader = Valve(self._room.clear, self._room.set).reader()
 
     async def write(self, data: bytes) -> None:
-        """Returns when the reader has room. Raises: BrokenPipeError when nobody reads any more."""
+        """Returns when the reader has room. Raises: BrokenPipeError when the reader is gone."""
         if self._read:
             self.reader.feed_data(data)
             await self._room.wait()
@@ -176,7 +176,7 @@ class BytePipe:
         self.reader.feed_eof()
 
     def stop_reading(self) -> None:
-        """Nobody reads any more."""
+        """The reader is gone."""
         self._read = False
         self._room.set()
 

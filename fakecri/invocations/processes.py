@@ -26,7 +26,7 @@ class Processes:
         task.add_done_callback(self._live.discard)
         self._jobs[self._next] = task
         self._next += 1
-        if len(self._jobs) > _REMEMBERED + len(self._live):  # nobody waits for so many
+        if len(self._jobs) > _REMEMBERED + len(self._live):  # so many are never waited for
             self._jobs = {n: job for n, job in self._jobs.items() if not job.done()}
         return task
 

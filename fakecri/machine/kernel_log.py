@@ -1,4 +1,4 @@
-"""The kernel's log of the fake machine: whoever reads gets what is said from then on.
+"""The kernel's log of the fake machine: a reader gets what is said from then on.
 
 What must never happen here: a reader that is gone keeps lines, or one reader takes another's.
 """
@@ -43,7 +43,7 @@ class KernelLogReader(AsyncIterator[KernelMessage]):
         return self._unread.popleft()
 
     def close(self) -> None:
-        """Nothing more is read, and nobody waits for more."""
+        """Nothing more is read or waited for."""
         self._closed = True
         self._unread.clear()
         self._more.set()

@@ -1,6 +1,6 @@
 """The part of systemd-logind that holds up shutdowns, for kubelets of fake machines.
 
-Whoever follows `signals` is told when a shutdown begins or is called off; while a lock is held, and
+Listeners to `signals` are told when a shutdown begins or is called off; while a lock is held, and
 no longer than `delay_s`, the machine stays up. What must never happen here: a lock that counts
 twice, or after its release.
 """
@@ -76,7 +76,7 @@ class FakeLogind:
 
     @property
     def delayed(self) -> bool:
-        """A shutdown is under way, and somebody holds it up."""
+        """A shutdown is under way, and a lock holds it up."""
         return self.shutting_down and bool(self.locks)
 
     # What a kubelet asks

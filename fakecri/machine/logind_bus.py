@@ -1,6 +1,6 @@
 """A fake systemd-logind on a D-Bus of its own, for kubelets in processes of their own.
 
-`dbus-daemon` is a bus that nobody else is on; kubelets find it through DBUS_SYSTEM_BUS_ADDRESS.
+`dbus-daemon` is a bus of its own; kubelets find it through DBUS_SYSTEM_BUS_ADDRESS.
 Locks are descriptors, as logind's are: they hold until the kubelet closes its end. Needs the
 program `dbus-daemon` and the library dbus-fast (extra `logind`). What must never happen here: the
 machine's own bus is touched.

@@ -53,7 +53,7 @@ class MainPrograms:
     def check(self, container: Container, plan: Plan) -> Plan:
         """The plan, or one whose start fails because its program is not there (CRI-056). A
         container that reads its input runs its own command, if that is a program of the fake:
-        nobody else could answer who is attached to it (CRI-115)."""
+        nothing else could answer the clients attached to it (CRI-115)."""
         if plan.runs is None and container.config.stdin and plan.says_no_end:
             command = (*container.config.command, *container.config.args)
             if command and command[0].rsplit("/", 1)[-1] in PROGRAMS:
@@ -111,7 +111,7 @@ class MainPrograms:
         assert container.plan.runs is not None
         program = container.plan.runs.program or (invocation.find() if command else None)
         if program is None or container.state is not State.RUNNING:
-            return  # nothing to run: it idles until somebody ends it
+            return  # nothing to run: it idles until it is ended from outside
         container.on_stop_signal = invocation.stop.set
         if container.config.stdin:
             stdin = self._stdins[container.id] = asyncio.StreamReader()

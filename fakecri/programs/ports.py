@@ -1,4 +1,4 @@
-"""Who answers on which port of which pod: what containers declare with `serves`.
+"""Which container answers on which port of a pod: what containers declare with `serves`.
 
 `Ports` decides and waits; it opens no socket. In virtual time a test's network asks it directly, in
 real time `listening.py` puts sockets in front of it. What must never happen: a container answers
@@ -22,11 +22,11 @@ NODE_NAMES: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class NotServed(ConnectionError):
-    """Nobody listens there."""
+    """Nothing listens there."""
 
 
 class WrongProtocol(ConnectionError):
-    """Somebody listens there, but speaks another protocol; `spoken` says which."""
+    """What listens there speaks another protocol; `spoken` says which."""
 
     def __init__(self, spoken: str) -> None:
         super().__init__(f"the listener speaks {spoken}")
@@ -43,7 +43,7 @@ class NoSuchService(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Somebody connected. `path` and `headers` are an HTTP request's (names as sent), `service` a
+    """A client connected. `path` and `headers` are an HTTP request's (names as sent), `service` a
     health check's. Seconds of the fake's clock."""
 
     time_s: float
@@ -62,7 +62,8 @@ class Visit:
 
 @dataclass(slots=True)
 class Ports:
-    """The ports of all pods of a fake. `visits`: who came, oldest first; the last 10,000."""
+    """The ports of all pods of a fake. `visits`: the clients that connected, oldest first; the last
+    10,000."""
 
     core: Core
     clockwork: Clockwork

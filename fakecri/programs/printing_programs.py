@@ -15,7 +15,7 @@ from fakecri.invocations.invocation import USAGE, Invocation, Program
 
 _AT_ONCE: Final = 1000
 _PAUSE_S: Final = 0.001
-"""So whoever has much to say takes time, also where time is virtual, and can be ended."""
+"""So a program that prints much takes time, also where time is virtual, and can be ended."""
 
 
 async def _seq(run: Invocation) -> int:

@@ -17,7 +17,7 @@ from fakecri.shell.words import with_classes
 
 _LINES: Final = 10
 _PAUSE_S: Final = 0.001
-"""So whoever has much to say takes time, also where time is virtual, and can be ended."""
+"""So a program that prints much takes time, also where time is virtual, and can be ended."""
 _RANGE: Final = re.compile(r"(.)-(.)")
 
 

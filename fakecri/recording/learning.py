@@ -41,7 +41,7 @@ def learned_script(calls: Sequence[Exchange]) -> dict[str, Any]:
 
 def _undisturbed(calls: Iterable[Exchange]) -> Iterator[Exchange]:
     """Without what rules of the proxy in front of the runtime did: their errors are no calls, and
-    the time that a call then took is nobody's."""
+    the time that such a call took says nothing."""
     for call in calls:
         if not call.disturbed:
             yield call

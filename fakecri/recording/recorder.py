@@ -1,6 +1,6 @@
 """Every CRI call that passed, with request, answer and times; questions and assertions over them.
 
-Answers are kept as bytes and parsed when somebody looks: a kubelet lists the same hundred
+Answers are kept as bytes and parsed at the first look: a kubelet lists the same hundred
 containers every second, and equal answers share their bytes. What must never happen here: a
 password is kept (CRI-097), memory grows without bound, or a recorded message changes later.
 """

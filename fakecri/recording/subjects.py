@@ -24,7 +24,7 @@ _POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
 
 NOTHING: Final = Subject()
 ABOUT_ALL: Final = Subject()
-"""The subject of a list that names nobody (equal to `NOTHING`, and known to stay so)."""
+"""The subject of a list that names nothing (equal to `NOTHING`, and known to stay so)."""
 NAMING_CALLS: Final = frozenset(("RunPodSandbox", "CreateContainer"))
 """The calls that make ids: each of their answers says something new."""
 _REMOVALS: Final = {"RemoveContainer": "container_id", "RemovePodSandbox": "pod_sandbox_id"}

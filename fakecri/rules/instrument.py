@@ -290,7 +290,7 @@ class Instrumented:
 
 
 async def close(answers: AsyncIterator[Message]) -> None:
-    """End a stream of answers that nobody reads on."""
+    """End a stream of answers that is not read to its end."""
     aclose = getattr(answers, "aclose", None)
     if aclose is not None:
         await aclose()

@@ -46,7 +46,7 @@ class OpenStream:
             self._waiting = None
 
     def raise_cut(self) -> None:
-        """Raises the error of a cut that came while nobody waited."""
+        """Raises the error of a cut that came while nothing waited."""
         if self._cut is not None:
             raise self._cut
 

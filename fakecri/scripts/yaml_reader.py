@@ -75,7 +75,7 @@ class Value:
         return isinstance(self.node, yaml.MappingNode)
 
     def plain(self) -> Any:
-        """The value as Python data; every key is known to nobody here, but none may repeat."""
+        """The value as Python data; any key is taken, but none may repeat."""
         if isinstance(self.node, yaml.SequenceNode):
             return [item.plain() for item in self.items()]
         if isinstance(self.node, yaml.MappingNode):

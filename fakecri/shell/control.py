@@ -10,7 +10,7 @@ class Exit(Exception):
         super().__init__(code)
         self.code = code
         self.wrong_script = wrong_script
-        """It could not be run; who types it may try again."""
+        """It could not be run; on a terminal it may be typed again."""
 
 
 class Return(Exception):

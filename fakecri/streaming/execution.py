@@ -300,7 +300,7 @@ async def _while_running(
 
 
 async def stop(task: asyncio.Task[Any]) -> None:
-    """Cancel a helper and wait for its end; its own errors were nobody's business."""
+    """Cancel a helper and wait for its end; its own errors are of no interest."""
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():

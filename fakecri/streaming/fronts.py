@@ -55,7 +55,8 @@ class Server(Protocol):
 
 
 class Front(asyncio.Protocol):
-    """Reads the head of the first request, then gives the connection to whoever speaks it."""
+    """Reads the head of the first request, then gives the connection to the protocol that speaks
+    it."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -173,7 +174,7 @@ class SpdyFront(asyncio.Protocol):
         self._room.set()
 
     def _gone(self) -> None:
-        """The caller left: nobody reads what a program still writes."""
+        """The caller left: what a program still writes is not read."""
         if not self._left.is_set():
             self._left.set()
             self._room.set()

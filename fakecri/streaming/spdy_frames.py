@@ -1,9 +1,9 @@
 """SPDY/3.1 frames as values, their bytes, and back. No I/O and no state but the two zlib streams.
 
-A frame is 8 bytes of head and a payload (SPDY draft 3.1, 2.2). Header blocks of one direction
-share one zlib stream, so every control frame with headers must pass through the same `FrameReader`
-in order, also those nobody wants. What must never happen here: a frame is read beyond its length,
-or a small frame unpacks to more than `MAX_HEADERS_BYTES`.
+A frame is 8 bytes of head and a payload (SPDY draft 3.1, 2.2). Header blocks of one direction share
+one zlib stream, so every control frame with headers must pass through the same `FrameReader` in
+order, also those that are not needed. What must never happen here: a frame is read beyond its
+length, or a small frame unpacks to more than `MAX_HEADERS_BYTES`.
 """
 
 from __future__ import annotations

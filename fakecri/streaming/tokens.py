@@ -1,6 +1,6 @@
 """The requests that wait for their connection: a token each, used once, for a minute (CRI-115).
 
-A token is all that a connection shows to be let in, so nobody must be able to foresee the next one.
+A token is all that a connection shows to be let in, so the next one must not be foreseeable.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An adopted process starts in the root of every hierarchy, leaves when the real one ends (seen
 through its pidfd), and what kills it in the fake (cgroup.kill, the OOM killer) kills the real one.
-What must never happen here: a signal to a process that nobody wrote into the fake.
+What must never happen here: a signal to a process that was never written into the fake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Adoption:
     """The real processes of a fake; needs a running loop that can watch descriptors.
 
     The ids of fake processes started from now on lie above those of real ones, and the fake has no
-    writer of its own any more: who writes 0 into cgroup.procs is the real caller.
+    writer of its own any more: the process that writes 0 into cgroup.procs is the real caller.
     """
 
     def __init__(self, fs: CgroupFS) -> None:
@@ -37,7 +37,8 @@ class Adoption:
             fs.writer.reap()
 
     def with_process(self, text: str, caller_pid: int) -> str:
-        """What to write instead: 0 becomes the caller's id. Adopts who is meant and not known."""
+        """What to write instead: 0 becomes the caller's id. Adopts the process that is meant, if it
+        is not known."""
         try:
             pid = small(stripped(text.split("\0")[0]))
         except OSError:
@@ -68,7 +69,7 @@ class Adoption:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _ended(self, process: Process) -> None:
-        """The real one is a zombie or gone: nobody can tell which, so it is gone."""
+        """The real one is a zombie or gone: that cannot be told apart, so it is gone."""
         self._forget(process.pid)
         if process.alive:
             process.exit()

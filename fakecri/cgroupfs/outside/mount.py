@@ -1,10 +1,10 @@
 """`mount`: a CgroupFS as a real mount, for other processes, by FUSE.
 
 libfuse blocks, so it runs in a process of its own (`fuse_process`) and asks over a socket; the fake
-stays where it is, on this loop. Whoever opens a file of the mount waits for this loop. What must
-never happen here: the loop's own thread opens one (nor `cwd=` of a subprocess, for whose change of
-directory the thread waits): they wait for each other until `fuse_process` gives up. Needs Linux
-with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and root or fusermount.
+stays where it is, on this loop. A process that opens a file of the mount waits for this loop. What
+must never happen here: the loop's own thread opens one (nor `cwd=` of a subprocess, for whose
+change of directory the thread waits): they wait for each other until `fuse_process` gives up. Needs
+Linux with /dev/fuse, libfuse (2.9 or 3), the extra `[fuse]`, and root or fusermount.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _STOP_S: Final = 10.0
 
 
 class Mount:
-    """A mounted fake. `directory` is where; `wait_unmounted` returns when somebody unmounted it."""
+    """A mounted fake. `directory` is where; `wait_unmounted` returns when it has been unmounted."""
 
     def __init__(self, directory: Path, process: Process) -> None:
         self.directory = directory
@@ -155,7 +155,7 @@ def _serve(ours: socket.socket, requests: Requests, mounted: asyncio.Event) -> N
             answer = (0, requests.answer(operation, *arguments))
     except OSError as error:
         answer = (error.errno or errno.EIO, None)
-    finally:  # whatever happened: who asked cannot be killed while it waits
+    finally:  # whatever happened: the process that asked cannot be killed while it waits
         with suppress(BrokenPipeError):
             ours.send(msgspec.msgpack.encode(answer))
 
@@ -185,7 +185,7 @@ def _hint(reason: str) -> str:
 
 
 async def _stop(process: Process) -> None:
-    """libfuse unmounts on SIGTERM, lazily: who is still in there does not hold it."""
+    """libfuse unmounts on SIGTERM, lazily: processes that are still in there do not hold it."""
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:

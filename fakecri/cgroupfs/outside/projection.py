@@ -1,10 +1,10 @@
 """`project`: a CgroupFS as a directory of ordinary files that follow it, where there is no FUSE.
 
-Files are written from the fake's state; a file that somebody else writes and closes is one write
+Files are written from the fake's state; a file that another process writes and closes is one write
 to the fake, a directory made or removed there is one made or removed in the fake. What the fake
 refuses is undone in the directory, but nobody can be told: the writer saw a success. So this serves
 programs that read, and those that write what is right; see docs/cgroupfs.md. What must never happen
-here: the fake's own writes are taken for somebody else's.
+here: the fake's own writes are taken for those of another process.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Projection:
         watch = self._inotify.add_watch(real, _WATCHED)
         self._directories[path] = watch
         self._watches[watch] = path
-        for entry in sorted(real.iterdir()):  # made before anybody watched
+        for entry in sorted(real.iterdir()):  # made before they were watched
             if entry.is_dir():
                 self._directory_changed(path / entry.name, appeared=True)
 
@@ -147,7 +147,7 @@ class Projection:
 
     def _write(self, file: CgroupPath, text: str) -> None:
         """An ordinary user may write its own file only where the mode lets it: it is lifted for
-        the moment. Whoever runs this must also be able to read what others write there."""
+        the moment. The user of this must also be able to read what others write there."""
         real, mode = self._real(file), file.stat().st_mode & 0o777 | 0o400
         new = file not in self._texts
         self._texts[file] = text

@@ -65,7 +65,7 @@ class Requests:
 
     def _readdir(self, path: str, first: int) -> list[tuple[str, int]]:
         """The list from number `first` on, as far as one message carries; nothing at its end. It is
-        made at 0, and who asks asks for all of one before the next."""
+        made at 0, and a reader asks for all of one before the next."""
         if first == 0:
             at = self._fs.path(path)
             found = [(entry.name, stat.S_IFMT(entry.stat().st_mode)) for entry in at.iterdir()]

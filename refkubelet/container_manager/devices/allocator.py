@@ -1,7 +1,7 @@
 """Giving devices to containers: choose, ask the plugin, remember.
 
-`Allocator.allocate` is asked at admission, container by container, and once more at a start of a
-container that has nothing in the books. What must never happen here: two allocations at a time; a
+`Allocator.allocate` is called at admission, container by container, and once more at the start of a
+container that has nothing in the ledger. What must never happen here: two allocations at a time; a
 device that stays taken after its plugin refused it; a container of a running pod that is touched.
 Upstream: pkg/kubelet/cm/devicemanager/manager.go: Allocate, allocateContainerResources,
 GetDeviceRunContainerOptions.
@@ -29,12 +29,12 @@ from refkubelet.container_manager.devices.choose import (
 from refkubelet.container_manager.devices.inventory import Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugins import Plugin, PluginError
-from refkubelet.container_manager.devices.run_options import combined
 from refkubelet.container_manager.devices.types import (
     NO_SETTINGS,
     Allotment,
     ContainerSettings,
     by_node,
+    combined,
 )
 from refkubelet.container_manager.providers.hints import Affinities, AllocationError
 from refkubelet.metrics import Durations
@@ -53,7 +53,7 @@ class AllocatorDeps:
 
     `active_pods`: the pods that count (LIFE-012). `sources_ready`: all sources have been seen
     (SRC-070). `was_running`: whether a container (pod UID, name) runs already. `save`: write the
-    books down; raises OSError. `affinities` None: nobody aligns anything.
+    ledger to its file; raises OSError. `affinities` None: nothing is aligned.
     """
 
     clock: Clock
@@ -95,7 +95,7 @@ class Allocator:
         self._in_use = self._ledger.in_use()
 
     def is_device(self, resource: str) -> bool:
-        """Whether a plugin has that resource, or had it and somebody still holds some."""
+        """Whether a plugin has that resource, or had it and a container still has some."""
         return self._inventory.stock(resource) is not None or resource in self._in_use
 
     def wanted(self, container: Container) -> Iterator[tuple[str, int]]:
@@ -105,7 +105,7 @@ class Allocator:
                 yield resource, -(-amount // NANO)
 
     def available(self, resource: str) -> frozenset[str]:
-        """The healthy devices that nobody has."""
+        """The healthy devices that no container has."""
         stock = self._inventory.stock(resource)
         return stock.healthy - self._in_use.get(resource, set()) if stock else frozenset()
 
@@ -133,7 +133,7 @@ class Allocator:
                 await self._allocate(pod, container)
             except (Unavailable, PluginError) as error:
                 raise AllocationError(str(error)) from None
-            finally:  # monitors may have had devices taken back meanwhile, or somebody gave it up
+            finally:  # devices may have been taken back meanwhile, or the call was cancelled
                 self._in_use = self._ledger.in_use()
             self._leave_to_next(pod, container)
 
@@ -144,7 +144,13 @@ class Allocator:
         changed = False
         for resource, count in wishes:
             had = self._ledger.ids(uid(pod), container.name, resource)
-            want = Want(uid(pod), container.name, resource, count, had)
+            want = Want(
+                pod_uid=uid(pod),
+                container=container.name,
+                resource=resource,
+                count=count,
+                had=had,
+            )
             ids = await self._pick(want)
             if ids:
                 await self._ask_plugin(want, ids)
@@ -246,7 +252,7 @@ class Allocator:
         allotments = self._ledger.of_container(uid(pod), container.name)
         if not allotments:
             return NO_SETTINGS
-        return combined(convert.settings(one.answer) for one in allotments.values())
+        return combined(convert.settings(each.answer) for each in allotments.values())
 
     async def _pre_start(self, pod: Pod, container: Container, resource: str) -> None:
         plugin = self._inventory.plugin(resource)
@@ -265,7 +271,7 @@ class Allocator:
         await _told(plugin, ids)
 
     def _is_active(self, pod: Pod) -> bool:
-        return any(uid(one) == uid(pod) for one in self._deps.active_pods())
+        return any(uid(active) == uid(pod) for active in self._deps.active_pods())
 
 
 _NONE: frozenset[str] = frozenset()

@@ -69,10 +69,10 @@ class Pick:
 
     def take(self, ids: Iterable[str]) -> bool:
         """Take what is needed of these, smallest ID first; whether that was enough."""
-        for one in sorted(set(ids) - set(self.taken)):
+        for device_id in sorted(set(ids) - set(self.taken)):
             if self.needed == 0:
                 break
-            self.taken.append(one)
+            self.taken.append(device_id)
             self.needed -= 1
         return self.needed == 0
 
@@ -93,16 +93,18 @@ def by_nearness(
     resource tells its node, they are all alike."""
     if affinity is None or not any(device.nodes for device in known.values()):
         return Nearness(no_affinity=frozenset(available))
-    aligned = {one for one in available if _is_near(known, one, affinity)}
-    without = {one for one in available if _nodes(known, one) == (NO_NODE,)} - aligned
+    aligned = {device_id for device_id in available if _is_near(known, device_id, affinity)}
+    without = {
+        device_id for device_id in available if _nodes(known, device_id) == (NO_NODE,)
+    } - aligned
     rest = frozenset(available) - aligned - without
     return Nearness(frozenset(aligned), rest, frozenset(without))
 
 
-def _nodes(known: Mapping[str, Device], one: str) -> tuple[int, ...]:
-    device = known.get(one)
+def _nodes(known: Mapping[str, Device], device_id: str) -> tuple[int, ...]:
+    device = known.get(device_id)
     return (device.nodes if device else ()) or (NO_NODE,)
 
 
-def _is_near(known: Mapping[str, Device], one: str, affinity: NumaMask) -> bool:
-    return any(node >= 0 and affinity >> node & 1 for node in _nodes(known, one))
+def _is_near(known: Mapping[str, Device], device_id: str, affinity: NumaMask) -> bool:
+    return any(node >= 0 and affinity >> node & 1 for node in _nodes(known, device_id))

@@ -23,7 +23,7 @@ DeviceHealth = Mapping[str, Mapping[str, str]]
 
 def with_device_health(status: PodStatus, of: Callable[[str], DeviceHealth]) -> PodStatus:
     """The status with the health of the devices that `of` tells of each container by name."""
-    statuses = [_with_health(one, of(one.name)) for one in status.containerStatuses or ()]
+    statuses = [_with_health(each, of(each.name)) for each in status.containerStatuses or ()]
     return replace(status, containerStatuses=statuses) if statuses else status
 
 
@@ -34,8 +34,10 @@ def _with_health(status: ContainerStatus, health: DeviceHealth) -> ContainerStat
         ResourceStatus(
             name=resource,
             resources=[
-                ResourceHealth(resourceID=one, health=HEALTHY if word == HEALTHY else UNHEALTHY)
-                for one, word in sorted(devices.items())
+                ResourceHealth(
+                    resourceID=device_id, health=HEALTHY if word == HEALTHY else UNHEALTHY
+                )
+                for device_id, word in sorted(devices.items())
             ],
         )
         for resource, devices in sorted(health.items())

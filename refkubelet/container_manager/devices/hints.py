@@ -19,12 +19,14 @@ def is_aligned(known: Iterable[Device]) -> bool:
 
 def device_hints(
     known: Mapping[str, Device],
+    *,
     available: AbstractSet[str],
     reusable: AbstractSet[str],
     count: int,
     numa_nodes: tuple[int, ...],
 ) -> tuple[TopologyHint, ...]:
-    """Every set of NUMA nodes that has `count` devices to give, all of the reusable among them.
+    """Every set of NUMA nodes that has `count` devices to give: available ones, and all of the
+    reusable ones that are near to a node.
 
     Preferred are sets of the smallest size that could do if all devices were free. `numa_nodes`:
     the machine's; only those that have devices of the resource are combined, and nodes that the
@@ -32,22 +34,12 @@ def device_hints(
     """
     with_devices = {node for device in known.values() for node in device.nodes}
     nodes = tuple(n for n in numa_nodes if n in with_devices) or numa_nodes
+    tied = {device_id for device_id in reusable if device_id in known and known[device_id].nodes}
     smallest, found = len(nodes), []
     for mask in all_masks(nodes):
-        near = {one for one, device in known.items() if mask & mask_of(device.nodes)}
+        near = {device_id for device_id, device in known.items() if mask & mask_of(device.nodes)}
         if len(near) >= count:
             smallest = min(smallest, mask.bit_count())
-        if _suffices(known, near, available, reusable, count):
+        if tied <= near and len(tied) + len(near & available) >= count:
             found.append(mask)
     return tuple(TopologyHint(mask, mask.bit_count() == smallest) for mask in found)
-
-
-def _suffices(
-    known: Mapping[str, Device],
-    near: AbstractSet[str],
-    available: AbstractSet[str],
-    reusable: AbstractSet[str],
-    count: int,
-) -> bool:
-    tied = {one for one in reusable if one in known and known[one].nodes}
-    return tied <= near and len(tied) + len(near & available) >= count

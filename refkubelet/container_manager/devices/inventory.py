@@ -37,7 +37,7 @@ class Amounts:
 
 
 class Inventory:
-    """Resources by name."""
+    """Resources by name, each with its plugin and its devices."""
 
     def __init__(self) -> None:
         self._stocks: dict[str, Stock] = {}
@@ -51,20 +51,20 @@ class Inventory:
             self._plugins[name] = Plugin(name, stopped_at_s=now_s)
 
     def connect(self, plugin: Plugin) -> Plugin | None:
-        """A plugin has registered; the one it replaces, if there was one."""
+        """A plugin has registered. Returns the plugin that it replaces, if any."""
         before = self._plugins.get(plugin.resource)
         self._plugins[plugin.resource] = plugin
         return before
 
     def update(self, resource: str, devices: Mapping[str, Device]) -> tuple[str, ...]:
-        """The plugin's list; the IDs of devices whose health is another now, or that are new."""
+        """The plugin's list. Returns the IDs of new devices and of those in other health."""
         before = self._stocks.get(resource, Stock()).devices
         healthy = frozenset(device.id for device in devices.values() if device.healthy)
         self._stocks[resource] = Stock(devices, healthy, frozenset(devices) - healthy)
         return tuple(
-            one
-            for one, device in devices.items()
-            if one not in before or before[one].health != device.health
+            device_id
+            for device_id, device in devices.items()
+            if device_id not in before or before[device_id].health != device.health
         )
 
     def disconnect(self, plugin: Plugin, now_s: float) -> bool:

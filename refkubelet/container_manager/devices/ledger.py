@@ -1,4 +1,4 @@
-"""Which container has which devices: the memory that the checkpoint file keeps.
+"""Which container has which devices; the checkpoint file keeps it.
 
 What must never happen here: a device that two containers of different pods have at a time.
 Upstream: pkg/kubelet/cm/devicemanager/pod_devices.go.
@@ -49,7 +49,7 @@ class Ledger:
         return frozenset().union(*(c[resource].ids for c in of_containers if resource in c))
 
     def in_use(self) -> dict[str, set[str]]:
-        """Resource -> all devices given to anybody."""
+        """Resource -> all devices that containers have."""
         used: dict[str, set[str]] = {}
         for _, _, resource, allotment in self.entries():
             used.setdefault(resource, set()).update(allotment.ids)

@@ -54,7 +54,7 @@ class PluginDirectory(Protocol):
         ...
 
     async def connect(self, endpoint: str) -> PluginConnection:
-        """The plugin at that socket of the directory. Raises OSError when nobody listens."""
+        """The plugin at that socket of the directory. Raises OSError if no plugin listens."""
         ...
 
     async def close(self) -> None:
@@ -111,7 +111,9 @@ class Plugin:
             raise PluginError(
                 f"device plugin GetPreferredAllocation rpc failed with err: {error}"
             ) from None
-        return frozenset(one for first in answer.container_responses[:1] for one in first.deviceIDs)
+        return frozenset(
+            device_id for first in answer.container_responses[:1] for device_id in first.deviceIDs
+        )
 
     async def allocate(self, ids: Iterable[str]) -> bytes:
         """The plugin's answer for one container, in wire form. Raises `PluginError`."""
@@ -154,7 +156,7 @@ async def _call(
         raise _failed(error) from None
     except asyncio.CancelledError:
         # grpc cancels the calls of a connection that is closed, as that of a plugin that has gone:
-        # the call has failed, and nobody wants the task that made it to end.
+        # the call has failed, but the task that made it goes on.
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise

@@ -29,7 +29,7 @@ def refusal(version: str, resource: str) -> str | None:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether `name` is a resource of somebody else's domain: `<domain>/<name>`, not below
+    """Whether `name` is a resource of a vendor's domain: `<domain>/<name>`, not below
     kubernetes.io, and short enough to have a quota.
 
     >>> is_extended_resource("vendor.example/gpu"), is_extended_resource("cpu")

@@ -51,7 +51,7 @@ class PluginSockets:
         log.info("device plugins register at %s", path)
 
     async def connect(self, endpoint: str) -> PluginSocket:
-        """Raises OSError when nobody listens at `endpoint`, a name in the directory."""
+        """Raises OSError when no plugin listens at `endpoint`, a name in the directory."""
         try:
             path = Path(safe_path(str(self._directory), endpoint.lstrip("/")))
         except UnsafeNameError as error:
@@ -87,8 +87,8 @@ def _registration(register: Register) -> Any:
 
 
 def remove_sockets(directory: Path) -> None:
-    """Remove every socket in the directory: whoever made one has to come again. Other files stay;
-    a socket that cannot be removed is told."""
+    """Remove every socket in the directory: the plugins have to register again. Other files stay;
+    a socket that cannot be removed is logged."""
     for path in sorted(directory.iterdir()):
         try:
             if stat.S_ISSOCK(path.lstat().st_mode):

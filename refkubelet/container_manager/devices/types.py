@@ -1,4 +1,5 @@
-"""What the device manager knows, as frozen values: devices, options of plugins, what was given.
+"""What the device manager knows, as frozen values: devices, options of plugins, what containers
+have. Pure.
 
 Messages of the wire become these once, where they arrive. Upstream: pkg/kubelet/cm/devicemanager:
 types.go, checkpoint/checkpoint.go.
@@ -6,10 +7,12 @@ types.go, checkpoint/checkpoint.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 HEALTHY: Final = "Healthy"
 NO_NODE: Final = -1  # where devices without a NUMA node are counted
@@ -17,7 +20,8 @@ NO_NODE: Final = -1  # where devices without a NUMA node are counted
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device as its plugin told of it. `nodes`: the NUMA nodes it is near to; none: no matter."""
+    """A device as its plugin told of it. `nodes`: the NUMA nodes it is near to; empty: near none
+    in particular."""
 
     id: str
     health: str = HEALTHY
@@ -46,7 +50,7 @@ class Allotment:
 
     @property
     def ids(self) -> frozenset[str]:
-        return frozenset(one for ids in self.devices.values() for one in ids)
+        return frozenset(device_id for ids in self.devices.values() for device_id in ids)
 
 
 def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[str, ...]]:
@@ -56,10 +60,10 @@ def by_node(ids: Iterable[str], known: Mapping[str, Device]) -> dict[int, tuple[
     {0: ('a',), 1: ('a',), -1: ('b',)}
     """
     found: dict[int, tuple[str, ...]] = {}
-    for one in ids:
-        device = known.get(one)
+    for device_id in ids:
+        device = known.get(device_id)
         for node in (device.nodes if device else ()) or (NO_NODE,):
-            found[node] = (*found.get(node, ()), one)
+            found[node] = (*found.get(node, ()), device_id)
     return found
 
 
@@ -93,3 +97,32 @@ class ContainerSettings:
 
 
 NO_SETTINGS: Final = ContainerSettings()
+
+
+def combined(parts: Iterable[ContainerSettings]) -> ContainerSettings:
+    """What all devices of one container add; of two answers that set the same thing the first
+    counts. Variables and annotations by name, device files and
+    mounts by their path in the container, CDI devices by name (upstream: pod_devices.go:
+    deviceRunContainerOptions)."""
+    parts = tuple(parts)
+    return ContainerSettings(
+        envs=_first(part.envs for part in parts),
+        mounts=_unique((m for part in parts for m in part.mounts), lambda m: m.container_path),
+        devices=_unique((d for part in parts for d in part.devices), lambda d: d.container_path),
+        annotations=_first(part.annotations for part in parts),
+        cdi_devices=_unique((name for part in parts for name in part.cdi_devices), str),
+    )
+
+
+def _first(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for values in maps:
+        found = {**values, **found}
+    return found
+
+
+def _unique(values: Iterable[T], key: Callable[[T], Hashable]) -> tuple[T, ...]:
+    found: dict[Hashable, T] = {}
+    for value in values:
+        found.setdefault(key(value), value)
+    return tuple(found.values())

@@ -21,7 +21,13 @@ GPU = "vendor.example/gpu"
 
 
 def want(count: int, *had: str) -> Want:
-    return Want("uid-1", "main", GPU, count, frozenset(had) if had else None)
+    return Want(
+        pod_uid="uid-1",
+        container="main",
+        resource=GPU,
+        count=count,
+        had=frozenset(had) if had else None,
+    )
 
 
 @pytest.mark.parametrize(

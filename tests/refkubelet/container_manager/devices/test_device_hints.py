@@ -37,38 +37,52 @@ TWO_AND_TWO = devices(a=0, b=0, c=1, d=1)
 def test_hints_of_two_nodes_with_two_devices_each_CG_084(
     available: str, count: int, hints: dict[int, bool]
 ) -> None:
-    found = device_hints(TWO_AND_TWO, set(available), NONE, count, (0, 1))
+    found = device_hints(
+        TWO_AND_TWO, available=set(available), reusable=NONE, count=count, numa_nodes=(0, 1)
+    )
     assert found == tuple(TopologyHint(mask, wanted) for mask, wanted in hints.items())
 
 
 def test_reusable_devices_must_be_among_the_nodes_CG_084() -> None:
-    found = device_hints(TWO_AND_TWO, {"b", "d"}, frozenset("c"), 2, (0, 1))
+    found = device_hints(
+        TWO_AND_TWO, available={"b", "d"}, reusable=frozenset("c"), count=2, numa_nodes=(0, 1)
+    )
     assert found == (TopologyHint(0b10, True), TopologyHint(0b11, False))
 
 
 def test_reusable_devices_alone_may_do_CG_084() -> None:
-    found = device_hints(devices(a=0, c=1), NONE, frozenset("a"), 1, (0, 1))
+    found = device_hints(
+        devices(a=0, c=1), available=NONE, reusable=frozenset("a"), count=1, numa_nodes=(0, 1)
+    )
     assert found == (TopologyHint(0b01, True), TopologyHint(0b11, False))
 
 
 def test_reusable_devices_without_a_node_say_nothing() -> None:
     known = TWO_AND_TWO | {"x": Device("x")}
-    found = device_hints(known, {"a", "b"}, frozenset("x"), 2, (0, 1))
+    found = device_hints(
+        known, available={"a", "b"}, reusable=frozenset("x"), count=2, numa_nodes=(0, 1)
+    )
     assert found == (TopologyHint(0b01, True), TopologyHint(0b11, False))
 
 
 def test_nodes_without_devices_are_not_combined_CG_084() -> None:
-    found = device_hints(devices(a=2, b=5), set("ab"), NONE, 2, tuple(range(8)))
+    found = device_hints(
+        devices(a=2, b=5), available=set("ab"), reusable=NONE, count=2, numa_nodes=tuple(range(8))
+    )
     assert found == (TopologyHint(0b100100, True),)
 
 
 def test_nodes_that_the_machine_lacks_count_for_nothing() -> None:
-    found = device_hints(devices(a=0, b=7), set("ab"), NONE, 1, (0, 1))
+    found = device_hints(
+        devices(a=0, b=7), available=set("ab"), reusable=NONE, count=1, numa_nodes=(0, 1)
+    )
     assert found == (TopologyHint(0b1, True),)
 
 
 def test_a_device_near_two_nodes_counts_for_both() -> None:
-    found = device_hints(devices(a=(0, 1)), {"a"}, NONE, 1, (0, 1))
+    found = device_hints(
+        devices(a=(0, 1)), available={"a"}, reusable=NONE, count=1, numa_nodes=(0, 1)
+    )
     assert found == (TopologyHint(0b01, True), TopologyHint(0b10, True), TopologyHint(0b11, False))
 
 
@@ -93,7 +107,10 @@ def test_every_hint_has_room_and_wider_ones_too(
     known = {str(n): Device(str(n), nodes=(node,)) for n, node in enumerate(where)}
     available = data.draw(st.sets(st.sampled_from(sorted(known))))
     masks = {
-        h.affinity: h.preferred for h in device_hints(known, available, NONE, count, (0, 1, 2, 3))
+        h.affinity: h.preferred
+        for h in device_hints(
+            known, available=available, reusable=NONE, count=count, numa_nodes=(0, 1, 2, 3)
+        )
     }
     for mask in masks:
         assert mask is not None

@@ -10,7 +10,6 @@ from refkubelet.container_manager.devices.inventory import Amounts, Inventory
 from refkubelet.container_manager.devices.ledger import Ledger
 from refkubelet.container_manager.devices.plugins import Plugin
 from refkubelet.container_manager.devices.registration import is_extended_resource, refusal
-from refkubelet.container_manager.devices.run_options import combined
 from refkubelet.container_manager.devices.types import (
     Allotment,
     ContainerSettings,
@@ -18,6 +17,7 @@ from refkubelet.container_manager.devices.types import (
     DeviceMount,
     DeviceNode,
     PluginOptions,
+    combined,
 )
 
 

@@ -1,0 +1,121 @@
+"""Device plugins as they come and go: registered, followed, replaced (CG-084).
+
+A plugin registers; the watcher connects to it, asks its options, and then follows its list of
+devices in a task of its own. Without a plugin there is no task but the one that listens.
+What must never happen here: the end of a plugin ends the kubelet's work with the others.
+Upstream: pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, handler.go, client.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from refkubelet.container_manager.devices.inventory import Inventory
+from refkubelet.container_manager.devices.plugins import Plugin, PluginDirectory, PluginError
+from refkubelet.container_manager.devices.registration import refusal
+from refkubelet.container_manager.devices.types import Device
+from refkubelet.failures import log_failure
+from simtime import Clock
+
+log = logging.getLogger(__name__)
+
+
+class PluginWatcher:
+    """Keeps the inventory's plugins. `updated` is called with every list of devices (resource,
+    ID -> device); `registrations` counts what registered, by resource; `run` until cancelled."""
+
+    def __init__(
+        self,
+        directory: PluginDirectory,
+        inventory: Inventory,
+        clock: Clock,
+        *,
+        updated: Callable[[str, dict[str, Device]], None],
+        registrations: Counter[str],
+    ) -> None:
+        self._directory = directory
+        self._inventory = inventory
+        self._clock = clock
+        self._updated = updated
+        self._registrations = registrations
+        self._watches: dict[str, asyncio.Task[None]] = {}
+        self._turns = count(1)
+        self._turn_of: dict[str, int] = {}  # of the registration that has the resource
+
+    async def run(self) -> None:
+        """Take registrations until cancelled; a directory that cannot be used is told, and the
+        kubelet goes on without plugins."""
+        try:
+            await self._directory.open(self.register)
+        except OSError as error:
+            log.error("device plugins cannot register: %s: %s", error.filename or "", error)
+            await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self._directory.close()
+            watches = list(self._watches.values())
+            for watch in watches:
+                watch.cancel()
+            await asyncio.gather(*watches, return_exceptions=True)
+            for plugin in self._inventory.plugins():
+                await plugin.close()
+
+    async def register(self, request: Any) -> None:
+        """Registration.Register: check, connect, follow. Raises `PluginError`.
+
+        Of two registrations of one resource at a time the later one stays, whichever plugin answers
+        first; the other is closed as if it had been replaced at once.
+        """
+        resource, turn = request.resource_name, next(self._turns)
+        self._registrations[resource] += 1
+        if (why := refusal(request.version, resource)) is not None:
+            log.error("bad registration of the device plugin at %s: %s", request.endpoint, why)
+            raise PluginError(why)
+        try:
+            connection = await self._directory.connect(request.endpoint)
+        except OSError as error:
+            log.error("cannot reach the device plugin of %s: %s", resource, error)
+            raise PluginError(f"failed to dial device plugin: {error}") from None
+        try:
+            plugin = await Plugin.connected(resource, connection)
+        except PluginError as error:
+            await connection.close()
+            raise PluginError(f"failed to get device plugin options: {error}") from None
+        if turn < self._turn_of.get(resource, 0):
+            log.info("a newer device plugin of %s than %s has come", resource, request.endpoint)
+            await plugin.close()
+            return
+        self._turn_of[resource] = turn
+        log.info("device plugin of %s registered, at %s", resource, request.endpoint)
+        await self._replace(plugin)
+
+    async def _replace(self, plugin: Plugin) -> None:
+        """The inventory changes at once; then the end of the plugin before is waited for."""
+        before = self._inventory.connect(plugin)
+        watch = self._watches.pop(plugin.resource, None)
+        if watch is not None:
+            watch.cancel()
+        name = f"device plugin {plugin.resource}"
+        self._watches[plugin.resource] = asyncio.create_task(self._follow(plugin), name=name)
+        if watch is not None:
+            await asyncio.gather(watch, return_exceptions=True)
+        if before is not None:
+            await before.close()
+
+    async def _follow(self, plugin: Plugin) -> None:
+        """Every list of the plugin, until its stream ends: then its devices are unhealthy."""
+        try:
+            async for devices in plugin.devices():
+                self._updated(plugin.resource, devices)
+        except PluginError as error:
+            log.error("ListAndWatch of device plugin %s ended: %s", plugin.resource, error)
+        except Exception as error:
+            log_failure(log, f"following device plugin {plugin.resource} ended", error)
+        if self._inventory.disconnect(plugin, self._clock.monotonic_s()):
+            await plugin.close()

@@ -43,7 +43,7 @@ class ResizeConditions:
         """Every reason but Infeasible is Deferred. True: the reason or the generation is new."""
         reason = reason if reason == INFEASIBLE else DEFERRED
         old = self.pending(pod_uid)
-        self._set(pod_uid, PENDING, reason, message, generation)
+        self._set(pod_uid, PENDING, reason=reason, message=message, generation=generation)
         return old is None or (old.reason, old.observedGeneration) != (reason, generation or None)
 
     def set_in_progress(
@@ -56,7 +56,7 @@ class ResizeConditions:
             generation = old.observedGeneration or 0
             if not reason and not message:
                 reason, message = old.reason or "", old.message or ""
-        self._set(pod_uid, IN_PROGRESS, reason, message, generation)
+        self._set(pod_uid, IN_PROGRESS, reason=reason, message=message, generation=generation)
         same = old is not None and (old.reason or "", old.message or "") == (reason, message)
         return generation, not same
 
@@ -88,9 +88,9 @@ class ResizeConditions:
                     self._set(
                         uid(pod),
                         condition.type,
-                        condition.reason or "",
-                        condition.message or "",
-                        condition.observedGeneration or 0,
+                        reason=condition.reason or "",
+                        message=condition.message or "",
+                        generation=condition.observedGeneration or 0,
                     )
 
     def keep_only(self, pod_uids: Collection[str]) -> None:

@@ -138,7 +138,14 @@ class ResourceManagers:
             return None
         machine = deps.machine.topology()
         reserved = self._reserved()
-        return cpu_manager(config, machine, reserved, deps.root_dir, self.topology, deps.active)
+        return cpu_manager(
+            config=config,
+            machine=machine,
+            reserved=reserved,
+            root_dir=deps.root_dir,
+            affinities=self.topology,
+            active=deps.active,
+        )
 
     def _memory_manager(self) -> MemoryManager | None:
         config, deps = self._config, self._deps
@@ -146,12 +153,12 @@ class ResourceManagers:
             memory_build.no_memory_manager(deps.root_dir)
             return None
         return memory_build.memory_manager(
-            config,
-            deps.machine.topology(),
-            self._reserved(),
-            deps.root_dir,
-            self.topology,
-            deps.active,
+            config=config,
+            machine=deps.machine.topology(),
+            reserved=self._reserved(),
+            root_dir=deps.root_dir,
+            affinities=self.topology,
+            active=deps.active,
         )
 
     def _reserved(self) -> dict[str, int]:
@@ -170,5 +177,12 @@ class ResourceManagers:
     def _cpu_reconciler(self, manager: CpuManager) -> CpuReconciler:
         deps, period_s = self._deps, self._config.cpu_manager_reconcile_period_s
         return CpuReconciler(
-            manager, ReconcileDeps(deps.clock, deps.runtime, deps.active, deps.status, period_s)
+            manager,
+            ReconcileDeps(
+                clock=deps.clock,
+                runtime=deps.runtime,
+                active=deps.active,
+                status=deps.status,
+                period_s=period_s,
+            ),
         )

@@ -44,7 +44,14 @@ def read_memory(directory: CgroupDir, version: Literal[1, 2]) -> CgroupMemory | 
         inactive, rss, faults, major = (_number(stat, key) for key in _STAT_KEYS[version])
     except (OSError, ValueError):
         return None
-    return CgroupMemory(usage, max(0, usage - inactive), limit, rss, faults, major)
+    return CgroupMemory(
+        usage_bytes=usage,
+        working_set_bytes=max(0, usage - inactive),
+        limit_bytes=limit,
+        rss_bytes=rss,
+        page_faults=faults,
+        major_page_faults=major,
+    )
 
 
 def read_swap(directory: CgroupDir, version: Literal[1, 2]) -> tuple[int, int | None]:

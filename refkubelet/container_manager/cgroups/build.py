@@ -77,11 +77,11 @@ def container_manager(
     if problem is not None:
         raise ContainerManagerError(f"invalid configuration: {problem}")
     manager_deps = ContainerManagerDeps(
-        deps.clock,
-        deps.recorder,
-        tree,
-        deps.active_pods,
-        machine.kill_process,
-        deps.has_exclusive_cpus,
+        clock=deps.clock,
+        recorder=deps.recorder,
+        tree=tree,
+        active_pods=deps.active_pods,
+        kill=machine.kill_process,
+        has_exclusive_cpus=deps.has_exclusive_cpus,
     )
     return ContainerManager(node, manager_deps)

@@ -163,10 +163,12 @@ def take_distributed(
     if count == 0:
         return EMPTY
     for width in _widths(topology, free, count // group, group):
-        plans = _plans(topology, free, count, group, width)
+        plans = _plans(topology, free, count=count, group=group, width=width)
         best = min(plans, key=lambda plan: plan.balance, default=None)
         if best is not None:
-            return _carried_out(topology, free, count, group, best, packing)
+            return _carried_out(
+                topology, free, count=count, group=group, plan=best, packing=packing
+            )
     return take_packed(topology, free, count, packing)
 
 

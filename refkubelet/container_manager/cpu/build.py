@@ -64,11 +64,18 @@ def cpu_manager(
         raise ValueError(file.refusal(str(error))) from None
     if state is not restored:
         file.store(state)
-    return CpuManager(policy, state, file.store, affinities, active)
+    return CpuManager(policy, state=state, store=file.store, affinities=affinities, active=active)
 
 
 def _file(root_dir: Path, policy: str) -> StateFile[CpuStateFile, CpuState]:
-    return StateFile(root_dir / FILE_NAME, "CPU", policy, CpuStateFile, to_file, from_file)
+    return StateFile(
+        path=root_dir / FILE_NAME,
+        kind="CPU",
+        policy=policy,
+        shape=CpuStateFile,
+        encode=to_file,
+        decode=from_file,
+    )
 
 
 def _policy(

@@ -65,7 +65,7 @@ class StaticPolicy:
         if not options.distribute_cpus_across_numa:
             return take_packed(self.topology, free, count, packing)
         group = self.topology.usual_size("core") if options.full_pcpus_only else 1
-        return take_distributed(self.topology, free, count, group, packing)
+        return take_distributed(self.topology, free, count=count, group=group, packing=packing)
 
     def choose(
         self, state: CpuState, count: int, affinity: NumaMask | None, reusable: CpuSet = EMPTY

@@ -66,4 +66,11 @@ def memory_manager(
 
 
 def _file(root_dir: Path, policy: str) -> StateFile[MemoryStateFile, MemoryState]:
-    return StateFile(root_dir / FILE_NAME, "memory", policy, MemoryStateFile, to_file, from_file)
+    return StateFile(
+        path=root_dir / FILE_NAME,
+        kind="memory",
+        policy=policy,
+        shape=MemoryStateFile,
+        encode=to_file,
+        decode=from_file,
+    )

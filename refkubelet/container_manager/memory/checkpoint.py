@@ -76,7 +76,13 @@ def to_file(policy: str, state: MemoryState) -> MemoryStateFile:
 
 def _node_json(node: NodeMemory) -> NodeJson:
     tables = {
-        name: TableJson(t.total, t.system_reserved, t.allocatable, t.reserved, t.free)
+        name: TableJson(
+            total=t.total,
+            systemReserved=t.system_reserved,
+            allocatable=t.allocatable,
+            reserved=t.reserved,
+            free=t.free,
+        )
         for name, t in sorted(node.tables.items())
     }
     return NodeJson(node.assignments, tables, node.cells)
@@ -94,7 +100,13 @@ def from_file(file: MemoryStateFile, policy: str) -> MemoryState:
     nodes = {
         number: NodeMemory(
             {
-                name: MemoryTable(t.total, t.systemReserved, t.allocatable, t.reserved, t.free)
+                name: MemoryTable(
+                    total=t.total,
+                    system_reserved=t.systemReserved,
+                    allocatable=t.allocatable,
+                    reserved=t.reserved,
+                    free=t.free,
+                )
                 for name, t in node.memoryMap.items()
             },
             node.cells,

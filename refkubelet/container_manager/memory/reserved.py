@@ -82,4 +82,6 @@ def _tables(node: NumaNode, reserved: Mapping[str, int]) -> dict[str, MemoryTabl
 
 def _table(total: int, reserved: int, elsewhere: int = 0) -> MemoryTable:
     allocatable = max(0, total - reserved - elsewhere)
-    return MemoryTable(total, reserved, allocatable, 0, allocatable)
+    return MemoryTable(
+        total=total, system_reserved=reserved, allocatable=allocatable, reserved=0, free=allocatable
+    )

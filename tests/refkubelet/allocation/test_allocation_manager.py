@@ -40,13 +40,13 @@ class World:
         self.manager = AllocationManager(
             ResourceState(root / ALLOCATED_FILE),
             AllocationDeps(
-                loop.clock,
-                self,
-                self.conditions,
-                self.pods.get,
-                self.admit,
-                lambda pod: self.synced.append(uid(pod)),
-                lambda: self.ready,
+                clock=loop.clock,
+                recorder=self,
+                conditions=self.conditions,
+                pod=self.pods.get,
+                admit=self.admit,
+                sync=lambda pod: self.synced.append(uid(pod)),
+                sources_ready=lambda: self.ready,
             ),
         )
         self.triggers = ResizeTriggers(self.manager, self.conditions)

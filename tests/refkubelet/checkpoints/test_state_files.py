@@ -37,11 +37,25 @@ UID = "64b1c24304e7fd47f23274207b8a4c06"
 
 
 def cpu_file(path: Path, policy: str = "static") -> StateFile[CpuStateFile, CpuState]:
-    return StateFile(path, "CPU", policy, CpuStateFile, cpu_to_file, cpu_from_file)
+    return StateFile(
+        path=path,
+        kind="CPU",
+        policy=policy,
+        shape=CpuStateFile,
+        encode=cpu_to_file,
+        decode=cpu_from_file,
+    )
 
 
 def memory_file(path: Path, policy: str = "Static") -> StateFile[MemoryStateFile, MemoryState]:
-    return StateFile(path, "memory", policy, MemoryStateFile, memory_to_file, memory_from_file)
+    return StateFile(
+        path=path,
+        kind="memory",
+        policy=policy,
+        shape=MemoryStateFile,
+        encode=memory_to_file,
+        decode=memory_from_file,
+    )
 
 
 @pytest.mark.parametrize(("text", "policy"), [(CPU_NONE, "none"), (CPU_STATIC, "static")])

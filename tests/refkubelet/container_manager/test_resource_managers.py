@@ -70,12 +70,12 @@ class World:
     def managers(self, **fields: Any) -> ResourceManagers:
         loop: Any = asyncio.get_running_loop()
         deps = ResourceDeps(
-            loop.clock,
-            self.node,
-            self.root,
-            self.runtime,
-            self.around.active,
-            self.statuses.get,
+            clock=loop.clock,
+            machine=self.node,
+            root_dir=self.root,
+            runtime=self.runtime,
+            active=self.around.active,
+            status=self.statuses.get,
         )
         return ResourceManagers(config(**fields), deps)
 

@@ -34,13 +34,27 @@ def group(path: Path, files: dict[str, str]) -> Path:
 
 def test_memory_of_v1_EVIC_026(tmp_path: Path) -> None:
     found = read_memory(group(tmp_path, V1), 1)
-    assert found == CgroupMemory(5000, 3800, 9000, 30, 4, 5)
+    assert found == CgroupMemory(
+        usage_bytes=5000,
+        working_set_bytes=3800,
+        limit_bytes=9000,
+        rss_bytes=30,
+        page_faults=4,
+        major_page_faults=5,
+    )
     assert found.available_bytes == 5200
 
 
 def test_memory_of_v2_without_limit_EVIC_026_EVIC_027(tmp_path: Path) -> None:
     found = read_memory(group(tmp_path, V2), 2)
-    assert found == CgroupMemory(5000, 3800, None, 30, 4, 5)
+    assert found == CgroupMemory(
+        usage_bytes=5000,
+        working_set_bytes=3800,
+        limit_bytes=None,
+        rss_bytes=30,
+        page_faults=4,
+        major_page_faults=5,
+    )
     assert found.available_bytes is None
 
 

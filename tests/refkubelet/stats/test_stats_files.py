@@ -156,7 +156,9 @@ async def volumes_over(duration_s: float, pods: Any, period_s: float, jitter: fl
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     files: Any = Measured(loop.clock)
-    volumes = VolumeStats(files, pods, loop.clock, lambda: jitter, period_s)
+    volumes = VolumeStats(
+        files, pods=pods, clock=loop.clock, random=lambda: jitter, period_s=period_s
+    )
     task = asyncio.create_task(volumes.run())
     await loop.clock.sleep(duration_s)
     task.cancel()

@@ -144,7 +144,16 @@ def provider(runtime: Runtime, machine: FakeNode, **more: Any) -> SummaryProvide
         return ImageFilesystems((usage,), (FilesystemUsage("/other", 66, 7, 5 * 10**9),))
 
     pods = PodStats(runtime, machine, **more.pop("parts", {}))
-    deps = SummaryDeps(loop.clock, machine, "node", "/root", pods, lambda: [POD], images, **more)
+    deps = SummaryDeps(
+        clock=loop.clock,
+        machine=machine,
+        node_name="node",
+        root_dir="/root",
+        stats=pods,
+        pods=lambda: [POD],
+        image_fs_info=images,
+        **more,
+    )
     return SummaryProvider(deps)
 
 

@@ -116,7 +116,10 @@ def test_units_are_used_up_where_the_least_is_free() -> None:
 
 def test_cores_of_another_size_are_never_whole() -> None:
     """A machine of big cores with two threads and small ones with one: an average of one."""
-    places = [CpuPlace(cpu, cpu // 2 * 2 if cpu < 4 else cpu, 0, 0, 0) for cpu in range(10)]
+    places = [
+        CpuPlace(cpu=cpu, core=cpu // 2 * 2 if cpu < 4 else cpu, cache=0, node=0, socket=0)
+        for cpu in range(10)
+    ]
     topology = CpuTopology(places)
     assert topology.usual_size("core") == 1
     assert take_packed(topology, topology.cpus, 2) == {4, 5}
@@ -124,7 +127,9 @@ def test_cores_of_another_size_are_never_whole() -> None:
 
 def test_part_of_a_cache_is_taken_only_if_it_is_all_of_the_rest() -> None:
     """Cores of four threads, two to a cache: six CPUs are no part of seven free ones, seven are."""
-    places = [CpuPlace(cpu, cpu // 4 * 4, cpu // 8, 0, 0) for cpu in range(16)]
+    places = [
+        CpuPlace(cpu=cpu, core=cpu // 4 * 4, cache=cpu // 8, node=0, socket=0) for cpu in range(16)
+    ]
     topology = CpuTopology(places)
     free = topology.cpus - {0, 8}
     assert take_packed(topology, free, 7, Packing(by_cache=True)) == {1, 2, 3, 4, 5, 6, 7}
@@ -141,7 +146,9 @@ def test_groups_that_two_nodes_cannot_give_are_given_by_others_CG_081() -> None:
 
 
 def test_a_node_may_be_larger_than_a_socket() -> None:
-    places = [CpuPlace(cpu, cpu, cpu // 2, 0, cpu // 2) for cpu in range(4)]
+    places = [
+        CpuPlace(cpu=cpu, core=cpu, cache=cpu // 2, node=0, socket=cpu // 2) for cpu in range(4)
+    ]
     assert CpuTopology(places).hierarchy == ("node", "socket")
     assert cpus_of(sockets=1, cores=4, nodes_per_socket=2).hierarchy == ("socket", "node")
 

@@ -43,7 +43,9 @@ def policy(
 def manager(rules: StaticPolicy, around: Around) -> tuple[CpuManager, list[CpuState]]:
     stored: list[CpuState] = []
     state = rules.checked(CpuState())
-    return CpuManager(rules, state, stored.append, around, around.active), stored
+    return CpuManager(
+        rules, state=state, store=stored.append, affinities=around, active=around.active
+    ), stored
 
 
 # -- requests -------------------------------------------------------------------------------------

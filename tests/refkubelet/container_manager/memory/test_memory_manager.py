@@ -37,7 +37,9 @@ SHAPE = {"sockets": 2, "cores": 2, "nodes_per_socket": 2, "memory_bytes": 4 * GI
 
 
 def node(free: int, *, of: int = 1000, group: tuple[int, ...] = (), used: int = 0) -> NodeMemory:
-    table = MemoryTable(of + 24, 24, of, of - free, free)
+    table = MemoryTable(
+        total=of + 24, system_reserved=24, allocatable=of, reserved=of - free, free=free
+    )
     return NodeMemory({"memory": table}, group, used)
 
 
@@ -87,9 +89,15 @@ def test_reservations_are_taken_from_their_nodes_CG_082() -> None:
     kept = {"memory": 2 * MI * NANO, "hugepages-2Mi": 4 * MI * NANO, "cpu": NANO}
     made = machine_memory(parts, entries, kept)
     assert list(made) == [0, 1, 2, 3]
-    assert made[0].of("memory") == MemoryTable(GI, MI, GI - 17 * MI, 0, GI - 17 * MI)
-    assert made[1].of("hugepages-2Mi") == MemoryTable(16 * MI, 4 * MI, 12 * MI, 0, 12 * MI)
-    assert made[2].of("memory") == MemoryTable(GI, 0, GI - 16 * MI, 0, GI - 16 * MI)
+    assert made[0].of("memory") == MemoryTable(
+        total=GI, system_reserved=MI, allocatable=GI - 17 * MI, reserved=0, free=GI - 17 * MI
+    )
+    assert made[1].of("hugepages-2Mi") == MemoryTable(
+        total=16 * MI, system_reserved=4 * MI, allocatable=12 * MI, reserved=0, free=12 * MI
+    )
+    assert made[2].of("memory") == MemoryTable(
+        total=GI, system_reserved=0, allocatable=GI - 16 * MI, reserved=0, free=GI - 16 * MI
+    )
     assert made[3].cells == (3,)
     assert made[0].of("hugepages-1Gi") == MemoryTable()
 

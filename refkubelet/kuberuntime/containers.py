@@ -150,32 +150,10 @@ class ContainerStarter:
             raise StartError(failures[-1].reason, failures[-1].message)
 
     async def _create(self, start: PodStart, container: Container, ref: str) -> tuple[str, int]:
-        pod = start.pod
-        attempt = self.next_attempt(pod, container, start.status)
+        """The new container's id and attempt."""
+        pod, attempt = start.pod, self.next_attempt(start.pod, container, start.status)
         try:
-            target_id = target_of(container, pod, start.status)
-            image = await self.images.image_of(container)
-            source = self._deps.objects
-            objects = await source.of(pod, container) if source is not None else None
-            devices, placements = self._deps.devices, self._deps.placements
-            settings = await devices.settings(pod, container) if devices else NO_SETTINGS
-            facts = RunFacts(
-                start.pod_ips,
-                objects,
-                volume_images=start.volume_images,
-                devices=settings,
-                runtime=start.runtime,
-            )
-            spec = StartSpec(
-                container=container,
-                attempt=attempt,
-                image=image,
-                image_ref=ref,
-                target_id=target_id,
-                run=run_container_options(container, pod, facts, self._deps, self._options),
-                placement=placements.placement(pod, container) if placements else ANYWHERE,
-                runtime=start.runtime,
-            )
+            spec = await self._spec(start, container, attempt, ref)
             config = container_config(spec, pod, self._options)
         except (CriCallError, ContainerConfigError, VariableError, AllocationError) as error:
             text = error.message if isinstance(error, CriCallError) else str(error)
@@ -191,6 +169,34 @@ class ContainerStarter:
         name = container.name
         self._events.normal(pod, name, reasons.EVENT_CREATED, reasons.CONTAINER_CREATED)
         return made, attempt
+
+    async def _spec(
+        self, start: PodStart, container: Container, attempt: int, ref: str
+    ) -> StartSpec:
+        """What the configuration is made of. `ref`: what the image step answered."""
+        pod, deps = start.pod, self._deps
+        target_id = target_of(container, pod, start.status)
+        image = await self.images.image_of(container)
+        objects = await deps.objects.of(pod, container) if deps.objects is not None else None
+        devices = await deps.devices.settings(pod, container) if deps.devices else NO_SETTINGS
+        facts = RunFacts(
+            pod_ips=start.pod_ips,
+            objects=objects,
+            volume_images=start.volume_images,
+            devices=devices,
+            runtime=start.runtime,
+        )
+        placements = deps.placements
+        return StartSpec(
+            container=container,
+            attempt=attempt,
+            image=image,
+            image_ref=ref,
+            target_id=target_id,
+            run=run_container_options(container, pod, facts, deps=deps, options=self._options),
+            placement=placements.placement(pod, container) if placements else ANYWHERE,
+            runtime=start.runtime,
+        )
 
     async def _start(self, start: PodStart, container: Container, container_id: str) -> None:
         if self._deps.placements is not None:

@@ -86,12 +86,12 @@ class HookRunner:
         try:
             result = await self._client.exec_sync(container_id, command)
         except CriCallError as error:
-            raise HookError(exec_message(command, pod, container, error.text, b"")) from None
+            raise HookError(exec_message(command, pod, container, error=error.text)) from None
         if result.exit_code != 0:
             stderr = result.stderr.decode(errors="replace")
             text = f"command '{' '.join(command)}' exited with {result.exit_code}: {stderr}"
             output = result.stdout + result.stderr
-            raise HookError(exec_message(command, pod, container, text, output))
+            raise HookError(exec_message(command, pod, container, error=text, output=output))
 
     async def _http(self, pod: Pod, container: Container, action: HTTPGetAction) -> None:
         """A server that speaks plain HTTP on a port called HTTPS is asked again without TLS."""
@@ -128,7 +128,7 @@ def without_tls(request: HttpRequest) -> HttpRequest:
 
 
 def exec_message(
-    command: list[str], pod: Pod, container: Container, error: str, output: bytes
+    command: list[str], pod: Pod, container: Container, *, error: str, output: bytes = b""
 ) -> str:
     """The message of PostStartHookError, as the kubelet words it."""
     said = quoted(output.decode(errors="surrogateescape"))

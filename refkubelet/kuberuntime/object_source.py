@@ -30,7 +30,7 @@ class PodObjects:
         self._api = api
         self._services: tuple[Service, ...] | None = None
         self._reflector = Reflector(
-            api.list_services, api.watch_services, self._take_services, clock, rng
+            api.list_services, api.watch_services, self._take_services, clock=clock, rng=rng
         )
 
     async def run(self) -> None:

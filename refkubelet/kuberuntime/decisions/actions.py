@@ -82,7 +82,7 @@ def compute_pod_actions(
         return _actions_for_new_sandbox(pod, spec, status, sandbox)
     ephemeral = tuple(c for c in ephemeral_containers(spec) if status.newest(c.name) is None)
     keep = replace(_for_sandbox(sandbox), ephemeral_to_start=ephemeral)
-    init = InitPlan(pod, spec, status, probes, actuated).decide()
+    init = InitPlan(pod, status, probes, actuated).decide()
     keep = replace(
         keep,
         kills=tuple(init.kills),

@@ -41,7 +41,6 @@ class InitPlan:
     `initialized` on are what it has decided."""
 
     pod: Pod
-    spec: PodSpec
     status: RuntimePodStatus
     probes: ProbeView
     actuated: Mapping[str, ComputeAmounts]  # as in `compute_pod_actions`
@@ -58,8 +57,8 @@ class InitPlan:
 
     def decide(self) -> InitPlan:
         """Make the pass; the plan itself, for chaining."""
-        inits = self.spec.initContainers or []
-        self.past = self.initialized = not inits or has_regular_alive(self.spec, self.status)
+        inits = self.pod.spec.initContainers or []
+        self.past = self.initialized = not inits or has_regular_alive(self.pod.spec, self.status)
         for index in range(len(inits) - 1, -1, -1):
             self._look_at(inits, index)
             if self.kill_pod:

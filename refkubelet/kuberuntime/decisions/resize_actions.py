@@ -148,7 +148,8 @@ def resize_decision(
         return ResizeDecision(restart=True)
     return ResizeDecision(
         updates=tuple(
-            ContainerUpdate(container_id, container, r, actuated, wanted) for r in changed
+            ContainerUpdate(container_id, container, r, before=actuated, after=wanted)
+            for r in changed
         )
     )
 

@@ -140,7 +140,7 @@ def update(before_mib: int, after_mib: int, resource: str = "memory") -> Contain
     before, after = (
         ComputeAmounts(100, 100, mib * MIB, mib * MIB) for mib in (before_mib, after_mib)
     )
-    return ContainerUpdate("c-1", Container("main"), resource, before, after)
+    return ContainerUpdate("c-1", Container("main"), resource, before=before, after=after)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,6 @@ IMPURE_IMPORTS = {"asyncio", "grpc", "os", "time", "aiohttp", "socket", "random"
 VALUES_BESIDE = {
     "refkubelet.host.machine": "the machine's topology as data; beside it a machine's interface",
     "refkubelet.model.probe_results": "the words Success and Failure; beside them a queue",
-    "refkubelet.kuberuntime.config.dns": "the choice of resolvers; beside it reading resolv.conf",
     "refkubelet.kuberuntime.common.runtime_options": "options; beside them where files are",
     "refkubelet.pod_workers.sync_status": "a worker's record; beside it the event it waits for",
 }

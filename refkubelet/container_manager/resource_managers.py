@@ -36,8 +36,7 @@ from refkubelet.container_manager.providers.hints import HintProvider
 from refkubelet.container_manager.topology.manager import TopologyManager
 from refkubelet.container_manager.topology.merge import NumaInfo
 from refkubelet.container_manager.topology.policies import topology_policy
-from refkubelet.host.capacity import internal_capacity
-from refkubelet.host.machine import Machine
+from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cpuset import format_cpuset
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.placement import ANYWHERE, Placement

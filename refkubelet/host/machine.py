@@ -1,5 +1,9 @@
-"""The machine as the kubelet sees it: memory, filesystems, CPUs, cgroups. One small interface, so
-that a fake node can stand in for it."""
+"""The machine as the kubelet sees it: memory, filesystems, CPUs, cgroups; and its capacity.
+
+`Machine` is one small interface, so that a fake node can stand in for it. Upstream:
+pkg/kubelet/cadvisor/util.go: CapacityFromMachineInfo; pkg/kubelet/cm/container_manager_linux.go:
+internalCapacity.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from refkubelet.model.cgroups.limits import page_resource
+from refkubelet.model.quantity import NANO
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +186,23 @@ class Machine(Protocol):
     def kernel_log(self) -> KernelLogReader:
         """What the kernel says from now on (EVIC-124). Raises OSError when it cannot be read."""
         ...
+
+
+def page_sizes(topology: MachineTopology) -> tuple[int, ...]:
+    """The sizes of huge pages, in bytes, also those of which there are no pages now."""
+    return tuple(sorted({pages.page_bytes for node in topology.nodes for pages in node.hugepages}))
+
+
+def machine_capacity(machine: Machine) -> dict[str, int]:
+    """CPU, memory and huge pages of every size, in nano units by resource name (NODE-030)."""
+    topology = machine.topology()
+    capacity = {"cpu": machine.cpu_count() * NANO, "memory": machine.memory().total_bytes * NANO}
+    for size in page_sizes(topology):
+        pages = (p for node in topology.nodes for p in node.hugepages if p.page_bytes == size)
+        capacity[page_resource(size)] = sum(p.pages for p in pages) * size * NANO
+    return capacity
+
+
+def internal_capacity(machine: Machine) -> dict[str, int]:
+    """What the cgroup of all pods is limited by: pids, too (CG-034)."""
+    return {**machine_capacity(machine), "pid": machine.pids().limit * NANO}

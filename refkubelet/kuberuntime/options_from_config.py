@@ -18,8 +18,7 @@ from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import enforced, parsed
 from refkubelet.container_manager.cgroups.node_config import TIERED
 from refkubelet.cri.records import IDS_PER_POD
-from refkubelet.host.capacity import page_sizes
-from refkubelet.host.machine import Machine
+from refkubelet.host.machine import Machine, page_sizes
 from refkubelet.kuberuntime.common.runtime_options import (
     DnsOptions,
     ImageOptions,

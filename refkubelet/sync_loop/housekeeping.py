@@ -22,7 +22,7 @@ from refkubelet.api.client import ApiError
 from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod
 from refkubelet.failures import Complaints
-from refkubelet.host.mounts import anything_mounted_below
+from refkubelet.host.directories import anything_mounted_below
 from refkubelet.metrics import HousekeepingMetrics
 from refkubelet.model.names import safe_join
 from refkubelet.model.objects import Pod

@@ -15,7 +15,7 @@ import socket
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from refkubelet.host.mounts import mount_points_below
+from refkubelet.host.directories import mount_points_below
 from refkubelet.host.untrusted_files import PathBelow
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from refkubelet.container_manager.cgroups.build import (
 )
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.eviction.preemption import PreemptionDeps, Preemptor
-from refkubelet.host.capacity import machine_capacity
+from refkubelet.host.machine import machine_capacity
 from refkubelet.model.quantity import NANO
 from refkubelet.pod_workers.killing import PodKiller
 from refkubelet.pod_workers.resize_reports import ResizeReports

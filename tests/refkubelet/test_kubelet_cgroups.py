@@ -10,7 +10,7 @@ import pytest
 from node_world import Node, manifest, running_node
 
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
-from refkubelet.host.mounts import anything_mounted_below as below
+from refkubelet.host.directories import anything_mounted_below as below
 from refkubelet.model.pod import uid
 from refkubelet.sync_loop import housekeeping
 

@@ -20,8 +20,7 @@ from refkubelet.container_manager.cgroups.node_config import node_cgroups, reser
 from refkubelet.container_manager.cgroups.removal import reason
 from refkubelet.container_manager.cgroups.tree import CgroupTree
 from refkubelet.events.recorder import EventRecorder
-from refkubelet.host.capacity import internal_capacity
-from refkubelet.host.machine import Machine
+from refkubelet.host.machine import Machine, internal_capacity
 from refkubelet.model.cgroups.names import words_of
 from refkubelet.model.objects import Pod
 from simtime import Clock

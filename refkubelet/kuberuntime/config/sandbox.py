@@ -13,10 +13,10 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.cgroup_parent import cgroup_parent
 from refkubelet.kuberuntime.config.dns import dns_config
 from refkubelet.kuberuntime.config.linux_resources import overhead_resources, sandbox_resources
 from refkubelet.kuberuntime.config.security import sandbox_security
+from refkubelet.model.cgroups.names import cgroup_path, pod_group, words_of
 from refkubelet.model.names import pod_log_dir
 from refkubelet.model.objects import Container, Pod
 from refkubelet.model.pod import annotations as pod_annotations
@@ -128,6 +128,12 @@ def _linux(pod: Pod, options: RuntimeOptions, runtime: PodRuntime, *, own_cpus: 
         overhead=overhead_resources(pod, options),
         resources=sandbox_resources(pod, options, own_cpus=own_cpus),
     )
+
+
+def cgroup_parent(pod: Pod, root: str, driver: str) -> str:
+    """The full path of the pod's cgroup below `root` (e.g. `/kubepods`), the one that the container
+    manager makes (CG-010, CG-012). `driver`: `cgroupfs` or `systemd`. Raises `CgroupNameError`."""
+    return cgroup_path(pod_group(words_of(root), pod), driver)
 
 
 def dotted(sysctl: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from node_world import running_node
 
-from refkubelet.host.mounts import anything_mounted_below
+from refkubelet.host.directories import anything_mounted_below
 from refkubelet.sync_loop import housekeeping
 
 pytestmark = pytest.mark.virtual_time

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from refkubelet.host.mounts import mount_points_below
+from refkubelet.host.directories import mount_points_below
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.volumes.empty_dirs import EmptyDirs
 from refkubelet.volumes.mounting import NoMounts, RealMounts, SimulatedMounts

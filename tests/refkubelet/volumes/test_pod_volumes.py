@@ -11,7 +11,7 @@ import pytest
 from node_world import CONTAINER, Node, manifest, running_node
 
 from fakecri import exits
-from refkubelet.host.mounts import mount_points_below
+from refkubelet.host.directories import mount_points_below
 from refkubelet.volumes.mounting import RealMounts
 
 pytestmark = pytest.mark.virtual_time

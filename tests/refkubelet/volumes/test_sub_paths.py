@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from refkubelet.host.mounts import mount_points_below
+from refkubelet.host.directories import mount_points_below
 from refkubelet.volumes.mounting import NoMounts, RealMounts
 from refkubelet.volumes.sub_paths import SubPathError, SubPathUse, prepare
 

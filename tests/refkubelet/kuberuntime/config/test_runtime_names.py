@@ -10,8 +10,7 @@ import pytest
 from refkubelet.cli import _parser
 from refkubelet.daemon import configuration
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
-from refkubelet.kuberuntime.config.cgroup_parent import cgroup_parent
-from refkubelet.kuberuntime.config.sandbox import sandbox_config
+from refkubelet.kuberuntime.config.sandbox import cgroup_parent, sandbox_config
 from refkubelet.model import names
 from refkubelet.model.defaults import apply_api_defaults
 from refkubelet.model.objects import Pod, decode_pod

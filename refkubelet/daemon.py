@@ -31,7 +31,8 @@ from refkubelet.config.eviction_grammar import ThresholdError
 from refkubelet.container_manager.cgroups.manager import ContainerManagerError
 from refkubelet.container_manager.devices.manager import DIRECTORY as DEVICE_PLUGINS
 from refkubelet.container_manager.devices.sockets import PluginSockets
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriCallError
 from refkubelet.cri.transport import EndpointError, connect
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.host.kernel_defaults import wrong_kernel_flags

@@ -3,18 +3,18 @@
 Every call has the deadline of CRI-006; every answer is checked (CRI-008) before it becomes a
 record; every failure is one exception, `CriCallError`, whose text is what events and waiting
 messages show. What must never happen here: a call without a stated deadline, a message that
-leaves this module, a retry (retries are the callers' rules).
+leaves this folder, a retry (retries are the callers' rules).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import grpc
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.cri import convert
+from refkubelet.cri import convert, usage
 from refkubelet.cri.listings import (
     Listings,
     container_list_request,
@@ -23,75 +23,27 @@ from refkubelet.cri.listings import (
 from refkubelet.cri.records import (
     EMPTY,
     ContainerRecord,
-    ContainerUsage,
     ExecResult,
-    ImageFilesystems,
     ImageRecord,
     ListedContainer,
     ListedSandbox,
     RuntimeConditions,
     RuntimeVersion,
     SandboxRecord,
-    SandboxUsage,
 )
-from refkubelet.golang.grpc_codes import rpc_error
+from refkubelet.cri.target import (
+    INVALID_ANSWER,
+    BytesTarget,
+    CriCallError,
+    CriTarget,
+    Message,
+    call_error,
+)
+from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 
-Message = Any
 T = TypeVar("T")
 
-INVALID_ANSWER: Final = "INVALID_ANSWER"
 STATUS_REQUEST: Final = cri.StatusRequest()
-
-
-class CriTarget(Protocol):
-    """Where CRI calls go: a socket, a fake in the same process, a proxy.
-
-    `method` is the bare RPC name. Errors are `grpc.RpcError`s with `.code()` and `.details()`;
-    `timeout_s` is the caller's deadline in seconds (None: none), kept by the target.
-    """
-
-    async def call(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> Message: ...
-
-    def stream(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> AsyncIterator[Message]: ...
-
-
-@runtime_checkable
-class BytesTarget(CriTarget, Protocol):
-    """A target that also answers in bytes: the very same ones while an answer stays the same, which
-    spares all who compare it with the one before."""
-
-    async def call_bytes(
-        self, method: str, request: Message, *, timeout_s: float | None = None
-    ) -> bytes: ...
-
-
-class CriCallError(Exception):
-    """A CRI call failed. `code` is the gRPC code's name (`NOT_FOUND`), or `INVALID_ANSWER` when
-    the answer broke the contract. `str()` is the text a Go client shows."""
-
-    def __init__(self, method: str, code: str, message: str) -> None:
-        self.method = method
-        self.code = code
-        self.message = message
-        super().__init__(self.text)
-
-    @property
-    def text(self) -> str:
-        if self.code == INVALID_ANSWER:
-            return f"{self.method}: {self.message}"
-        return rpc_error(self.code, self.message)
-
-    @property
-    def not_found(self) -> bool:
-        return self.code == "NOT_FOUND"
-
-    @property
-    def unimplemented(self) -> bool:
-        return self.code == "UNIMPLEMENTED"
 
 
 class CriClient:
@@ -262,12 +214,12 @@ class CriClient:
         only = cri.ContainerStatsFilter(pod_sandbox_id=sandbox_id)
         request = cri.ListContainerStatsRequest(filter=only)
         answer = await self._call("ListContainerStats", request)
-        return tuple(convert.container_usage(stats) for stats in answer.stats)
+        return tuple(usage.container_usage(stats) for stats in answer.stats)
 
     async def list_sandbox_stats(self) -> tuple[SandboxUsage, ...]:
         request = cri.ListPodSandboxStatsRequest(filter=cri.PodSandboxStatsFilter())
         answer = await self._call("ListPodSandboxStats", request)
-        return tuple(convert.sandbox_usage(stats) for stats in answer.stats)
+        return tuple(usage.sandbox_usage(stats) for stats in answer.stats)
 
     # -- images -------------------------------------------------------------------------------
 
@@ -312,8 +264,8 @@ class CriClient:
         """Where images and containers are; the kubelet uses the first of each (CRI-098)."""
         answer = await self._call("ImageFsInfo", cri.ImageFsInfoRequest())
         return ImageFilesystems(
-            tuple(convert.filesystem_usage(usage) for usage in answer.image_filesystems),
-            tuple(convert.filesystem_usage(usage) for usage in answer.container_filesystems),
+            tuple(usage.filesystem_usage(row) for row in answer.image_filesystems),
+            tuple(usage.filesystem_usage(row) for row in answer.container_filesystems),
         )
 
     # -- one way out ---------------------------------------------------------------------------
@@ -360,10 +312,3 @@ class CriClient:
         if not value:
             raise CriCallError(method, INVALID_ANSWER, f"the answer has no {field}")
         return value
-
-
-def call_error(method: str, error: grpc.RpcError) -> CriCallError:
-    """The library's error as ours."""
-    code = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
-    details = error.details() if hasattr(error, "details") else str(error)
-    return CriCallError(method, code.name, details or "")

@@ -16,9 +16,6 @@ from criapi.v1 import api_pb2 as cri
 from refkubelet.cri.labels import (
     CONTAINER_HASH,
     CONTAINER_NAME,
-    POD_NAME,
-    POD_NAMESPACE,
-    POD_UID,
     RESTART_COUNT,
     TERMINATION_MESSAGE_PATH,
     TERMINATION_MESSAGE_POLICY,
@@ -27,8 +24,6 @@ from refkubelet.cri.records import (
     EMPTY,
     ContainerRecord,
     ContainerState,
-    ContainerUsage,
-    FilesystemUsage,
     HandlerFeatures,
     ImageRecord,
     ListedContainer,
@@ -40,7 +35,6 @@ from refkubelet.cri.records import (
     RuntimeVersion,
     SandboxRecord,
     SandboxState,
-    SandboxUsage,
 )
 from refkubelet.model.addresses import version_and_text
 from refkubelet.model.cgroups.cpu_shares import SHARES_PER_CPU
@@ -258,63 +252,6 @@ def runtime_conditions(answer: Message) -> RuntimeConditions:
             for handler in answer.runtime_handlers
         },
     )
-
-
-def container_usage(stats: Message) -> ContainerUsage:
-    labels = stats.attributes.labels
-    layer = stats.writable_layer
-    has_layer = stats.HasField("writable_layer")
-    return ContainerUsage(
-        container_id=stats.attributes.id,
-        name=labels.get(CONTAINER_NAME) or stats.attributes.metadata.name,
-        pod_uid=labels.get(POD_UID, ""),
-        pod_name=labels.get(POD_NAME, ""),
-        pod_namespace=labels.get(POD_NAMESPACE, ""),
-        memory_working_set_bytes=_value(stats.memory, "working_set_bytes"),
-        memory_time_ns=stats.memory.timestamp,
-        cpu_usage_core_ns=_value(stats.cpu, "usage_core_nano_seconds"),
-        cpu_usage_nano_cores=_value(stats.cpu, "usage_nano_cores"),
-        rootfs_used_bytes=_value(layer, "used_bytes") if has_layer else None,
-        rootfs_inodes_used=_value(layer, "inodes_used") if has_layer else None,
-        rootfs_time_ns=layer.timestamp,
-        rootfs_mountpoint=layer.fs_id.mountpoint,
-        cpu_time_ns=stats.cpu.timestamp,
-        memory_usage_bytes=_value(stats.memory, "usage_bytes"),
-        memory_rss_bytes=_value(stats.memory, "rss_bytes"),
-        memory_available_bytes=_value(stats.memory, "available_bytes"),
-        memory_page_faults=_value(stats.memory, "page_faults"),
-        memory_major_page_faults=_value(stats.memory, "major_page_faults"),
-        swap_time_ns=stats.swap.timestamp,
-        swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
-        swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
-    )
-
-
-def sandbox_usage(stats: Message) -> SandboxUsage:
-    linux = stats.linux
-    return SandboxUsage(
-        pod_uid=stats.attributes.labels.get(POD_UID, "") or stats.attributes.metadata.uid,
-        memory_working_set_bytes=linux.memory.working_set_bytes.value,
-        memory_usage_bytes=linux.memory.usage_bytes.value,
-        processes=linux.process.process_count.value,
-        containers=tuple(container_usage(row) for row in linux.containers),
-    )
-
-
-def filesystem_usage(usage: Message) -> FilesystemUsage:
-    return FilesystemUsage(
-        mountpoint=usage.fs_id.mountpoint,
-        used_bytes=usage.used_bytes.value,
-        inodes_used=usage.inodes_used.value,
-        time_ns=usage.timestamp,
-    )
-
-
-def _value(message: Message, field: str) -> int | None:
-    if not message.HasField(field):
-        return None
-    value: int = getattr(message, field).value
-    return value
 
 
 def _frozen(values: Mapping[str, str]) -> Mapping[str, str]:

@@ -272,64 +272,6 @@ class ImageRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesystemUsage:
-    """One entry of ImageFsInfo (CRI-098)."""
-
-    mountpoint: str
-    used_bytes: int
-    inodes_used: int
-    time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFilesystems:
-    """The answer of ImageFsInfo, in the runtime's order. `containers`: where writable layers are;
-    empty when the runtime does not tell."""
-
-    images: tuple[FilesystemUsage, ...]
-    containers: tuple[FilesystemUsage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerUsage:
-    """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
-
-    container_id: str
-    name: str
-    pod_uid: str
-    pod_name: str
-    pod_namespace: str
-    memory_working_set_bytes: int | None = None
-    memory_time_ns: int = 0
-    cpu_usage_core_ns: int | None = None
-    cpu_usage_nano_cores: int | None = None
-    rootfs_used_bytes: int | None = None
-    rootfs_inodes_used: int | None = None
-    rootfs_time_ns: int = 0
-    rootfs_mountpoint: str = ""
-    cpu_time_ns: int = 0
-    memory_usage_bytes: int | None = None
-    memory_rss_bytes: int | None = None
-    memory_available_bytes: int | None = None
-    memory_page_faults: int | None = None
-    memory_major_page_faults: int | None = None
-    swap_time_ns: int = 0
-    swap_usage_bytes: int | None = None
-    swap_available_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxUsage:
-    """One row of ListPodSandboxStats (CRI-124): a pod as a whole, and its containers."""
-
-    pod_uid: str
-    memory_working_set_bytes: int
-    memory_usage_bytes: int
-    processes: int
-    containers: tuple[ContainerUsage, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ExecResult:
     """What ExecSync answered (CRI-111)."""
 

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimeVersion
+from refkubelet.cri.target import CriCallError
 
 log = logging.getLogger(__name__)
 

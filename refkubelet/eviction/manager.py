@@ -19,8 +19,8 @@ from typing import Final
 
 from refkubelet.admission.admit_handler import Rejection
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold
-from refkubelet.cri.client import CriCallError
-from refkubelet.cri.records import ImageFilesystems
+from refkubelet.cri.target import CriCallError
+from refkubelet.cri.usage import ImageFilesystems
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.candidates import Candidates, CandidateSearch

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from refkubelet.config.eviction_thresholds import INODES, MEMORY, PIDS, STORAGE, Threshold
-from refkubelet.cri.records import ContainerUsage
+from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.cycle import Observation
 from refkubelet.model.objects import Container, Pod, PodStatus
 from refkubelet.model.pod import containers

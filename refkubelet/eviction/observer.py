@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from refkubelet.config.eviction_thresholds import ALLOCATABLE, PID
-from refkubelet.cri.records import ImageFilesystems
+from refkubelet.cri.usage import ImageFilesystems
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, layout_of
 from refkubelet.host.machine import FilesystemStats, Machine

@@ -20,7 +20,7 @@ from lightkube.models.core_v1 import Secret
 
 from refkubelet.container_manager.devices.types import NO_SETTINGS
 from refkubelet.container_manager.providers.hints import AllocationError
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import (
     DEFAULT_RUNTIME,
     ContainerRecord,
@@ -28,6 +28,7 @@ from refkubelet.cri.records import (
     PodRuntime,
     RuntimePodStatus,
 )
+from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
 from refkubelet.golang.duration import format_duration
 from refkubelet.kuberuntime.common import reasons

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePodStatus
+from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints, log_failure
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

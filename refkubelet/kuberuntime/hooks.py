@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from lightkube.models.core_v1 import HTTPGetAction
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.golang.strconv import quoted
 from refkubelet.host.addresses import UrlError

@@ -15,9 +15,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_DELETION_GRACE, POD_TERMINATION_GRACE
 from refkubelet.cri.records import ContainerState, ListedContainer, RuntimePod
+from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import ContainerEvents
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.common import reasons

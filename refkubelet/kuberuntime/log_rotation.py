@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerRecord
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
 from refkubelet.host.untrusted_files import open_regular
 from refkubelet.kuberuntime.log_files import COMPRESSED, UNFINISHED, rotated_name, rotation_plan

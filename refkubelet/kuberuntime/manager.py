@@ -13,15 +13,8 @@ from collections.abc import Callable, Sequence
 from lightkube.models.core_v1 import ResourceRequirements
 
 from refkubelet.cri.client import CriClient
-from refkubelet.cri.records import (
-    ContainerUsage,
-    ImageFilesystems,
-    RuntimeConditions,
-    RuntimePod,
-    RuntimePodStatus,
-    RuntimeVersion,
-    SandboxUsage,
-)
+from refkubelet.cri.records import RuntimeConditions, RuntimePod, RuntimePodStatus, RuntimeVersion
+from refkubelet.cri.usage import ContainerUsage, ImageFilesystems, SandboxUsage
 from refkubelet.failures import Complaints
 from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.labels import POD_NAME, POD_NAMESPACE, POD_UID
 from refkubelet.cri.records import (
     ContainerRecord,
@@ -22,6 +22,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.termination_message import termination_message
 from simtime import Clock
 

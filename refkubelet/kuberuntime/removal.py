@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriCallError
 
 
 class LogRemovalError(Exception):

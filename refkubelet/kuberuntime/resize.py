@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import RuntimePodStatus
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.actuated import ActuatedResources
 from refkubelet.kuberuntime.common.runtime_deps import ResizableCgroups, RuntimeDeps
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions

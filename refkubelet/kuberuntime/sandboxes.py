@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import DEFAULT_RUNTIME, PodRuntime, PodRuntimeError
+from refkubelet.cri.target import CriCallError
 from refkubelet.host.directories import LOG_DIRECTORY_MODE, make_directory
 from refkubelet.kuberuntime.common import reasons
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps

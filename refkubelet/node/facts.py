@@ -14,8 +14,7 @@ from typing import Final
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.allocatable import allocatable_of
 from refkubelet.container_manager.cgroups.node_config import reservations_of
-from refkubelet.host.machine import machine_capacity
-from refkubelet.host.machine import Machine
+from refkubelet.host.machine import Machine, machine_capacity
 from refkubelet.model.quantity import NANO
 from refkubelet.node.status import NodeFacts, default_labels
 

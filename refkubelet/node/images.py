@@ -9,8 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ImageRecord
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from simtime import Clock
 

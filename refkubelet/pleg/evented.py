@@ -24,7 +24,7 @@ from contextlib import aclosing
 from enum import Enum
 from typing import Final
 
-from refkubelet.cri.client import CriCallError
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
 from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind
 from refkubelet.pleg.cache import Known, PodCache

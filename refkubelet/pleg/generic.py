@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Awaitable, Iterable
 from typing import Final
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.golang.duration import format_duration
 from refkubelet.metrics import PlegMetrics

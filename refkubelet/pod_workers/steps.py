@@ -15,8 +15,8 @@ from dataclasses import replace
 from msgspec.structs import replace as with_fields
 
 from refkubelet.container_manager.cgroups.removal import CgroupError
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod, RuntimePodStatus
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import make_directory
 from refkubelet.kuberuntime.decisions.restart_policy import pod_can_restart

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 
 from lightkube.models.core_v1 import ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ExecResult
+from refkubelet.cri.target import CriCallError
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.golang.duration import format_duration
 from refkubelet.host.addresses import UrlError, check_host

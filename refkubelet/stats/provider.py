@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from refkubelet.cri.client import CriCallError
-from refkubelet.cri.records import ContainerState, ContainerUsage, RuntimePod, SandboxUsage
+from refkubelet.cri.records import ContainerState, RuntimePod
+from refkubelet.cri.target import CriCallError
+from refkubelet.cri.usage import ContainerUsage, SandboxUsage
 from refkubelet.host.machine import Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

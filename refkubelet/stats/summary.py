@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems, RuntimePod
+from refkubelet.cri.records import RuntimePod
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.host.machine import FilesystemStats, Machine
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import uid

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from refkubelet.cri.records import ContainerUsage
+from refkubelet.cri.usage import ContainerUsage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from refkubelet.cri.records import ContainerUsage, FilesystemUsage
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage
 from refkubelet.host.machine import FilesystemStats, MemoryStats, PidStats
 from refkubelet.stats.usage import CgroupMemory, DiskUse
 from simtime import format_rfc3339

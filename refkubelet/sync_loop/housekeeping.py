@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Protocol
 
 from refkubelet.api.client import ApiError
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import RuntimePod
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.host.directories import anything_mounted_below
 from refkubelet.metrics import HousekeepingMetrics

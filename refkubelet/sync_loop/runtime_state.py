@@ -11,8 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import HandlerFeatures, RuntimeConditions, RuntimeVersion
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from simtime import Clock
 

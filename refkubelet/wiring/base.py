@@ -10,7 +10,8 @@ from refkubelet.api.client import ApiClient
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.container_manager.cgroups.manager import ContainerManager
 from refkubelet.container_manager.devices.plugins import PluginDirectory
-from refkubelet.cri.client import CriClient, CriTarget
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriTarget
 from refkubelet.events.queued_recorder import QueuedEventRecorder
 from refkubelet.host.machine import Machine
 from refkubelet.host.network import Network

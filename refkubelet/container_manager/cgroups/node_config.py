@@ -16,8 +16,7 @@ from refkubelet.container_manager.cgroups.allocatable import (
     impossible_reservation,
     parsed,
 )
-from refkubelet.host.machine import page_sizes
-from refkubelet.host.machine import MachineTopology
+from refkubelet.host.machine import MachineTopology, page_sizes
 from refkubelet.model.cgroups.limits import Version
 from refkubelet.model.cgroups.names import SYSTEMD, CgroupName, cgroup_path, node_group, pod_group
 from refkubelet.model.cgroups.values import PodCgroupSettings

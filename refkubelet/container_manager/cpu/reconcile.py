@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from refkubelet.container_manager.cpu.manager import CpuManager
 from refkubelet.container_manager.providers.active import ActiveContainers
-from refkubelet.cri.client import CriCallError
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import Complaints
 from refkubelet.model.cpuset import CpuSet, format_cpuset
 from refkubelet.model.objects import ContainerStatus, PodStatus

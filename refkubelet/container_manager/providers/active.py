@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerState, RuntimePod
+from refkubelet.cri.target import CriCallError
 from refkubelet.model.objects import Pod
 from refkubelet.model.pod import containers, uid
 

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import VerificationPolicy
 from refkubelet.kuberuntime.images.keyring import Credential
 from refkubelet.kuberuntime.images.record_files import PullRecordFiles

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import CriCallError
 from refkubelet.failures import log_failure
 from refkubelet.golang.duration import format_duration
 from refkubelet.host.machine import FilesystemStats, Machine

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from lightkube.models.core_v1 import Secret
 
-from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ImageRecord
+from refkubelet.cri.target import INVALID_ANSWER, CriCallError
 from refkubelet.events.recorder import field_path
 from refkubelet.golang.duration import format_duration
 from refkubelet.golang.strconv import quoted

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from criapi.v1 import api_pb2 as cri
 
-from refkubelet.cri.client import INVALID_ANSWER, CriCallError, CriClient
+from refkubelet.cri.client import CriClient
+from refkubelet.cri.target import INVALID_ANSWER, CriCallError
 from refkubelet.golang.strconv import quoted
 from refkubelet.kuberuntime.common.runtime_options import ImageOptions
 from refkubelet.kuberuntime.images.keyring import Credential

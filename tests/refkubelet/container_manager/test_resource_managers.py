@@ -19,7 +19,7 @@ from refkubelet.config import ConfigError, KubeletConfiguration
 from refkubelet.config.load import parse_config
 from refkubelet.container_manager.resource_managers import ResourceDeps, ResourceManagers
 from refkubelet.container_manager.topology.manager import allocated
-from refkubelet.cri.client import CriCallError
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.common.runtime_options import RuntimeOptions
 from refkubelet.kuberuntime.config.linux_resources import container_resources, sandbox_resources
 from refkubelet.model.objects import Pod, PodStatus, decode_pod

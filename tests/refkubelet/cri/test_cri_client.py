@@ -16,10 +16,11 @@ from places import GOLDEN
 from runtime_doubles import UID, Failure, ScriptedTarget, box_status
 
 from refkubelet.config import KubeletConfiguration
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.convert import container_record, sandbox_record
 from refkubelet.cri.labels import POD_UID
 from refkubelet.cri.records import ContainerState, NetworkMode, RuntimeUser, SandboxState
+from refkubelet.cri.target import CriCallError
 from refkubelet.cri.transport import (
     EndpointError,
     GrpcTarget,

@@ -10,14 +10,12 @@ from fakecri import FakeNode
 from refkubelet.config.kubelet_config import KubeletConfiguration
 from refkubelet.cri.records import (
     ContainerState,
-    ContainerUsage,
-    FilesystemUsage,
-    ImageFilesystems,
     ListedContainer,
     ListedSandbox,
     RuntimePod,
     SandboxState,
 )
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.cycle import EvictionConfig
 from refkubelet.eviction.evictor import KillRequest
 from refkubelet.eviction.manager import EvictionDeps, EvictionManager, PressureCondition

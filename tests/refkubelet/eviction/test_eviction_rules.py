@@ -12,7 +12,7 @@ from fakecri import FakeNode
 from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
 from refkubelet.config.kubelet_config import KubeletConfiguration
-from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.admission import admit_under_pressure
 from refkubelet.eviction.cycle import (
     CycleMemory,

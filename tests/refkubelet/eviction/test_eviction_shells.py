@@ -13,8 +13,8 @@ from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
 from refkubelet.config.eviction_grammar import parse_thresholds
 from refkubelet.config.eviction_thresholds import Threshold, ThresholdValue
-from refkubelet.cri.client import CriCallError
-from refkubelet.cri.records import ContainerUsage, FilesystemUsage, ImageFilesystems
+from refkubelet.cri.target import CriCallError
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.evictor import EvictionMetrics
 from refkubelet.eviction.layout import (

@@ -9,7 +9,7 @@ from test_eviction_rules import hard, make_pod, soft, uses
 
 from refkubelet.config.eviction_grammar import ThresholdError, parse_thresholds
 from refkubelet.config.eviction_thresholds import SIGNALS, Threshold, ThresholdValue
-from refkubelet.cri.records import ContainerUsage
+from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.admission import MEMORY_TAINT, admit_under_pressure
 from refkubelet.eviction.cycle import CycleMemory, Observation, evaluate
 from refkubelet.eviction.layout import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from refkubelet.config.eviction_grammar import parse_thresholds
-from refkubelet.cri.records import ContainerUsage
+from refkubelet.cri.usage import ContainerUsage
 from refkubelet.eviction.cycle import Observation
 from refkubelet.eviction.layout import Layout, disk_use
 from refkubelet.eviction.local_storage import has_storage_limits, local_storage_violation

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerRecord, ContainerState
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.log_files import ALWAYS_KEPT, rotated_name, rotation_plan
 from refkubelet.kuberuntime.log_rotation import ContainerLogManager, LogPolicy, compress
 from simtime import RealClock, VirtualLoop, run_virtual

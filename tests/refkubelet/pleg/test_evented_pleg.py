@@ -10,7 +10,7 @@ import pytest
 from criapi.v1 import api_pb2 as cri
 
 from fakecri import FakeCRI, exits
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import (
     ContainerRecord,
     ContainerState,
@@ -19,6 +19,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.cri.target import CriCallError
 from refkubelet.kuberuntime.pod_events import PodEvent, PodEventKind, PodEventReader, pod_event
 from refkubelet.kuberuntime.pod_reader import running_pod
 from refkubelet.pleg import PodCache

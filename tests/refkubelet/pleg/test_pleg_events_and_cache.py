@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import (
     ContainerState,
     ListedContainer,
@@ -18,6 +17,7 @@ from refkubelet.cri.records import (
     SandboxRecord,
     SandboxState,
 )
+from refkubelet.cri.target import CriCallError
 from refkubelet.pleg import GenericPLEG, PlegOptions, PodCache, compute_events
 from refkubelet.pleg.cache import PodStatusError
 from refkubelet.pleg.compute import EVENTS, PlegState, PodLifecycleEventType, transition

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import ContainerRecord, ContainerState, ExecResult, RuntimePodStatus
+from refkubelet.cri.target import CriCallError
 from refkubelet.host.network import HttpAnswer, HttpRequest, NetworkError
 from refkubelet.model.objects import Pod, PodStatus, decode_pod
 from refkubelet.model.probe_results import ProbeResult, ProbeType, ResultManager

@@ -12,18 +12,15 @@ import pytest
 
 from fakecri import FakeNode
 from fakecri.cgroupfs import CgroupFS
-from refkubelet.cri.client import CriCallError
 from refkubelet.cri.records import (
     ContainerState,
-    ContainerUsage,
-    FilesystemUsage,
-    ImageFilesystems,
     ListedContainer,
     ListedSandbox,
     RuntimePod,
     SandboxState,
-    SandboxUsage,
 )
+from refkubelet.cri.target import CriCallError
+from refkubelet.cri.usage import ContainerUsage, FilesystemUsage, ImageFilesystems, SandboxUsage
 from refkubelet.model.objects import Pod, decode_pod
 from refkubelet.stats import wire
 from refkubelet.stats.cgroup_stats import CpuRates, GroupStats

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runtime_doubles import IMAGE, Events, Failure, ScriptedTarget
 
-from refkubelet.cri.client import CriCallError, CriClient
+from refkubelet.cri.client import CriClient
 from refkubelet.cri.records import ImageRecord
+from refkubelet.cri.target import CriCallError
 from refkubelet.host.machine import FilesystemStats
 from refkubelet.kuberuntime.common.runtime_deps import RuntimeDeps
 from refkubelet.kuberuntime.images.choice import (

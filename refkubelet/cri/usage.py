@@ -1,0 +1,129 @@
+"""What filesystems, containers and pods use, as the runtime tells it: CRI-098, CRI-123, CRI-124.
+Pure.
+
+Instants are nanoseconds since 1970 (0: never), as on the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from refkubelet.cri.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID
+
+Message = Any
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemUsage:
+    """One entry of ImageFsInfo (CRI-098)."""
+
+    mountpoint: str
+    used_bytes: int
+    inodes_used: int
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFilesystems:
+    """The answer of ImageFsInfo, in the runtime's order. `containers`: where writable layers are;
+    empty when the runtime does not tell."""
+
+    images: tuple[FilesystemUsage, ...]
+    containers: tuple[FilesystemUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUsage:
+    """One row of ListContainerStats (CRI-123). None: the runtime gave no value."""
+
+    container_id: str
+    name: str
+    pod_uid: str
+    pod_name: str
+    pod_namespace: str
+    memory_working_set_bytes: int | None = None
+    memory_time_ns: int = 0
+    cpu_usage_core_ns: int | None = None
+    cpu_usage_nano_cores: int | None = None
+    rootfs_used_bytes: int | None = None
+    rootfs_inodes_used: int | None = None
+    rootfs_time_ns: int = 0
+    rootfs_mountpoint: str = ""
+    cpu_time_ns: int = 0
+    memory_usage_bytes: int | None = None
+    memory_rss_bytes: int | None = None
+    memory_available_bytes: int | None = None
+    memory_page_faults: int | None = None
+    memory_major_page_faults: int | None = None
+    swap_time_ns: int = 0
+    swap_usage_bytes: int | None = None
+    swap_available_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxUsage:
+    """One row of ListPodSandboxStats (CRI-124): a pod as a whole, and its containers."""
+
+    pod_uid: str
+    memory_working_set_bytes: int
+    memory_usage_bytes: int
+    processes: int
+    containers: tuple[ContainerUsage, ...]
+
+
+def container_usage(stats: Message) -> ContainerUsage:
+    labels = stats.attributes.labels
+    layer = stats.writable_layer
+    has_layer = stats.HasField("writable_layer")
+    return ContainerUsage(
+        container_id=stats.attributes.id,
+        name=labels.get(CONTAINER_NAME) or stats.attributes.metadata.name,
+        pod_uid=labels.get(POD_UID, ""),
+        pod_name=labels.get(POD_NAME, ""),
+        pod_namespace=labels.get(POD_NAMESPACE, ""),
+        memory_working_set_bytes=_value(stats.memory, "working_set_bytes"),
+        memory_time_ns=stats.memory.timestamp,
+        cpu_usage_core_ns=_value(stats.cpu, "usage_core_nano_seconds"),
+        cpu_usage_nano_cores=_value(stats.cpu, "usage_nano_cores"),
+        rootfs_used_bytes=_value(layer, "used_bytes") if has_layer else None,
+        rootfs_inodes_used=_value(layer, "inodes_used") if has_layer else None,
+        rootfs_time_ns=layer.timestamp,
+        rootfs_mountpoint=layer.fs_id.mountpoint,
+        cpu_time_ns=stats.cpu.timestamp,
+        memory_usage_bytes=_value(stats.memory, "usage_bytes"),
+        memory_rss_bytes=_value(stats.memory, "rss_bytes"),
+        memory_available_bytes=_value(stats.memory, "available_bytes"),
+        memory_page_faults=_value(stats.memory, "page_faults"),
+        memory_major_page_faults=_value(stats.memory, "major_page_faults"),
+        swap_time_ns=stats.swap.timestamp,
+        swap_usage_bytes=_value(stats.swap, "swap_usage_bytes"),
+        swap_available_bytes=_value(stats.swap, "swap_available_bytes"),
+    )
+
+
+def sandbox_usage(stats: Message) -> SandboxUsage:
+    linux = stats.linux
+    return SandboxUsage(
+        pod_uid=stats.attributes.labels.get(POD_UID, "") or stats.attributes.metadata.uid,
+        memory_working_set_bytes=linux.memory.working_set_bytes.value,
+        memory_usage_bytes=linux.memory.usage_bytes.value,
+        processes=linux.process.process_count.value,
+        containers=tuple(container_usage(row) for row in linux.containers),
+    )
+
+
+def filesystem_usage(usage: Message) -> FilesystemUsage:
+    return FilesystemUsage(
+        mountpoint=usage.fs_id.mountpoint,
+        used_bytes=usage.used_bytes.value,
+        inodes_used=usage.inodes_used.value,
+        time_ns=usage.timestamp,
+    )
+
+
+def _value(message: Message, field: str) -> int | None:
+    if not message.HasField(field):
+        return None
+    value: int = getattr(message, field).value
+    return value

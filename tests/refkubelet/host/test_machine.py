@@ -194,7 +194,7 @@ async def test_a_log_that_is_closed_ends_who_waits_for_it() -> None:
 
 
 async def test_a_fake_log_that_is_closed_ends_who_waits_for_it() -> None:
-    node = FakeNode(now_ns=lambda: 7)
+    node = FakeNode()
     log, other = node.kernel_log(), node.kernel_log()
     waiting = asyncio.ensure_future(anext(log, None))
     await asyncio.sleep(0)
@@ -276,8 +276,13 @@ def test_a_server_of_two_sockets_as_data() -> None:
         uniform_topology(cores=3, nodes_per_socket=2)
 
 
+class AtSeven(Tenant):
+    def now_ns(self) -> int:
+        return 7
+
+
 async def test_every_reader_of_the_fake_log_gets_what_is_said_from_then_on() -> None:
-    node = FakeNode(now_ns=lambda: 7)
+    node = FakeNode(tenant=AtSeven())
     node.kernel_says("before")
     one, two = node.kernel_log(), node.kernel_log()
     node.kernel_says("a")

@@ -16,6 +16,7 @@ import fakecri.machine.kernel_log
 import fakecri.machine.node
 import fakecri.machine.topology
 from fakecri import FakeNode, HugePages, uniform_topology
+from fakecri.machine.values import Tenant
 from refkubelet.host import machine as contract
 from refkubelet.host.kernel_log import KernelLog
 from refkubelet.host.machine import Cpu, Machine, MachineTopology, NumaNode

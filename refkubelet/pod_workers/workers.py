@@ -18,7 +18,6 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from refkubelet.cri.records import RuntimePodStatus
 from refkubelet.events.recorder import EventRecorder
 from refkubelet.failures import Complaints
 from refkubelet.model.objects import Pod
@@ -28,12 +27,12 @@ from refkubelet.model.pod import (
 )
 from refkubelet.pod_workers.predicates import WorkerQuestions
 from refkubelet.pod_workers.requeue import StepOutcome, requeue_delay_s, start_retry_s
+from refkubelet.pod_workers.step_runner import StepRunner
 from refkubelet.pod_workers.sync_status import (
     PodSyncer,
     PodSyncStatus,
     StatusCache,
     StepCancelled,
-    StepContext,
     StepError,
     SyncPodType,
     UpdatePodOptions,
@@ -56,16 +55,17 @@ DEFAULT_SYNC_FREQUENCY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """`sync_frequency_s`: how often a healthy pod is looked at again (syncFrequency, 1 minute).
-    `allocated`: the pod with the resources it has, which is what workers work with (CG-060).
-    `after_failure`: called with the UID when a step failed; so many seconds newer than its end must
-    the status be that the next step works on."""
+    """What all workers share."""
 
     clock: Clock
     rng: Rng
     sync_frequency_s: float = DEFAULT_SYNC_FREQUENCY_S
+    """How often a healthy pod is looked at again (syncFrequency)."""
     allocated: Callable[[Pod], Pod] = lambda pod: pod
+    """The pod with the resources it has, which is what workers work with (CG-060)."""
     after_failure: Callable[[str], float] = lambda pod_uid: 0.0
+    """Called with the UID when a step failed; the status that the next step works on must be so
+    many seconds newer than the end of the failed one."""
 
 
 class PodWorkers(WorkerQuestions):
@@ -79,9 +79,8 @@ class PodWorkers(WorkerQuestions):
         settings: WorkerSettings,
     ) -> None:
         super().__init__()
-        self._syncer = syncer
+        self._steps = StepRunner(syncer, cache, recorder, settings.after_failure)
         self._cache = cache
-        self._recorder = recorder
         self._settings = settings
         self._random = settings.rng.stream("pod workers")
         self.work_queue = WorkQueue(settings.clock)
@@ -215,7 +214,7 @@ class PodWorkers(WorkerQuestions):
     async def _step(self, record: PodSyncStatus, options: UpdatePodOptions) -> None:
         outcome = StepOutcome()
         try:
-            done = await self._run_step(record, options)
+            done = await self._steps.run(record, options)
             outcome = self._settle(record, done)
             self._complaints.over(record.uid)
         except StepCancelled:
@@ -243,55 +242,6 @@ class PodWorkers(WorkerQuestions):
         self._complaints.failed(what, error, key=record.uid)
         self._settle(record, WorkInput.STEP_FAILED)
         return StepOutcome(error=repr(error))
-
-    async def _run_step(self, record: PodSyncStatus, options: UpdatePodOptions) -> WorkInput:
-        """The one step of the record's state; what its end means for the table."""
-        state = record.state
-        if options.running_pod is not None and options.pod is None:
-            await self._syncer.sync_terminating_runtime_pod(options.running_pod)
-            return WorkInput.RUNTIME_POD_STOPPED
-        if options.pod is None:
-            raise ValueError(f"worker {record.uid} has neither a pod nor a running pod")
-        status = await self._newer_status(record, options.pod)
-        rest_s = 0.0
-        try:
-            return await self._pod_step(state, record, options, status)
-        except StepCancelled:
-            raise
-        except Exception:
-            rest_s = self._settings.after_failure(record.uid)
-            raise
-        finally:  # a failed step may have changed something too
-            record.last_sync_s = self._cache.stamp_s() + rest_s
-
-    async def _pod_step(
-        self,
-        state: WorkState,
-        record: PodSyncStatus,
-        options: UpdatePodOptions,
-        status: RuntimePodStatus,
-    ) -> WorkInput:
-        pod = options.pod
-        assert pod is not None
-        if state is WorkState.TERMINATED:
-            await self._syncer.sync_terminated_pod(pod, status)
-            return WorkInput.CLEANUP_DONE
-        if state is WorkState.TERMINATING:
-            grace_s = options.kill.grace_override_s if options.kill is not None else None
-            status_fn = record.status_fns[-1] if record.status_fns else None  # LIFE-035
-            await self._syncer.sync_terminating_pod(pod, status, grace_s, status_fn)
-            return WorkInput.CONTAINERS_STOPPED
-        context = StepContext(options.update_type, record.cancelled)
-        terminal = await self._syncer.sync_pod(context, pod, options.mirror, status)
-        return WorkInput.SYNC_SAID_TERMINAL if terminal else WorkInput.SYNC_OK
-
-    async def _newer_status(self, record: PodSyncStatus, pod: Pod) -> RuntimePodStatus:
-        try:
-            return await self._cache.get_newer_than(record.uid, record.last_sync_s)
-        except Exception as error:
-            message = f"error determining status: {error}"
-            self._recorder.pod_event(pod, "Warning", "FailedSync", message)
-            raise StepError(message) from error
 
     def _settle(self, record: PodSyncStatus, done: WorkInput) -> StepOutcome:
         """Take the state change that the end of a step means."""

@@ -1,12 +1,12 @@
-"""What failures do to a kubelet: they are told, not too often, and the loop or part goes on.
+"""What failures do to a kubelet: they are logged, not too often, and the loop or part goes on.
 
-A loop that must go on tells of a failed round with `log_failure` or, where failures may last, with
-a counting teller. The parts of the kubelet run for ever: one that ends is told and started again,
-the first time after 1 s, then later and later, up to a minute; a part that ran for two minutes
-counts as sound again. Some errors end the kubelet, as they end upstream's: those that a part names
-as `fatal` (docs/architecture.md, "What ends the kubelet").
-What must never happen: an exception of one pod, container or call ends a part of the kubelet; a
-trouble that lasts fills the log. Cancellation is no failure: catch `Exception`, which lets it pass.
+A loop that must go on logs a failed round with `log_failure` or, where failures may last, with
+`Complaints`, which limits how often. The parts of the kubelet run for ever: one that ends is logged
+and started again, the first time after 1 s, then after twice as long each time, up to a minute; a
+part that ran for two minutes counts as sound again. Some errors end the kubelet, as they end
+upstream's: those that a part names as `fatal` (docs/architecture.md, "What ends the kubelet"). What
+must never happen: an exception of one pod, container or call ends a part of the kubelet; a trouble
+that lasts fills the log. Cancellation is no failure: catch `Exception`, which lets it pass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from simtime import Clock
 log = logging.getLogger(__name__)
 
 REMIND_S: Final = 60.0
-MOST_TROUBLES: Final = 1000  # kept by one teller; of more the oldest are forgotten, and told anew
+MOST_TROUBLES: Final = 1000  # kept by one `Complaints`; of more the oldest are forgotten
 FIRST_RESTART_S: Final = 1.0
 LONGEST_RESTART_S: Final = 60.0
 SOUND_AFTER_S: Final = 120.0
@@ -32,8 +32,8 @@ SOUND_AFTER_S: Final = 120.0
 def log_failure(
     log: logging.Logger, what: str, error: Exception, *expected: type[Exception]
 ) -> None:
-    """One line for the expected kinds (a call that failed); for any other, which nobody thought
-    of, an error with its traceback."""
+    """One line for the expected kinds (a call that failed); for any other an error with its
+    traceback."""
     if isinstance(error, expected):
         log.warning("%s: %s", what, error)
     else:
@@ -49,7 +49,7 @@ class _Trouble:
 
 
 class Complaints:
-    """Tells of a trouble when it begins, once a minute while it lasts, and when it is over."""
+    """Logs a trouble when it begins, once a minute while it lasts, and when it is over."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log
@@ -86,7 +86,7 @@ class Complaints:
         return f" ({self._so_far(trouble)})"
 
     def over(self, key: str) -> None:
-        """It worked; nothing is told if it failed only once before."""
+        """It worked: the end of the trouble is logged, unless it failed only once before."""
         trouble = self._troubles.pop(key, None) if self._troubles else None
         if trouble is not None and trouble.times > 1:
             self._log.info("%s: no longer, after %s", trouble.what, self._so_far(trouble))
@@ -97,7 +97,7 @@ class Complaints:
 
 
 class PartEnded(Exception):
-    """A part came to its end, which none should."""
+    """A part returned, or was cancelled from inside: parts run until the kubelet ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What /metrics shows of the PLEG, the pods and their workers (PLEG-013, PLEG-303, MIRR-036).
 
-Counting is adding to a number, because it happens every second; what can be read from the parts is
-read when somebody scrapes, and only then is the Prometheus library asked. What must never happen
+Counting only adds to a number, because it happens every second; what can be read from the parts is
+read at a scrape, and only then is the Prometheus library imported and asked. What must never happen
 here: a scrape changes anything.
 Upstream: pkg/kubelet/metrics/metrics.go.
 """

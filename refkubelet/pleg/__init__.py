@@ -1,4 +1,7 @@
-"""The pod lifecycle event generator: lists the runtime, keeps the pod cache, tells what changed."""
+"""The pod lifecycle event generator: lists the runtime, keeps the pod cache, tells what changed.
+
+Read `compute.py` first (what is an event), then `generic.py`; `evented.py` is behind a gate.
+"""
 
 from refkubelet.pleg.cache import PodCache
 from refkubelet.pleg.compute import PodLifecycleEvent, PodLifecycleEventType, compute_events

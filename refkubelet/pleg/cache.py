@@ -4,8 +4,8 @@ The PLEG writes, pod workers read. A worker asks for a status newer than the end
 step, so no step ever acts on what it already changed (LIFE-038). What must never happen: a waiter
 woken with a status older than it asked for, also when an older one is written before it runs. There
 is no time-out: a hung runtime hangs its workers, and nothing else (PLEG-102).
-With the gate EventedPLEG the runtime's events write, too. Who doubts what they said holds a pod:
-then only a reading counts as news of it.
+With the gate EventedPLEG the runtime's events write, too. Where what they said is in doubt, the pod
+is held (`hold`): then only a status that was read from the runtime counts as newer.
 """
 
 from __future__ import annotations

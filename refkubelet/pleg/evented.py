@@ -9,8 +9,9 @@ An event knows one sandbox and its containers, as they were. Where that may be l
 known of the pod, or older, the event is not believed (`judge`): the generic PLEG reads the pod.
 What must never happen: an event makes the cache older, or hides what other sandboxes of the pod
 hold; a worker is told that everything up to now is in the cache while events of just now are still
-on their way (the time moved on to lies a second back), or while nobody has listed since the stream
-was opened; the queue of events stops who empties it. Upstream's alpha code guards against none.
+on their way (the time moved on to lies a second back), or before the runtime was listed since the
+stream was opened; a full queue of events stops the sync loop, which empties it. Upstream's alpha
+code guards against none of these.
 Rules: PLEG-301..303. Upstream: pkg/kubelet/pleg/evented.go.
 """
 
@@ -63,7 +64,7 @@ class EventVerdict(Enum):
 def judge(event: PodEvent, at_s: float, known: Known | None) -> EventVerdict:
     """`at_s`: when the event was made, on the clock of the cache. Pure.
 
-    An event of a pod that nobody knows is believed if its sandbox is the pod's first one.
+    An event of a pod that is not in the cache is believed if its sandbox is the pod's first one.
     """
     mine = event.status.sandboxes[0]
     if known is None:

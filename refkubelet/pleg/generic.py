@@ -2,7 +2,7 @@
 
 One task does it all: global relists, and between them relists of single pods that a worker asked
 for. Per changed pod, in this order: fetch the status, write the cache, commit the record, send the
-events (PLEG-005); so whoever reacts to an event finds at least that status in the cache. What must
+events (PLEG-005); so what reacts to an event finds at least that status in the cache. What must
 never happen: an event sent before the cache is written; a full queue or one pod's error stopping
 the rest; the record committed although the fetch failed (the change would be lost).
 Beside the runtime's events (`evented`) it also reads pods that are owed (`owe`): those of which
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 ON_DEMAND_SLOTS: Final = 200
 AGAIN_S: Final = 1.0  # what must be read and cannot is tried again then; a failed step, too
-SAME_S: Final = 0.001  # nearer to each other, nobody knows what was first
+SAME_S: Final = 0.001  # of times nearer to each other it is not known which was first
 
 
 class GenericPLEG:
@@ -173,7 +173,7 @@ class GenericPLEG:
         self._complete = False
         if listed is not self._settled or self._reinspect or self._options.evented:
             pods = {pod.uid: pod for pod in listed}
-            # Who failed at first sight has no record, and may be gone: its error must go, too.
+            # A pod whose first reading failed has no record; if it is gone, so must its error be.
             heard = self._cache.uids() if self._options.evented else ()
             for uid in dict.fromkeys([*self._records, *pods, *self._never_read, *heard]):
                 await self._handle(uid, pods.get(uid), stamp_s)

@@ -1,6 +1,6 @@
 """What the rest of the kubelet may ask about a worker (LIFE-051..057). Pure.
 
-Every question has two answers: for a known record, and for a UID nobody knows, where it depends
+Every question has two answers: for a known record, and for an unknown UID, where it depends
 on whether housekeeping has compared workers and config once (`synced`).
 """
 

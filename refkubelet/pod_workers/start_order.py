@@ -1,7 +1,7 @@
 """Which static pod may start: those with the same full name take turns (LIFE-034, MIRR-002). Pure.
 
-An edited manifest is another UID with the same name; it waits until its predecessor is gone for
-good. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.
+An edited manifest is another UID with the same name: it waits until the pod of the old one is gone
+for good. Upstream: pkg/kubelet/pod_workers.go: allowStaticPodStart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 
 def next_in_line(waiting: Sequence[str], may_still_start: Callable[[str], bool]) -> str | None:
-    """The oldest waiting UID that nobody asked to end; None when there is none."""
+    """The oldest waiting UID that was not asked to end; None when there is none."""
     return next((uid for uid in waiting if may_still_start(uid)), None)
 
 
@@ -38,7 +38,8 @@ def may_start(
 def still_waiting(
     waiting: Sequence[str], started: str, may_still_start: Callable[[str], bool]
 ) -> tuple[str, ...]:
-    """Who waits on after `started` took its turn; those that can never start are dropped."""
+    """The UIDs that wait on after `started` took its turn; those that can never start are
+    dropped."""
     return tuple(uid for uid in waiting if uid != started and may_still_start(uid))
 
 

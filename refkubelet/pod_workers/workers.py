@@ -69,7 +69,7 @@ class WorkerSettings:
 
 
 class PodWorkers(WorkerQuestions):
-    """The workers of all pods; `work_queue` holds who wants a sync and when."""
+    """The workers of all pods; `work_queue` says which UIDs want a sync, and when."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PodWorkers(WorkerQuestions):
         try:
             return nothing_runs(self._cache.get(pod_uid))
         except Exception:
-            return False  # the cache holds an error: nobody knows, so the worker finds out
+            return False  # the cache holds an error: it is not known, so the worker finds out
 
     def sync_known_pods(self, desired: Collection[str]) -> dict[str, WorkState]:
         """Compare the workers with the UIDs of desired pods; the states of the workers that remain
@@ -182,7 +182,7 @@ class PodWorkers(WorkerQuestions):
             try:
                 options = self._begin(record)
             except Exception as error:
-                # What waits goes on waiting: at once the same would fail, for ever, in no time.
+                # Not again at once: the same would fail for ever, without a pause.
                 self._requeue(record, self._failed(record, error))
                 continue
             if options is not None:
@@ -237,7 +237,7 @@ class PodWorkers(WorkerQuestions):
             record.wake.set()
 
     def _failed(self, record: PodSyncStatus, error: Exception) -> StepOutcome:
-        """In a way that nobody thought of: told once, and once a minute while it lasts."""
+        """An unexpected error: logged once, and once a minute while it lasts."""
         what = f"pod {record.log_name}: step {record.state.value} failed"
         self._complaints.failed(what, error, key=record.uid)
         self._settle(record, WorkInput.STEP_FAILED)
@@ -286,7 +286,7 @@ class PodWorkers(WorkerQuestions):
 
 
 def _is_cancelled() -> bool:
-    """Somebody wants this task to end, and not only what it waits for."""
+    """The task itself was cancelled, not only what it waits for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

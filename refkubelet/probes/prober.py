@@ -1,4 +1,4 @@
-"""Running one probe: exec, httpGet, tcpSocket, grpc in this order of choice (PROBE-060..073).
+"""Runs one probe: exec, httpGet, tcpSocket, grpc in this order of choice (PROBE-060..073).
 
 A handler answers with an outcome, or raises `ProbeError` when it could not even ask: such a run is
 tried again at once, three times in all, and then discarded. An error is never a failure: a broken
@@ -171,7 +171,7 @@ class Prober:
     async def _run_tcp(
         self, target: ProbeTarget, action: TCPSocketAction, status: PodStatus
     ) -> ProbeAnswer:
-        """PROBE-071."""
+        """PROBE-071: a connection that is made is a success, and closed at once."""
         port = resolve_port(action.port, target.container)
         host = action.host or status.podIP or ""
         try:

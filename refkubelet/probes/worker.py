@@ -89,8 +89,8 @@ class ProbeWorker:
             self._deps.metrics.forget(self.target)
 
     async def _first_delay(self) -> None:
-        """Sleep, unless `stop` comes first: who stops late would keep the place of a worker of the
-        same container, should its pod come back."""
+        """Sleep, unless `stop` comes first: a worker that ends late would keep the place of the
+        next worker of the same container, should its pod come back."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._first_delay_s):
                 while not self._stopping:

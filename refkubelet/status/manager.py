@@ -2,9 +2,9 @@
 
 How it works. Workers set statuses in memory; each accepted change raises the pod's version and
 wakes the one writing task. The task sends what is newer than what the API server confirmed, as GET
-and strategic-merge PATCH; every 10 s it also looks for statuses that somebody changed at the API,
-and for pods that can be deleted for good. What must never happen: two writers; a worker waiting
-for the API server; a status written to another pod of the same name (STAT-024).
+and strategic-merge PATCH; every 10 s it also looks for statuses that were changed at the API from
+outside, and for pods that can be deleted for good. What must never happen: two writers; a worker
+waiting for the API server; a status written to another pod of the same name (STAT-024).
 Rules: STAT-001..031, LIFE-189..191. Upstream: pkg/kubelet/status/status_manager.go.
 """
 
@@ -249,8 +249,8 @@ class StatusManager:
         return _can_be_deleted(api_pod, entry.finished) or self._differs(api_pod, entry)
 
     def _differs(self, api_pod: Pod, entry: VersionedStatus) -> bool:
-        """Somebody else changed what the kubelet owns, or it never got there. The same two values
-        are not compared again: nobody changes values."""
+        """Whether the API shows something else of what the kubelet owns: it was changed there, or
+        never arrived. The same two objects are not compared again: they are frozen."""
         api_uid, pair = uid(api_pod), (api_pod.status, entry.status)
         equal = self._equal.get(api_uid)
         if equal is not None and equal[0] is pair[0] and equal[1] is pair[1]:
@@ -316,6 +316,6 @@ def _change_one(
 
 
 def _can_be_deleted(pod: Pod, finished: bool) -> bool:
-    """STAT-030."""
+    """Its termination is complete, and the API knows its terminal phase (STAT-030)."""
     deleted = is_being_deleted(pod)
     return deleted and not is_mirror(pod) and is_terminal(pod.status) and finished

@@ -115,7 +115,7 @@ class _Scope:
 
     def _ready(self, status: ContainerStatus, container: Container) -> bool:
         """PROBE-042, PROBE-052, of a running and started container: a stored success decides; a
-        stored failure only keeps one from readiness whose worker is there."""
+        stored failure keeps a container from readiness only while its worker is there."""
         result = self._facts.readiness_result(bare_container_id(status.containerID))
         if result is ProbeResult.SUCCESS:
             return True

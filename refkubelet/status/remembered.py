@@ -76,7 +76,8 @@ def _removed_to_restart(status: ContainerStatus) -> ContainerStatus:
 
 
 def _lost(sources: StatusSources, status: ContainerStatus) -> ContainerStatus:
-    """LIFE-172, first half: it ran, nobody knows how it ended; unless deleted it starts again."""
+    """LIFE-172, first half: it ran, and how it ended is not known; unless the pod is being deleted
+    it starts again."""
     return msgspec.structs.replace(
         status,
         lastState=ContainerState(terminated=lost_container(LOST_DELETED)),
@@ -147,5 +148,5 @@ def was_running(previous: ContainerStatus | None) -> bool:
 
 
 def lost_container(message: str) -> ContainerStateTerminated:
-    """The exit of a container nobody saw ending (LIFE-172, STAT-010)."""
+    """The exit of a container whose end was not seen (LIFE-172, STAT-010)."""
     return ContainerStateTerminated(exitCode=LOST_EXIT_CODE, reason=LOST_REASON, message=message)

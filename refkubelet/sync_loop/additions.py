@@ -1,12 +1,13 @@
-"""New pods, batch after batch: their admission may wait, and the sync loop need not wait with it.
+"""Admits new pods, batch after batch, without holding up the sync loop when admission takes long.
 
 How it works. A batch of new pods is handled as all updates are, and the loop waits for it, for up
 to a second. A batch that takes longer (a device plugin that hangs, pods that end to make room) goes
-on by itself: later batches follow it in their order, and so does every changed spec, with all that
-comes later for its pod; ends and statuses of other pods pass. What must not happen beside it gets
-its turn between two batches. Upstream's whole loop stands still meanwhile. What must never happen
-here: two batches at a time; an update that overtakes another one of the same pod, or counts for a
-source whose first batch is not done (SRC-070); a resize that is looked at while a pod is admitted.
+on in a task of its own: later batches follow it in their order, and so does every changed spec,
+with all that comes later for its pod; ends and statuses of other pods are handled at once.
+Housekeeping, which must not run beside an admission, gets its turn between two batches. Upstream's
+whole loop stands still meanwhile. What must never happen here: two batches at a time; an update
+that overtakes another one of the same pod, or counts for a source whose first batch is not done
+(SRC-070); a resize that is looked at while a pod is admitted.
 Rules: LIFE-010, CG-084, PREE-008.
 """
 
@@ -25,9 +26,12 @@ PASSING: Final = frozenset({PodOperation.DELETE, PodOperation.REMOVE, PodOperati
 
 
 class Additions:
-    """`handle`: one update, and tells what goes wrong with it. `may_pass`: nothing beside the pods
-    speaks against handling that update now. `pause`: what was put off may have its turn; no batch
-    begins until `go_on`."""
+    """The queue of updates that wait for an admission.
+
+    `handle` handles one update, and logs what goes wrong with it. `may_pass` answers whether an
+    update may be handled beside an admission; whether one of its pods waits here is asked beside
+    that. `pause` is called when what was put off (`put_off`) may have its turn; no batch begins
+    until `go_on`."""
 
     def __init__(
         self,
@@ -45,12 +49,12 @@ class Additions:
         self._paused = asyncio.Event()
 
     def put_off(self) -> bool:
-        """Whether pods are being admitted now; if so, `pause` follows."""
+        """Whether pods are being admitted now; if so, `pause` is called after that batch."""
         self._pause_is_wanted = self._pause_is_wanted or self._admitting
         return self._admitting
 
     def go_on(self) -> None:
-        """The pause, if there is one, is over."""
+        """What was put off has had its turn: the next batch may begin."""
         self._paused.set()
 
     async def take(self, update: PodUpdate) -> None:
@@ -88,7 +92,7 @@ class Additions:
                 await self._paused.wait()
 
     async def close(self) -> None:
-        """Leave what is under way."""
+        """Cancel the admission that is under way, and wait for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

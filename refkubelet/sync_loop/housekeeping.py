@@ -178,7 +178,7 @@ class Housekeeping:
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """What goes wrong in a part is told, and the next part follows."""
+        """What goes wrong in a part is logged, and the next part follows."""
         key = f"housekeeping: {what}"
         try:
             yield
@@ -198,7 +198,7 @@ class Housekeeping:
         return self._running
 
     def _uids_of_statuses(self, pods: tuple[Pod, ...]) -> frozenset[str]:
-        """Those that statuses of these pods and mirrors are kept under."""
+        """The UIDs under which statuses of these pods and mirrors are kept."""
         if pods is not self._statuses[0]:
             translate = self._deps.pods.translate_uid
             self._statuses = (pods, frozenset(translate(uid(pod)) for pod in pods))
@@ -241,7 +241,8 @@ class Housekeeping:
     def _end_deleted(
         self, wanted: _Wanted, running: _Running, working: Mapping[str, WorkState]
     ) -> None:
-        """Deleted and over before this kubelet started: only the last step is missing."""
+        """Pods that were deleted and had ended before this kubelet started: only the last step of
+        their workers is missing."""
         for pod in wanted.over:
             if uid(pod) not in running.uids and uid(pod) not in working:
                 with self._guarded(f"end of {pod_ref(pod)}"):
@@ -267,7 +268,8 @@ class Housekeeping:
 
     def _has_volumes(self, pod_uid: str) -> bool:
         """Whether something is mounted below the pod's directory still (CG-043): a volume, one of
-        CSI a level deeper, or a part of one (volume-subpaths). Who cannot know that leaves it."""
+        CSI a level deeper, or a part of one (volume-subpaths). Where that cannot be read the answer
+        is yes: the directory stays."""
         try:
             return anything_mounted_below(os.path.join(self._pods_dir, pod_uid))
         except OSError as error:
@@ -291,7 +293,7 @@ class Housekeeping:
                 continue
             path = safe_join(self._pods_dir, name)
             try:
-                for own in OWN_MOUNTS:  # of a kubelet that ended before the pod did
+                for own in OWN_MOUNTS:  # left by a kubelet that ended before the pod did
                     self._deps.mounts.unmount_below(os.path.join(path, own))
                 if self._has_volumes(name):  # what else is mounted is not the kubelet's to delete
                     continue

@@ -1,10 +1,9 @@
 """One event at a time from many inputs, chosen at random among those that have one (LIFE-001).
 
-How it works. Each queue has one task that waits for its next item; the task that gets one says so.
-Tickers say so too, from a timer of the loop: they are nearly all the traffic there is, and need no
-task. `_ready` names the inputs that have an item, in order of arrival. What must never happen: an
-item is lost (a task whose item was not taken yet keeps it), or a queue is read ahead by more than
-one item.
+How it works. Each queue has one task that waits for its next item and reports it (`arrive`).
+Tickers report from a timer of the loop: they are nearly all the traffic there is, and need no task.
+`_ready` names the inputs that have an item, in order of arrival. What must never happen: an item is
+lost (a task whose item was not taken yet keeps it), or a queue is read ahead by more than one item.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ _NONE: Final[Mapping[str, Ticker]] = MappingProxyType({})
 
 
 class Ticker:
-    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`. `wanted`: a
-    tick for which it says no is left out."""
+    """Calls `on_tick` every `period_s`, first one period after `start`, until `stop`. A tick is
+    left out when `wanted` answers no at that time."""
 
     def __init__(self, period_s: float, wanted: Callable[[], bool] | None = None) -> None:
         self._period_s = period_s
@@ -49,7 +48,7 @@ class Ticker:
 
 class Inputs:
     """Waits on all queues and tickers at once; at most one item per queue is held here, none is
-    lost. The item of a ticker is None; a tick that nobody took yet is not doubled."""
+    lost. The item of a ticker is None; a tick that was not taken yet is not doubled."""
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Inputs:
             self._waiting.set_result(None)
 
     async def close(self) -> None:
-        """Stop waiting. What has arrived is kept for who calls `next` again."""
+        """Stop waiting. What has arrived is kept for the next call of `next`."""
         for ticker in self._tickers.values():
             ticker.stop()
         waiting = {name: get for name, get in self._gets.items() if not get.done()}

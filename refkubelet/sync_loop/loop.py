@@ -2,11 +2,11 @@
 
 How it works. The inputs are queues (operations from the config, events of the PLEG, changed probe
 results) and two tickers. The loop takes one item, lets its handler run to the end, and takes the
-next; only housekeeping waits for anything (the runtime's list), and admission (device plugins,
-pods that make room), which goes on by itself when it takes long (`additions.py`). While the runtime
-is in trouble no input is read at all (LIFE-006); workers that are under way go on.
-What must never happen: an exception of a handler ends the loop; two handlers at the same time, but
-for new pods and what does not concern them.
+next; only housekeeping waits for anything (the runtime's list), and admission (device plugins, pods
+that make room), which goes on by itself when it takes long (`additions.py`). While the runtime is
+in trouble no input is read at all (LIFE-006); workers that are under way go on. What must never
+happen: an exception of a handler ends the loop; two handlers at the same time, except for new pods
+and what does not concern them.
 Upstream: pkg/kubelet/kubelet.go: syncLoop, syncLoopIteration.
 """
 
@@ -40,7 +40,7 @@ STANDS_STILL: Final = "skipping pod synchronization"
 
 @dataclass(frozen=True, slots=True)
 class LoopQueues:
-    """The inputs that others fill."""
+    """The inputs that other parts fill."""
 
     config: asyncio.Queue[PodUpdate]
     pleg: asyncio.Queue[PodLifecycleEvent]
@@ -184,12 +184,13 @@ class SyncLoop:
             self._seen.add(update.source)
 
     def _may_pass(self, update: PodUpdate) -> bool:
-        """It may be handled while pods are admitted that it does not concern."""
+        """Whether an update may be handled while other pods are being admitted."""
         handlers = self._deps.handlers
         return self._seen.has(update.source) and not handlers.leads_to_resizes(update.pods)
 
     async def _housekeeping(self) -> None:
-        """Not while pods are admitted: those that wait would look like nobody's."""
+        """Not while pods are admitted: pods that wait for it have no worker, and would be killed as
+        unknown."""
         if not self._seen.ready() or self._additions.put_off():
             return
         try:
@@ -198,7 +199,8 @@ class SyncLoop:
             self._additions.go_on()
 
     def _probe(self, name: str, update: ProbeUpdate) -> None:
-        """LIFE-005."""
+        """A changed result of a probe (LIFE-005): noted in the status, and the pod is synced; of
+        liveness only failures count."""
         good = update.result is ProbeResult.SUCCESS
         if name == "readiness":
             self._deps.statuses.set_container_readiness(update.pod_uid, update.container_id, good)

@@ -1,7 +1,7 @@
 """What the sync loop does with one operation on pods: store it, ask admission, tell the worker.
 
-What must never happen here: a wait for a pod, but for what admission waits for; a decision about
-containers; an error of one pod that keeps the others of its batch waiting.
+What must never happen here: a wait for a pod, except in admission; a decision about containers; an
+error of one pod that keeps the others of its batch waiting.
 A mirror pod never has a worker: it only wakes its static pod's (MIRR-020).
 Rules: LIFE-003, LIFE-010..014, LIFE-204. Upstream: pkg/kubelet/kubelet.go: HandlePodAdditions,
 HandlePodUpdates, HandlePodRemoves, HandlePodReconcile, HandlePodSyncs.
@@ -80,7 +80,7 @@ class HandlerDeps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """A list of pods, looked through."""
+    """A list of pods, with what `sync_due` needs of them."""
 
     pods: tuple[Pod, ...] = ()
     uids: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ class PodHandlers:
             await deps.resizes.room_was_made()
 
     def handle_pod_syncs(self, pods: Iterable[Pod]) -> None:
-        """LIFE-013: look at them again."""
+        """LIFE-013: the workers of these pods look at them again."""
         for pod in pods:
             with self._guarded("sync", pod):
                 self.tell_worker(SyncPodType.SYNC, pod)
@@ -182,7 +182,7 @@ class PodHandlers:
 
     @contextmanager
     def _guarded(self, what: str, pod: Pod) -> Iterator[None]:
-        """What goes wrong with this pod is told, and the next one follows."""
+        """What goes wrong with this pod is logged, and the next one follows."""
         try:
             yield
         except Exception as error:
@@ -214,7 +214,7 @@ class PodHandlers:
         return self._look_through(deps.pods.pods()).any_deadline
 
     def _look_through(self, pods: tuple[Pod, ...]) -> _Seen:
-        """The very same pods are not looked at again."""
+        """The same tuple as last time is not looked through again."""
         if pods is not self._seen.pods:
             self._seen = _Seen(pods, tuple(map(uid, pods)), any(map(_has_deadline, pods)))
         return self._seen
@@ -226,7 +226,7 @@ class PodHandlers:
         return past_active_deadline(pod, deps.statuses.get(uid(pod)), deps.clock.now())
 
     def pleg_event(self, event: PodLifecycleEvent) -> None:
-        """LIFE-003, PLEG-012."""
+        """The pod is synced, and dead containers are removed (LIFE-003, PLEG-012)."""
         if event.uid == self._asked_about:
             return  # its worker begins with what the cache has
         pod = self._deps.pods.get(event.uid)
@@ -274,7 +274,7 @@ class PodHandlers:
         return self._deps.workers.is_pod_termination_requested(uid(pod)) or has_terminal_phase(pod)
 
     async def _admit(self, pod: Pod) -> Refusal | None:
-        """A handler that fails, fails this pod alone."""
+        """An admission handler that raises refuses this pod, and no other."""
         try:
             return await self.admission.add(pod)
         except Exception as error:
@@ -282,7 +282,7 @@ class PodHandlers:
             return Rejection(UNEXPECTED, f"Unexpected error during admission: {error}")
 
     def _reject(self, pod: Pod, reason: str, message: str) -> None:
-        """LIFE-011."""
+        """Make the pod Failed with that reason and message, and leave an event (LIFE-011)."""
         self.rejections[reason_label(reason)] += 1
         self._deps.recorder.pod_event(pod, "Warning", reason, message)
         status = PodStatus(

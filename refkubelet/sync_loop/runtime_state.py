@@ -1,5 +1,5 @@
 """Whether the runtime can be worked with: what stops the sync loop, and what only stops pods that
-need the pod network (LIFE-006, NODE-050, PLEG-202). The watch asks, the state judges.
+need the pod network (LIFE-006, NODE-050, PLEG-202). `RuntimeWatch` asks, `RuntimeState` judges.
 
 Upstream: pkg/kubelet/runtime.go; pkg/kubelet/kubelet.go: updateRuntimeUp.
 """

@@ -13,7 +13,9 @@ which the groups below it take; `base` is what every group takes. In the order o
     node        the Node object, its shutdown, kills by the kernel
     admission   the handlers that may refuse a pod
     loop        what operations on pods do, housekeeping, the sync loop
+    metrics_page  the page at /metrics, which reads the parts
 
-A part that asks one of a later group does so through `base.later`. What must never happen here: a
-rule of the kubelet; a part that is made twice; an import of this package by a part.
+A part that asks one of a later group does so through `base.later`. Read `kubelet.py` first, then
+`base`. What must never happen here: a rule of the kubelet; a part that is made twice; an import of
+this package by a part.
 """

@@ -93,7 +93,9 @@ def _shutdown(base: Base, work: Work, hurry: Callable[[], None]) -> NodeShutdown
     if not groups:
         return None
     if deps.shutdown_source is None:
-        log.error("shutdownGracePeriod: nobody tells this kubelet of shutdowns of the node")
+        log.error(
+            "shutdownGracePeriod: this kubelet has no source that tells of shutdowns of the node"
+        )
         return None
     return NodeShutdownManager(
         groups,

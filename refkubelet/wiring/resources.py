@@ -34,7 +34,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """`devices` None: no plugin can register; `pod_resources`: who has what, for monitors."""
+    """`devices` None: no plugin can register; `pod_resources`: which pod has what, for monitors."""
 
     devices: DeviceManager | None
     managers: ResourceManagers

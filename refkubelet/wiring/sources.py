@@ -1,4 +1,4 @@
-"""Which pods there should be: the sources of pods, who keeps them, and their mirrors in the API."""
+"""Which pods there should be: the sources of pods, the pod manager, and mirrors in the API."""
 
 from __future__ import annotations
 

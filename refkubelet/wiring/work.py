@@ -1,4 +1,4 @@
-"""Who works on pods: the pod workers with all that their steps need, and the ways to end a pod."""
+"""What works on pods: the pod workers with all that their steps need, and the ways to end a pod."""
 
 from __future__ import annotations
 

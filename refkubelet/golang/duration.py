@@ -1,4 +1,7 @@
-"""Go durations: `1m30s`, `500ms`, `-1.5h`. Text to seconds and back."""
+"""Go durations: `1m30s`, `500ms`, `-1.5h`. Text to seconds and back. Pure.
+
+Upstream: Go's time: ParseDuration, Duration.String.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _UNITS_NS: Final = {
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE: Final = re.compile(rf"[+-]?(?:0|(?:(?=\.?[0-9]){_PART.pattern})+)\Z")
 _MOST_NS: Final = (1 << 63) - 1
-_FRACTION_DIGITS: Final = 18  # more do not fit into 64 bits for sure, and are not looked at
+_FRACTION_DIGITS: Final = 18  # a fraction of 64 bits has 18 or 19 digits; the rest is ignored
 
 
 class DurationError(ValueError):
@@ -27,7 +30,7 @@ class DurationError(ValueError):
 
 
 def parse_duration_s(text: str) -> float:
-    """Seconds of a Go duration; a bare `0` is the only number without unit.
+    """Seconds of a Go duration; a bare `0` is the only number without unit. Raises `DurationError`.
 
     >>> parse_duration_s("1m30s"), parse_duration_s("-0.5s"), parse_duration_s("0")
     (90.0, -0.5, 0.0)
@@ -36,8 +39,8 @@ def parse_duration_s(text: str) -> float:
 
 
 def parse_duration_ns(text: str) -> int:
-    """The same in whole nanoseconds, which each of its numbers is cut to; 64 bits hold no more than
-    some 292 years. Raises `DurationError`.
+    """Whole nanoseconds of a Go duration. Each of its numbers is cut to whole nanoseconds before
+    they are added up; the sum must fit into 64 bits, some 292 years. Raises `DurationError`.
 
     >>> parse_duration_ns("1.5us"), parse_duration_ns("0.9ns")
     (1500, 0)
@@ -54,7 +57,8 @@ def parse_duration_ns(text: str) -> int:
 
 
 def _part_ns(whole: str, part: str, unit: str) -> int:
-    """Upstream takes the fraction by way of a float; too long ones are only too long, by far."""
+    """Nanoseconds of one number and its unit. Upstream multiplies the fraction as a float, and so
+    does this. Of a whole part with too many digits the answer only says that it is too long."""
     if len(whole.lstrip("0")) > len(str(_MOST_NS)):
         return 2 * _MOST_NS
     size = _UNITS_NS[unit]

@@ -1,4 +1,4 @@
-"""Failed gRPC calls in the words of Go's google.golang.org/grpc. Pure."""
+"""Failed gRPC calls as Go's google.golang.org/grpc words them. Pure."""
 
 from __future__ import annotations
 

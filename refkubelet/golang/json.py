@@ -9,8 +9,8 @@ _ESCAPES: Final = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029
 
 
 def go_json(value: Any) -> str:
-    """The value without blanks, other letters than ASCII as they are, and escaped what HTML or
-    JavaScript would misread. The order of keys is the dict's own.
+    """The value as compact JSON: letters beyond ASCII stay as they are, and the characters that
+    HTML or JavaScript would misread are escaped. Keys come in the order of the dict.
 
     >>> go_json({"b": "a<b", "a": ["é"]})
     '{"b":"a\\\\u003cb","a":["é"]}'

@@ -1,4 +1,4 @@
-"""Go's way of reading booleans and numbers, with its words when it cannot, and of quoting. Pure.
+"""Reading booleans and numbers, and quoting texts, as Go does, with Go's error texts. Pure.
 
 Policy options and thresholds are texts in the configuration, and the kubelet reads them with Go's
 strconv: what is accepted there, and what the error says, is part of the interface. Upstream: Go's
@@ -27,7 +27,7 @@ _LONE_UNDERSCORE: Final = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _MANTISSA_BITS: Final = 24  # of a 32 bit float, with the first one, which is not written
 _LEAST_POWER: Final = -149
 _GREATEST: Final = (2**_MANTISSA_BITS - 1) * 2**104
-_FAR: Final = 400  # more powers of ten or two than any 32 bit float has, in both directions
+_FAR: Final = 400  # no 32 bit float has that many powers of ten or two, up or down
 _ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -92,7 +92,8 @@ def parse_float32(text: str) -> float:
 
 
 def _of_decimal(text: str) -> Fraction:
-    """Numbers that are far from all floats are cut: their digits could fill the memory."""
+    """The exact value. Numbers far above or below all 32 bit floats are replaced by ones that give
+    the same result: `1e999999999` written out would fill the memory."""
     number = Decimal(text[:1] + text[1:].lower())
     power = number.adjusted() if number else 0
     return Fraction(number) if -_FAR < power < _FAR else _far(power, negative=number < 0)
@@ -110,6 +111,7 @@ def _of_hex(match: re.Match[str]) -> Fraction:
 
 
 def _far(power: int, *, negative: bool) -> Fraction:
+    """Stands for a number that is far too small (0) or far too large."""
     if power < 0:
         return Fraction(0)
     return Fraction(-(10**_FAR) if negative else 10**_FAR)

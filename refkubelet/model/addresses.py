@@ -1,4 +1,4 @@
-"""The addresses of a pod in the order that the node prefers: LIFE-176. Pure."""
+"""The addresses of a pod, in the order of the node's IP families (LIFE-176). Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from ipaddress import ip_address
 
 
 def by_family(pod_ips: Sequence[str], node_ips: Sequence[str]) -> tuple[str, ...]:
-    """The first address of the family of the node's first, then the first of the other one; at
-    most two. Without a node address IPv4 comes first.
+    """At most two addresses: the pod's first one of the node's primary family, then its first one
+    of the other family. The primary family is that of the node's first address; IPv4 if it has
+    none.
 
     >>> by_family(["fd00::1", "10.0.0.1", "10.0.0.2"], ["192.0.2.1"])
     ('10.0.0.1', 'fd00::1')
@@ -24,7 +25,7 @@ def by_family(pod_ips: Sequence[str], node_ips: Sequence[str]) -> tuple[str, ...
 
 @lru_cache(maxsize=4096)
 def version_and_text(ip: str) -> tuple[int, str]:
-    """4 or 6, and the address as it is usually written. Every status asks it of the same few.
-    Raises ValueError."""
+    """4 or 6, and the address in its canonical form. Cached, because every pod status asks it of
+    the same few addresses. Raises ValueError for a text that is no IP address."""
     address = ip_address(ip)
     return address.version, str(address)

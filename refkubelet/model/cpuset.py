@@ -11,14 +11,13 @@ from typing import Final
 from refkubelet.golang.strconv import atoi, quoted
 
 CpuSet = frozenset[int]
-"""CPU numbers; whoever needs an order sorts."""
+"""CPU numbers, without an order."""
 
 EMPTY: Final[CpuSet] = frozenset()
 
-
 MOST_CPUS: Final = 1 << 16
-"""No machine has more: Linux knows 8192 at most. Who writes a larger number would fill the memory
-with a set of all numbers up to it."""
+"""No machine has more: Linux knows 8192 at most. The bound keeps a range up to a huge number from
+filling the memory."""
 
 
 def parse_cpuset(text: str) -> CpuSet:
@@ -33,9 +32,9 @@ def parse_cpuset(text: str) -> CpuSet:
     ranges = sorted((_range(part) for part in text.split(",")), key=lambda r: (r.start, r.stop))
     found: set[int] = set()
     behind = 0
-    for one in ranges:  # each number once, however often the list names it
-        found.update(range(max(one.start, behind), one.stop))
-        behind = max(behind, one.stop)
+    for part in ranges:  # each number is added once, however often the list names it
+        found.update(range(max(part.start, behind), part.stop))
+        behind = max(behind, part.stop)
     return frozenset(found)
 
 
@@ -52,7 +51,7 @@ def _range(part: str) -> range:
 
 
 def format_cpuset(cpus: Iterable[int]) -> str:
-    """The shortest list of these CPUs; "" for none.
+    """The shortest list that names these CPUs; "" for none.
 
     >>> format_cpuset([7, 2, 1, 0])
     '0-2,7'

@@ -1,7 +1,8 @@
-"""Defaults of static pods: what an API server would have filled in, and the static identity.
+"""Defaults of static pods: what an API server would have filled in, and the static identity. Pure.
 
 Rules: SRC-030..036, PROBE-003. The order matters: API defaults first, then the UID over the
-defaulted object, then name, namespace, node (SRC-030). All functions give changed copies.
+defaulted object, then name, namespace, node (SRC-030). All functions return
+changed copies.
 Upstream: pkg/kubelet/config/common.go: applyDefaults; pkg/apis/core/v1/defaults.go.
 """
 
@@ -62,7 +63,8 @@ def apply_static_defaults(pod: Pod, *, source: PodSource, origin: str, node_name
 
 
 def _with_no_execute(tolerations: list[Toleration]) -> list[Toleration]:
-    """The one that file pods get, in the place of such as say the same (SRC-035)."""
+    """With the toleration that file pods get: at the end, or in the place of equal ones
+    (SRC-035)."""
     wanted = Toleration(operator="Exists", effect="NoExecute")
 
     def same(t: Toleration) -> bool:
@@ -119,7 +121,7 @@ def _pod_level(pod: Pod) -> Any:
 
 
 def _grace(grace_s: int | None) -> int:
-    """Old objects may have a negative one, which means 1."""
+    """30 s unless set; a negative value, which old objects may have, means 1 s."""
     return 30 if grace_s is None else 1 if grace_s < 0 else grace_s
 
 
@@ -222,8 +224,8 @@ def _resources(resources: Any) -> Any:
 
 
 def _amounts(amounts: dict[str, Any] | None) -> dict[str, str]:
-    """In the form in which an API server shows them, rounded up to thousandths; what is no amount
-    stays, and is refused later."""
+    """The form in which an API server shows amounts, rounded up to thousandths. A text that is no
+    amount stays as it is; validation refuses it later."""
     return {name: _amount(amount) for name, amount in (amounts or {}).items()}
 
 
@@ -259,7 +261,7 @@ _TEXTS: Final = frozenset(("iscsiInterface", "pool", "user", "keyring", "storage
 
 
 def _volume(volume: Any) -> Any:
-    """Defaults of what volumes are made of (NODE-205); a volume without source is an emptyDir."""
+    """Defaults of volume sources (NODE-205); a volume without a source is an emptyDir."""
     changes: dict[str, Any] = {}
     for kind, defaults in _VOLUMES.items():
         source = getattr(volume, kind)

@@ -1,8 +1,7 @@
-"""Feature gates that a user has switched off, as they show in pods. Pure.
+"""Removing the fields of pods whose feature gate is off. Pure.
 
-Fields behind a gate that is off are taken out when a pod comes in, so that no decision behind has
-to know of gates. Rules: LIFE-124, LIFE-125 (both gates are on unless said otherwise).
-"""
+This happens once, when a pod comes in, so that later decisions need not know of these gates. Rules:
+LIFE-124, LIFE-125 (both gates are on unless said otherwise)."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ CONTAINER_RESTART_RULES: Final = "ContainerRestartRules"
 RESTART_ALL_CONTAINERS: Final = "RestartAllContainersOnContainerExits"
 NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 RESTART_ALL: Final = "RestartAllContainers"
-NO_ACTION: Final = ""  # such a rule matches and decides nothing
+NO_ACTION: Final = ""  # a rule with it matches an exit code and has no effect
 
 replace: Final = msgspec.structs.replace
 
 
 def gated_fields(gates: Mapping[str, bool]) -> Callable[[Pod], Pod]:
-    """What to do with every pod that comes in; it gives the same pod where no gate is off. Pods
-    that admission refuses for a gate stay as they are (LIFE-228)."""
+    """The function that every incoming pod goes through. It returns the very same pod when all
+    gates are on. Pods that admission will refuse because of a gate keep their fields (LIFE-228)."""
     rules = gates.get(CONTAINER_RESTART_RULES, True)
     restart_all = gates.get(RESTART_ALL_CONTAINERS, True)
     if rules and restart_all:
@@ -43,7 +42,7 @@ def has_restart_all_rule(pod: Pod) -> bool:
 
 
 def _without_rules(pod: Pod) -> Pod:
-    """Only sidecars keep a restart policy of their own."""
+    """Without restart rules; only sidecars keep a restart policy of their own."""
 
     def plain(container: Container) -> Container:
         return replace(container, restartPolicy=None, restartPolicyRules=None)
@@ -54,6 +53,8 @@ def _without_rules(pod: Pod) -> Pod:
 
 
 def _without_restart_all(pod: Pod) -> Pod:
+    """Rules that restart all containers lose their action, and still match."""
+
     def disarmed(container: Container) -> Container:
         rules = [
             replace(rule, action=NO_ACTION) if rule.action == RESTART_ALL else rule

@@ -1,7 +1,7 @@
-"""Digests that identify: static pods by their manifest, containers by what they run.
+"""Digests: the UID of a static pod, and the hash that says whether a container changed. Pure.
 
-Both must give the same value in every process and on every day, or a kubelet restart restarts pods
-(SRC-031, LIFE-116). So they cover sorted JSON and nothing volatile.
+Both must be the same in every process and on every day, or a restart of the kubelet would restart
+pods (SRC-031, LIFE-116). So they are made of JSON with sorted keys and of nothing that varies.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def _canonical(value: Any) -> bytes:
 
 
 def container_hash(container: Container) -> str:
-    """Hex FNV-1a-32 over name and image: the annotation that says whether a running container is
-    still the wanted one (LIFE-116, BACK-019).
+    """FNV-1a-32 in hex, over name and image. As an annotation of the container it says whether the
+    container that runs is still the wanted one (LIFE-116, BACK-019).
 
-    The value is the kubelet's own, so that either finds the other's containers unchanged: the
-    digest covers the JSON bytes as Go prints a byte slice.
+    It is the value that Kubernetes' kubelet computes, so that each of the two kubelets recognises
+    the other's containers: the digest covers the JSON bytes in the form in which Go prints a slice.
 
     >>> container_hash(Container(name="main", image="localhost/busybox:1"))
     'c97bf8df'
@@ -40,9 +40,9 @@ def _container_hash(name: str, image: str) -> str:
 
 
 def static_pod_uid(pod: dict[str, Any], *, node_name: str, source: str, origin: str) -> str:
-    """32 hex digits over the decoded, defaulted manifest, the node and where it came from
-    (SRC-030, SRC-031). `source` is `file` or `http`."""
+    """32 hex digits, computed from the decoded and defaulted manifest, the node and the origin, a
+    path or URL (SRC-030, SRC-031). `source` is `file` or `http`."""
     kind = "file" if source == "file" else "url"
-    place = f"host:{node_name}{kind}:{origin}"  # a file's name may be no text
+    place = f"host:{node_name}{kind}:{origin}"  # a file name may hold bytes that are no UTF-8
     data = _canonical(pod) + place.encode(errors="surrogateescape")
     return f"{fnv1a_128(data):032x}"

@@ -1,4 +1,4 @@
-"""Image names as the kubelet reads them: is it a reference, and does it need a tag? Pure. BACK-201.
+"""Parsing image names: is a text a reference, and does it need a tag? (BACK-201) Pure.
 
 Grammar: [domain/]path[:tag][@digest]. The first part is a domain if it has a dot, a colon or an
 upper-case letter, or is `localhost`; path components are lower case.
@@ -31,7 +31,7 @@ class InvalidImageNameError(ValueError):
 
 
 def repository(image: str) -> str:
-    """The full name without tag and digest, as keyrings know it.
+    """The full name without tag and digest, as registry credentials are matched with it.
 
     >>> repository("busybox:1"), repository("index.docker.io/a/b"), repository("r:5000/a@sha256:0")
     ('docker.io/library/busybox', 'docker.io/a/b', 'r:5000/a')
@@ -50,7 +50,7 @@ def without_tag(image: str) -> str:
 
 
 def with_default_tag(image: str) -> str:
-    """The name with `:latest` if it has neither tag nor digest; never otherwise changed.
+    """The name, with `:latest` if it has neither tag nor digest, and otherwise unchanged.
 
     >>> with_default_tag("busybox"), with_default_tag("localhost:5000/b"), with_default_tag("a:1")
     ('busybox:latest', 'localhost:5000/b:latest', 'a:1')
@@ -79,7 +79,8 @@ def with_default_tag(image: str) -> str:
 
 
 def _is_name(domain: str, path: str) -> bool:
-    """A first part that cannot be a domain may still be the first one of a path: `a_b.c/d`."""
+    """Whether domain and path are valid. A first part that cannot be a domain may still be the
+    first part of a path: `a_b.c/d`."""
     as_path = _PATH.match(f"{domain}/{path}")
     return bool(_PATH.match(path) and (_DOMAIN.match(domain) or as_path))
 
@@ -95,7 +96,8 @@ def _check_digest(digest: str) -> None:
 
 
 def _split_domain(image: str) -> tuple[str, str]:
-    """Domain and the rest, both as Docker completes them."""
+    """Domain and the rest, completed as Docker does: `busybox` is `docker.io`,
+    `library/busybox`."""
     domain, slash, rest = image.partition("/")
     if not (slash and _looks_like_domain(domain)):
         domain, rest = HUB, image

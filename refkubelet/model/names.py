@@ -1,6 +1,6 @@
-"""Names and paths that outlive a kubelet: log directories, pod directories.
+"""Names of directories and files that outlive a kubelet: logs, pods, volumes. Pure.
 
-Everything that comes from pods, users or plugins and becomes part of a path goes through
+Every name that comes from pods, users or plugins and becomes part of a path goes through
 `safe_join`. What must never happen here: a path that leaves its root.
 Rules: GC-011, GC-201 (logs), NODE-200 (root directory). Upstream: kubelet_getters.go and
 kuberuntime/helpers.go in pkg/kubelet.
@@ -33,8 +33,8 @@ def safe_join(root: str, *names: str) -> str:
 
 
 def safe_path(root: str, path: str) -> str:
-    """The same for a relative path of several parts. Raises `UnsafeNameError`, also for an absolute
-    or empty one.
+    """A path below `root`, of a relative path with several parts. Raises `UnsafeNameError`, also
+    for an absolute or empty path.
 
     >>> safe_path("/seccomp", "own//web.json")
     '/seccomp/own/web.json'
@@ -81,14 +81,16 @@ def parse_pod_log_dir(entry: str) -> tuple[str, str, str] | None:
 
 
 def pod_dir(root_dir: str, uid: str) -> str:
+    """`<root>/pods/<uid>`. Raises `UnsafeNameError`, as the functions below."""
     return safe_join(root_dir, "pods", uid)
 
 
 def pod_volume_dir(root_dir: str, uid: str, plugin: str, volume: str) -> str:
-    """`plugin` as in `kubernetes.io/empty-dir`; `/` becomes `~` on disk."""
+    """A volume's directory in its pod's. `plugin` as in `kubernetes.io/empty-dir`; its `/` becomes
+    `~` on disk."""
     return safe_join(pod_dir(root_dir, uid), "volumes", plugin.replace("/", "~"), volume)
 
 
 def container_dir(root_dir: str, uid: str, container: str) -> str:
-    """Where termination logs of a container live."""
+    """The directory of a container's termination logs."""
     return safe_join(pod_dir(root_dir, uid), "containers", container)

@@ -1,8 +1,8 @@
 """The API objects the kubelet works with.
 
-The types are lightkube's msgspec structs. They are mutable by type and frozen by custom: nobody
-assigns to a field of an object it did not just make; `msgspec.structs.replace` makes the changed
-copy.
+The types are lightkube's msgspec structs. They are mutable by type and frozen by custom: only the
+function that just made an object assigns to its fields; everywhere else `msgspec.structs.replace`
+makes a changed copy.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -53,8 +53,8 @@ __all__ = [
 
 
 class Pod(ApiPod):
-    """A pod of the API. Its metadata and spec are always there: what an object lacks is empty, as
-    in Go, so that no question about a pod has to begin with whether it has them."""
+    """A pod of the API. Its metadata and spec are never None: missing ones are empty, as in Go, so
+    that code which asks about a pod need not check for them."""
 
     if TYPE_CHECKING:
         metadata: ObjectMeta = ObjectMeta()

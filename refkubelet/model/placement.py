@@ -1,4 +1,4 @@
-"""Where a container runs: its CPUs and the NUMA nodes of its memory, as the runtime is told. Pure.
+"""The CPUs of a container and the NUMA nodes of its memory, as the runtime is told them. Pure.
 
 Rules: CG-031, CG-050. Upstream: pkg/kubelet/cm/internal_container_lifecycle_linux.go.
 """
@@ -11,12 +11,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """`cpus` and `memory_nodes`: lists in the kernel's format; "" where nothing is said.
-    `own_cpus`: nobody else runs on these CPUs, so that a CFS quota would only harm."""
+    """Where one container may run. The default leaves it to the kernel."""
 
     cpus: str = ""
+    """A list in the kernel's format, such as `0-3,8`; "" for any CPU."""
     memory_nodes: str = ""
+    """NUMA nodes, in the same format; "" for any."""
     own_cpus: bool = False
+    """The CPUs are this container's alone, so that a CFS quota would only slow it down (CG-031)."""
 
 
 ANYWHERE: Final = Placement()

@@ -54,15 +54,18 @@ def log_name(pod: Pod) -> str:
 
 
 def annotations(pod: Pod) -> dict[str, str]:
+    """metadata.annotations; empty when there are none."""
     return pod.metadata.annotations or {}
 
 
 def labels(pod: Pod) -> dict[str, str]:
+    """metadata.labels; empty when there are none."""
     return pod.metadata.labels or {}
 
 
 def unsafe_name(pod: Pod) -> str | None:
-    """Which of the pod's names cannot be part of a path, and why (SRC-025); None: all can."""
+    """The first of the pod's names that cannot be part of a path, and why (SRC-025); None if all
+    can."""
     meta = pod.metadata
     names = [("UID", meta.uid), ("name", meta.name), ("namespace", meta.namespace)]
     names += [("container name", c.name) for c in all_containers(pod)]
@@ -104,11 +107,11 @@ def uses_host_network(pod: Pod) -> bool:
     return bool(pod.spec.hostNetwork)
 
 
-# -- how far it has come -------------------------------------------------------------------------
+# -- phases of its life --------------------------------------------------------------------------
 
 
 def is_being_deleted(pod: Pod) -> bool:
-    """The API server wants it gone: it has a deletionTimestamp."""
+    """The pod has a deletionTimestamp: it was deleted at the API server and has to end."""
     return pod.metadata.deletionTimestamp is not None
 
 

@@ -1,8 +1,7 @@
-"""What the types of the API library do not say about pods: the width of numbers, amounts that are
-written as numbers, what may be missing, and fields that are newer than the Kubernetes these rules
-are of.
+"""What lightkube's types of pods do not express: the width of numbers, amounts that are written as
+numbers, fields that may be missing, and fields that are newer than Kubernetes 1.36.
 
-Pure but for `fit_to_version`, which changes what was just read.
+`fit_to_version` changes the object it is given, which was just read from a file. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-WIDE_FIELDS: Final = frozenset(  # of 64 bits, or amounts; all others have 32
+WIDE_FIELDS: Final = frozenset(  # integers of 64 bits, or amounts; all other integers have 32
     (
         *("activeDeadlineSeconds", "deletionGracePeriodSeconds", "terminationGracePeriodSeconds"),
         *("generation", "observedGeneration", "managedFields"),
@@ -26,9 +25,9 @@ _GROUPS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
 def fit_to_version(pod: dict[str, Any]) -> None:
-    """Of a pod in JSON's form: numbers in the place of amounts become texts, what may be missing
-    is there, and fields that Kubernetes 1.36 does not know go, as all unknown fields do
-    (SRC-004)."""
+    """Changes a pod in JSON's form so that the types of lightkube fit it. Amounts written as
+    numbers become texts, fields that may be missing get their zero value, and fields that
+    Kubernetes 1.36 does not know are removed, as all unknown fields are (SRC-004)."""
     spec = _mapping(pod.get("spec"))
     spec.pop("evictionResponders", None)
     for sysctl in _mappings(_mapping(spec.get("securityContext")).get("sysctls")):
@@ -76,7 +75,7 @@ def _divisor(owner: dict[str, Any]) -> None:
 
 
 def _zero(owner: dict[str, Any], name: str, zero: Any) -> None:
-    """The library wants the field; the API takes it for this when it is missing."""
+    """Fill in a field that lightkube requires and the API does not: missing means `zero`."""
     if owner.get(name) is None:
         owner[name] = zero
 

@@ -1,7 +1,7 @@
-"""The messages of the pod sources: whole sets in, operations out.
+"""What pod sources tell the sync loop: an operation on some pods.
 
-A source always sends its complete set (SRC-060); the merge turns two sets into operations
-(SRC-064), and the sync loop handles one operation at a time (LIFE-001).
+A source always delivers its complete set (SRC-060). `refkubelet.pods.merge` compares it with the
+set before and makes operations (SRC-064), and the sync loop handles one at a time (LIFE-001).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class PodSource(Enum):
 class PodOperation(Enum):
     """What happened to the pods of an update (LIFE-002)."""
 
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-    REMOVE = "REMOVE"
-    RECONCILE = "RECONCILE"
+    ADD = "ADD"  # the source has them for the first time
+    UPDATE = "UPDATE"  # spec, labels or annotations changed
+    DELETE = "DELETE"  # they got a deletionTimestamp
+    REMOVE = "REMOVE"  # the source has them no longer
+    RECONCILE = "RECONCILE"  # only their status changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Results of probes: one value per container ID, and a queue of changes for the sync loop.
 
-Rules: PROBE-031 (an update is emitted only when the stored value changes; 20 updates of room, a
-full queue blocks the worker).
+Rule: PROBE-031. Only a change of the stored value makes an update. The queue has room for 20
+updates; a full queue blocks the probe worker.
+Upstream: pkg/kubelet/prober/results/results_manager.go.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class ProbeUpdate:
 
 
 class ResultManager:
-    """The results of one probe type (kubelet: prober/results.Manager). They live in memory only: a
+    """The results of one probe type (upstream: results.Manager). They are kept in memory only: a
     kubelet that starts again knows none (PROBE-053)."""
 
     def __init__(self) -> None:

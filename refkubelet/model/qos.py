@@ -49,7 +49,8 @@ def _owners(spec: PodSpec) -> Sequence[PodSpec | Container]:
 def _positive(
     owner: PodSpec | Container, which: str, default: Mapping[str, int] = NOTHING
 ) -> dict[str, int]:
-    """Positive CPU and memory of the `requests` or `limits`; `default` for those not mentioned."""
+    """The positive amounts of CPU and memory among `requests` or `limits` (`which`); `default` for
+    those that are not named."""
     resources = owner.resources
     items = (getattr(resources, which) or {}).items() if resources is not None else ()
     amounts = {name: parse_nano(text) for name, text in items if name in COMPUTE}

@@ -1,8 +1,8 @@
-"""Kubernetes quantities, exactly: text to integers of nano units and back.
+"""Kubernetes quantities, exactly: text to integers of nano units and back. Pure.
 
-A quantity remembers the family of suffixes it was written in, and shows itself in it. Both common
-Python parsers accept or reject the wrong texts (`1K`, `NaN`, `1E3`), hence this one. Nothing here
-uses floating point. Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
+A quantity remembers the family of suffixes it was written in, and is shown in it. The two common
+Python parsers accept or reject the wrong texts (`1K`, `NaN`, `1E3`), hence this one. It uses no
+floating point. Rules: SRC-036, EVIC-092. Upstream: apimachinery pkg/api/resource: quantity.go.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GRAMMAR: Final = re.compile(
 )
 WANTED: Final = "wanted a number with an optional suffix, such as 100Mi, 500m, 2, 1.5G or 1e3"
 _REMEMBERED: Final = 4096
-"""So many texts are read once: the same amounts are asked for again and again."""
+"""Texts whose result is cached: the same amounts are read again and again."""
 
 
 class QuantityError(ValueError):
@@ -54,12 +54,14 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`nano`: the amount in nano units. `written`: the text, where it is shown as it was written:
-    one that no arithmetic has touched and that needs no other unit."""
+    """An amount, and how to show it."""
 
     nano: int = 0
+    """The amount in nano units."""
     form: Form = Form.DECIMAL
     written: str | None = None
+    """The text to show, if it is the one that was written: no arithmetic was done with the
+    quantity, and no other suffix suits it better. None: the text is made from amount and form."""
 
     def __str__(self) -> str:
         """The canonical text: as written, or without sign, fraction and leading zeros and with the
@@ -138,18 +140,18 @@ def _form(match: re.Match[str]) -> Form:
 
 
 def _power(match: re.Match[str]) -> int:
-    """Of ten, by the suffix; a decimal one."""
+    """The power of ten that a decimal suffix or an exponent stands for."""
     return int(match["exponent"]) if match["exponent"] else _DECIMAL[match["suffix"]]
 
 
 def _digits(match: re.Match[str]) -> str:
-    """Those that count: without leading zeros, but for one in front of a fraction."""
+    """The significant digits: without leading zeros, except one before a fraction."""
     return ((match["whole"] or "").lstrip("0") or "0") + (match["part"] or "")
 
 
 def _is_small(match: re.Match[str]) -> bool:
-    """Few enough digits, none of them below one nano unit: such numbers are read in 64 bits, and
-    only they may be shown as written or have no digits at all."""
+    """Whether upstream reads the number with 64 bits: few enough digits, none below one nano unit.
+    Only such numbers are shown as written, and only they may lack digits altogether."""
     digits, bits = len(_digits(match)), _BINARY.get(match["suffix"])
     if bits is None:
         return digits <= 18 and _power(match) - len(match["part"] or "") >= -9
@@ -165,8 +167,9 @@ def _has_number(match: re.Match[str]) -> bool:
 
 
 def _shown_as_written(match: re.Match[str]) -> bool:
-    """A small number that its own suffix suits: no suffix of the same form would be larger, nor
-    one between two suffixes be needed. Signs, leading zeros and fractions do not matter."""
+    """Whether the canonical text is the written one: a small number for which no larger suffix of
+    the same form fits and no suffix is missing. Signs, leading zeros and fractions do not
+    matter."""
     digits = _digits(match)
     if not _is_small(match):
         return False

@@ -1,9 +1,9 @@
-"""What a pod asks for: requests and limits added up over its containers, in nano units.
+"""What a pod asks for: requests and limits added up over its containers, in nano units. Pure.
 
-`*_quantities` tell the same as amounts that remember how they were written; that is what statuses
-show. Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage with them), CG-061
-(what a pod takes, by its status). Upstream: component-helpers resource: PodRequests, PodLimits.
-"""
+The functions `*_quantities` give the same as `Quantity`, which remembers how an amount was written;
+statuses show these. Rules: LIFE-225 (admission counts these), EVIC-080 (ranking compares usage with
+them), CG-061 (what a pod takes, by its status). Upstream: component-helpers resource: PodRequests,
+PodLimits."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def container_requests(container: Container) -> dict[str, int]:
 
 
 def container_limits(container: Container) -> dict[str, int]:
+    """Resource name -> nano units."""
     return _nano(_of_container(container, "limits"))
 
 
@@ -35,8 +36,8 @@ def pod_requests(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
 
 
 def pod_limits(pod: Pod, *, with_overhead: bool = True) -> dict[str, int]:
-    """The same for limits; a container without a limit counts as nothing, and overhead is added
-    to limits that are there."""
+    """The pod's limits, added up as `pod_requests` does; a container without a limit counts as 0,
+    and overhead is added only to resources that have a limit."""
     return _nano(limit_quantities(pod, with_overhead=with_overhead))
 
 
@@ -66,10 +67,12 @@ def limit_quantities(pod: Pod, *, with_overhead: bool = True) -> dict[str, Quant
 
 
 def requests_in_use(pod: Pod) -> dict[str, int]:
-    """What the pod takes, by its status: of each request the greatest of the spec, what the status
-    shows as allocated and what it shows as actual; without the spec's while a resize is infeasible
-    (CG-061). Only statuses with `resources` count, and init containers that end have none. The
-    pod's own requests likewise, by status.resources."""
+    """What the pod takes up, by its status (CG-061).
+
+    Of each request the greatest counts among that of the spec, the allocated and the actual one in
+    the status; the spec's is left out while a resize is infeasible. Container statuses without
+    `resources` are ignored, and so are init containers that end. Pod-level requests are compared
+    with status.resources in the same way."""
     status = pod.status
     if status is None:
         return pod_requests(pod)
@@ -86,8 +89,8 @@ def requests_in_use(pod: Pod) -> dict[str, int]:
 def container_quantities(
     pod: Pod, which: str, statuses: Mapping[str, ContainerStatus] | None = None
 ) -> dict[str, Quantity]:
-    """`container_total`, as they are written; with the statuses of those that are resized: of what
-    is in use."""
+    """`container_total`, as they are written. With `statuses` (container name -> status) the
+    amounts in use: see `requests_in_use`."""
     spec = pod.spec
     infeasible = pod.status is not None and _is_infeasible(pod.status)
 
@@ -123,9 +126,9 @@ def has_pod_level_resources(pod: Pod) -> bool:
 def resource_request(pod: Pod, name: str) -> int:
     """The nano units that ranking and preemption count for one resource (EVIC-080, PREE-002).
 
-    Requests at the pod's level hide those of its containers, whole; overhead counts only where the
-    rest is not 0. Upstream: pkg/api/v1/resource/helpers.go: GetResourceRequestQuantity.
-    """
+    A pod with any pod-level resources is counted by these alone, not by its containers; overhead is
+    added only where the rest is not 0. Upstream: pkg/api/v1/resource/helpers.go:
+    GetResourceRequestQuantity."""
     level = has_pod_level_resources(pod)
     asked = pod_level(pod, "requests") if level else container_total(pod, "requests")
     amount = asked.get(name, 0)
@@ -141,7 +144,7 @@ def _of_container(container: Container, which: str) -> dict[str, Quantity]:
 
 
 def _of_pod(pod: Pod, which: str) -> dict[str, Quantity]:
-    """CPU, memory and huge pages: nothing else can be a pod's own."""
+    """Pod-level amounts: CPU, memory and huge pages, nothing else can be set there."""
     resources = pod.spec.resources
     values = getattr(resources, which) if resources else None
     return {
@@ -157,7 +160,7 @@ def _overhead(pod: Pod) -> dict[str, Quantity]:
 
 def _statuses(status: PodStatus) -> dict[str, ContainerStatus]:
     every = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
-    return {one.name: one for one in every}
+    return {container.name: container for container in every}
 
 
 def _is_infeasible(status: PodStatus) -> bool:
@@ -194,7 +197,7 @@ def _sum(one: Quantity, other: Quantity | None) -> Quantity:
 
 
 def _add(to: dict[str, Quantity], more: Quantities) -> None:
-    """In place: a pod may have thousands of containers with as many resources."""
+    """Add in place, because a pod may have thousands of containers with as many resources."""
     for name, amount in more.items():
         to[name] = _sum(to[name], amount) if name in to else amount
 

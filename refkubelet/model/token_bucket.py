@@ -1,4 +1,4 @@
-"""A rate limit with bursts: client-go's flowcontrol.RateLimiter without its own clock. Pure."""
+"""A rate limit with bursts: client-go's flowcontrol.RateLimiter, without a clock. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class TokenBucket:
-    """Full with `burst` tokens; `per_s` new ones a second, never more than `burst`.
+    """Begins with `burst` tokens and gets `per_s` new ones a second, up to `burst`.
 
     >>> bucket = TokenBucket(1, per_s=2.0)
     >>> bucket.take(0.0), bucket.take(0.25), bucket.wait_s(0.25), bucket.take(0.5)
@@ -31,7 +31,7 @@ class TokenBucket:
         return max(0.0, (1.0 - self.tokens) / self.per_s)
 
     def take(self, now_s: float) -> bool:
-        """Take a token if there is one."""
+        """Take a token; False when there is none."""
         if self.wait_s(now_s) > 0:
             return False
         self.tokens -= 1

@@ -16,11 +16,11 @@ MAX_WEIGHT: Final = 10_000
 SHARES_PER_CPU: Final = 1024
 MIN_QUOTA_US: Final = 1000
 HUNDREDTH_US: Final = 10_000
-"""A hundredth of a CPU's second."""
+"""A hundredth of a second of CPU time, the unit systemd rounds quotas to."""
 NO_QUOTA: Final = -1
 """Written as -1 (v1), `max` (v2)."""
 MOST: Final = (1 << 63) - 1
-"""What a message and the kernel can take; who asks for more gets that."""
+"""The greatest number that the CRI and the kernel take; larger amounts are cut to it."""
 
 
 def cpu_shares(millicores: int) -> int:
@@ -43,7 +43,7 @@ def cpu_weight(shares: int) -> int:
 
 
 def shares_of_weight(weight: int) -> int:
-    """The way back, which loses: 1024 shares read 998.
+    """cgroup v1 shares of a v2 weight. The way there and back is not exact: 1024 shares become 998.
 
     >>> [shares_of_weight(w) for w in (1, 4, 20, 39, 79, 10000)]
     [2, 80, 500, 998, 2046, 262144]

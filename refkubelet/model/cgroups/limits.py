@@ -1,4 +1,4 @@
-"""What a cgroup is limited to, and the files that say so to the kernel, v1 and v2. Pure.
+"""The limits of one cgroup, and the files that set them, with cgroup v1 and v2. Pure.
 
 Rules: CG-021, CG-030, CG-031. Upstream: pkg/kubelet/cm/types.go: ResourceConfig;
 cgroup_manager_linux.go: toResources; opencontainers/cgroups fs and fs2: Set.
@@ -16,33 +16,35 @@ from refkubelet.model.quantity import QuantityError, parse_integer
 
 Version = Literal[1, 2]
 UNBOUNDED_HUGEPAGES: Final = 1 << 62
-"""What the groups above pods are given (CG-025, CG-026)."""
+"""The limit of cgroups above pods, in bytes (CG-025, CG-026)."""
 HUGEPAGES: Final = "hugepages-"
 _DEFAULT_PERIOD_US: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfig:
-    """Limits of one cgroup; None, and memory 0: the kernel's value stays.
-
-    `cpu_quota_us` -1: no quota. `hugepages`: page size in bytes -> bytes; sizes of the machine that
-    it lacks are 0; None: none is written. `cpus`: a list of the kernel's. `unified`: further files
-    of v2.
-    """
+    """Limits of one cgroup. None: the file is not written, the kernel's value stays."""
 
     cpu_shares: int | None = None
+    """Shares of v1; with v2 they are written as a weight."""
     cpu_quota_us: int | None = None
+    """CPU time in each period; -1: no quota."""
     cpu_period_us: int | None = None
     memory_limit_bytes: int | None = None
+    """0 is as None."""
     pids_limit: int | None = None
+    """Negative: no limit."""
     hugepages: Mapping[int, int] | None = None
+    """Page size in bytes -> bytes; page sizes of the machine that are missing here are set to 0."""
     cpus: str = ""
+    """A list in the kernel's format, such as `0-3`; "": not written."""
     unified: Mapping[str, str] | None = None
+    """Further files of v2, name -> text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file to write. `optional`: older kernels do not have it."""
+    """One file to write; `optional` ones are missing on older kernels."""
 
     controller: str
     file: str
@@ -89,7 +91,8 @@ def _v2(config: ResourceConfig, page_sizes: Sequence[int]) -> Iterator[Write]:
 
 
 def cpu_max(quota_us: int | None, period_us: int | None) -> str:
-    """
+    """The text of v2's `cpu.max`; no quota or one up to 0 is `max`, the default period 100 ms.
+
     >>> cpu_max(50_000, 100_000), cpu_max(-1, 100_000), cpu_max(20_000, None)
     ('50000 100000', 'max 100000', '20000 100000')
     """
@@ -108,7 +111,7 @@ def parse_cpu_max(text: str) -> tuple[int, int]:
 
 
 def _pids(config: ResourceConfig) -> Iterator[Write]:
-    """0 is written as 1: systemd knows no 0."""
+    """A limit of 0 is written as 1, because systemd takes no 0."""
     if config.pids_limit is not None:
         limit = config.pids_limit
         yield Write("pids", "pids.max", "max" if limit < 0 else str(limit or 1))
@@ -124,7 +127,8 @@ def _hugepages(config: ResourceConfig, page_sizes: Sequence[int], suffix: str) -
 
 
 def page_size_name(page_bytes: int) -> str:
-    """
+    """A page size as the kernel names it in files.
+
     >>> [page_size_name(n << 10) for n in (64, 2048, 1048576)]
     ['64KB', '2MB', '1GB']
     """
@@ -144,7 +148,7 @@ def page_resource(page_bytes: int) -> str:
 
 
 def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
-    """Page size -> bytes, of resources in nano units; a size that has two names adds up.
+    """Page size -> bytes, of amounts in nano units; two names of one size are added up.
 
     >>> hugepages_of({"cpu": 5, "hugepages-2Mi": 4 * 10**9, "hugepages-2048Ki": 2 * 10**9})
     {2097152: 6}
@@ -158,7 +162,7 @@ def hugepages_of(amounts: Mapping[str, int]) -> dict[int, int]:
 
 
 def page_bytes(resource: str) -> int | None:
-    """The size that a resource of huge pages has in its name; None: it is no such resource.
+    """The page size in a resource's name; None for a resource other than huge pages.
 
     >>> page_bytes("hugepages-2Mi"), page_bytes("hugepages-2048Ki"), page_bytes("cpu")
     (2097152, 2097152, None)

@@ -1,4 +1,4 @@
-"""Where cgroups are: internal names as lists of words, and their paths with both drivers. Pure.
+"""Names of cgroups, as tuples of words, and their paths with both drivers. Pure.
 
 Rules: CG-010..012. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go: ToCgroupfs, ToSystemd;
 pod_container_manager_linux.go: GetPodContainerName.
@@ -50,7 +50,7 @@ def pod_word(pod_uid: str) -> str:
 
 
 def pod_uid(word: str) -> str | None:
-    """Whose cgroup has that last word; None when it is no pod's (CG-043).
+    """The UID of the pod whose cgroup has this last word; None if it is no pod's cgroup (CG-043).
 
     >>> pod_uid("pod12-34"), pod_uid("burstable"), pod_uid("podpod1")
     ('12-34', None, None)
@@ -91,7 +91,7 @@ def systemd_path(name: CgroupName) -> str:
 
 
 def parse_path(path: str, driver: str) -> CgroupName:
-    """The name behind a path of that driver; of a systemd path the last slice has it all.
+    """The name that a path of that driver stands for; of a systemd path the last slice says it all.
 
     >>> parse_path("/kubepods.slice/kubepods-pod12_34.slice", "systemd")
     ('kubepods', 'pod12-34')
@@ -104,7 +104,7 @@ def parse_path(path: str, driver: str) -> CgroupName:
 
 
 def words_of(path: str) -> CgroupName:
-    """A cgroupfs path as a name; what is between two slashes is a word, be it empty.
+    """A cgroupfs path as a name; each text between two slashes is a word, also an empty one.
 
     >>> words_of("/"), words_of("/a/b"), words_of("a//b")
     ((), ('a', 'b'), ('a', '', 'b'))

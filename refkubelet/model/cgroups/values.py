@@ -1,4 +1,4 @@
-"""Who gets what: the limits of the node's cgroup, of the QoS classes and of pods. Pure.
+"""The limits of the cgroups of pods, of QoS classes and of the node. Pure.
 
 Rules: CG-023..034. Upstream: pkg/kubelet/cm/helpers_linux.go: ResourceConfigForPod;
 qos_container_manager_linux.go: UpdateCgroups; node_container_manager_linux.go: getCgroupConfig.
@@ -34,14 +34,18 @@ from refkubelet.model.resources import (
 
 @dataclass(frozen=True, slots=True)
 class PodCgroupSettings:
-    """What of the configuration concerns pod cgroups. `pids_limit`: podPidsLimit, none up to 0.
-    `reserve_memory`: MemoryQoS with the policy TieredReservation, on v2 (CG-033)."""
+    """The part of the configuration that concerns the cgroups of pods."""
 
     cpu_cfs_quota: bool = True
+    """Limits of CPU become quotas (cpuCFSQuota)."""
     cpu_period_us: int = 100_000
+    """cpuCFSQuotaPeriod."""
     pids_limit: int = -1
+    """podPidsLimit; 0 and below: no limit."""
     systemd: bool = False
+    """The cgroup driver is systemd, which rounds quotas (CG-031)."""
     reserve_memory: bool = False
+    """MemoryQoS with the policy TieredReservation, on cgroup v2 (CG-033)."""
 
 
 DEFAULTS: Final = PodCgroupSettings()
@@ -52,8 +56,8 @@ def resource_config_for_pod(
 ) -> ResourceConfig:
     """The limits of a pod's cgroup, from its allocated spec (CG-027..029).
 
-    `exclusive_cpus`: a container of it has CPUs of its own, which no quota shall cut (CG-031).
-    """
+    `exclusive_cpus`: a container of the pod has CPUs of its own, and the pod gets no quota
+    (CG-031)."""
     requests, limits = pod_requests(pod), pod_limits(pod)
     qos = qos_class(pod)
     cpu, memory = (name in _limited(pod, qos) for name in COMPUTE)
@@ -78,7 +82,7 @@ def _quota_us(limit: int, settings: PodCgroupSettings, capped: bool) -> int:
 
 
 def _limited(pod: Pod, qos: QosClass) -> Sequence[str]:
-    """For which resources the pod's cgroup gets a limit (CG-027, CG-028)."""
+    """The resources that get a limit in the pod's cgroup (CG-027, CG-028)."""
     if qos == "BestEffort":
         return ()
     if qos == "Guaranteed":
@@ -87,8 +91,8 @@ def _limited(pod: Pod, qos: QosClass) -> Sequence[str]:
 
 
 def declares_limit(pod: Pod, name: str) -> bool:
-    """Whether the pod itself, or every container, has a limit; an init container's may be that of
-    a sidecar before it (CG-028)."""
+    """Whether the pod itself or all of its containers have a limit of the resource. An init
+    container without one counts as limited if a sidecar before it has one (CG-028)."""
     spec = pod.spec
     if pod_level(pod, "limits").get(name):
         return True
@@ -108,7 +112,8 @@ def _limit(container: Container, name: str) -> int:
 
 
 def _protection(qos: QosClass, requests: Mapping[str, int]) -> dict[str, str] | None:
-    """CG-033: hard protection for Guaranteed pods, soft for the others."""
+    """Memory that the kernel keeps for the pod: memory.min for Guaranteed pods, memory.low, which
+    is softer, for the others (CG-033)."""
     request = in_bytes(requests.get("memory", 0))
     if not request:
         return None
@@ -118,9 +123,11 @@ def _protection(qos: QosClass, requests: Mapping[str, int]) -> dict[str, str] | 
 def node_config(
     amounts: Mapping[str, int], cpus: str = "", *, cpu_only: bool = False
 ) -> ResourceConfig:
-    """The limits of `kubepods` or of a reserved cgroup: `amounts` by resource, in nano units
-    (CG-024, CG-035). `cpus`: all of the machine, while no manager gives any away (CG-032).
-    `cpu_only`: what can be taken back at any time."""
+    """The limits of `kubepods` or of a reserved cgroup (CG-024, CG-035).
+
+    `amounts`: resource -> nano units. `cpus`: all CPUs of the machine, while no CPU manager assigns
+    any (CG-032). `cpu_only`: no limit of anything else, because CPU alone can be taken back at any
+    time."""
     shares = cpu_shares(millicores(amounts["cpu"])) if "cpu" in amounts else None
     if cpu_only:
         return ResourceConfig(cpu_shares=shares, cpus=cpus)
@@ -143,7 +150,7 @@ class PodRequest:
 
 
 def pod_request(pod: Pod) -> PodRequest:
-    """From the pod's allocated spec."""
+    """What a pod adds to the sums of its class, by its allocated spec."""
     requests = pod_requests(pod)
     return PodRequest(
         qos_class(pod), millicores(requests.get("cpu", 0)), in_bytes(requests.get("memory", 0))
@@ -157,8 +164,9 @@ def qos_configs(
     memory_qos: bool = False,
     reserve_memory: bool = False,
 ) -> dict[QosClass, ResourceConfig]:
-    """The update of the node's cgroup (under Guaranteed) and of both classes (CG-025, CG-026).
-    Without `page_sizes` huge pages stay as they are.
+    """The limits of the node's cgroup (as that of class Guaranteed) and of the other two classes
+    (CG-025, CG-026). `page_sizes`: of the machine, in bytes; without any, huge pages stay as they
+    are.
 
     `memory_qos`: the gate MemoryQoS is on, on v2; `reserve_memory`: its policy TieredReservation.
     """

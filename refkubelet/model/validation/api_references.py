@@ -54,6 +54,7 @@ def _has_secret_ref(volume: Any) -> bool:
 
 
 def _volume_reference(volume: Any) -> str | None:
+    """The first API object that a volume needs beyond Secrets and ConfigMaps."""
     for field, what in (
         ("csi", "csidrivers (via CSI volumes)"),
         ("glusterfs", "endpoints (via glusterFS volumes)"),

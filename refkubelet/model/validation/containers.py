@@ -106,7 +106,7 @@ def _port_names(place: str, c: Container) -> Iterator[str]:
 
 
 def host_port_problems(spec: PodSpec) -> Iterator[str]:
-    """Of the regular containers alone: nobody looks at those of init containers."""
+    """Host ports of regular containers; upstream does not check those of init containers."""
     taken: set[str] = set()
     for index, c in enumerate(spec.containers or ()):
         for i, port in enumerate(c.ports or ()):
@@ -123,7 +123,7 @@ def host_port_problems(spec: PodSpec) -> Iterator[str]:
 
 
 def _mount(place: str, i: int, mount: Any, c: Container) -> Iterator[str]:
-    """The index is in some fields only; so it is upstream."""
+    """One mount. As upstream, only some of the errors name the index of the mount."""
     field = f"{place}.volumeMounts"
     if mount.subPath and mount.subPathExpr:
         why = "subPathExpr and subPath are mutually exclusive"
@@ -150,6 +150,7 @@ def _mount(place: str, i: int, mount: Any, c: Container) -> Iterator[str]:
 
 
 def _security(place: str, context: Any, spec: PodSpec) -> Iterator[str]:
+    """A container's securityContext; `spec` says whether the pod has a user namespace."""
     if context is None:
         return
     yield from ids(place, context, ("runAsUser", "runAsGroup"))
@@ -168,7 +169,8 @@ def _security(place: str, context: Any, spec: PodSpec) -> Iterator[str]:
 
 
 def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterator[str]:
-    """Rules without a policy are refused; those of init containers are not looked at then."""
+    """Restart rules. Without a restart policy they are refused; those of an init container are then
+    not checked any further."""
     if c.restartPolicyRules and not c.restartPolicy:
         why = "must specify restartPolicy when restart rules are used"
         yield required(f"{place}.restartPolicy", why)
@@ -190,7 +192,7 @@ def restart_rules(place: str, c: Container, *, of_init: bool = False) -> Iterato
 
 
 def _devices(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """Block devices come from claims only, each once and at a path of its own."""
+    """Block devices: only of claims, each one once and at a path of its own."""
     kinds = {volume.name: volume for volume in spec.volumes or ()}
     mounts = {mount.name for mount in c.volumeMounts or ()}
     paths = {mount.mountPath for mount in c.volumeMounts or ()}

@@ -38,7 +38,7 @@ _VALUE_RULE: Final = (
 
 
 def invalid(field: str, value: object, why: str) -> str:
-    """Texts are shown in quotes, everything else as it is."""
+    """The error of a wrong value; texts are shown in quotes, everything else as it is."""
     shown = quoted(value) if isinstance(value, str) else _plain(value)
     return f"{field}: Invalid value: {shown}: {why}"
 
@@ -163,7 +163,7 @@ def port_name(field: str, name: str) -> Iterator[str]:
 
 
 def address(field: str, value: str) -> Iterator[str]:
-    """An IP address, without leading zeros and without an IPv4 address in IPv6's clothes."""
+    """An IP address, without leading zeros, and not an IPv4 address written as an IPv6 one."""
     try:
         found = ip_address(value)
     except ValueError:

@@ -44,6 +44,7 @@ def pod_problems(pod: Pod) -> list[str]:
 
 
 def _spec(spec: PodSpec) -> Iterator[str]:
+    """All of the spec, in upstream's order."""
     yield from one_of("spec.restartPolicy", spec.restartPolicy, ("Always", "OnFailure", "Never"))
     yield from one_of(
         "spec.dnsPolicy",

@@ -52,6 +52,7 @@ _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 
 
 def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
+    """Everything of the metadata but name and namespace."""
     yield from labels("metadata.labels", meta.labels)
     yield from subdomain("metadata.generateName", (meta.generateName or "").removesuffix("-"))
     size = 0
@@ -74,7 +75,7 @@ def metadata_problems(meta: ObjectMeta) -> Iterator[str]:
 
 
 def pod_level_problems(spec: PodSpec) -> Iterator[str]:
-    """Everything but containers, volumes, and what `validation.py` looks at itself."""
+    """All fields of the spec but containers, volumes, resources and the four that `pod` checks."""
     if spec.ephemeralContainers:
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
     if spec.schedulingGates:
@@ -125,6 +126,7 @@ def _hostname_override(spec: PodSpec) -> Iterator[str]:
 
 
 def _toleration(place: str, t: Any) -> Iterator[str]:
+    """One toleration: which fields go together, and their words."""
     if t.key:
         yield from qualified_name(f"{place}.key", t.key)
     elif (t.operator or "Equal") != "Exists":
@@ -144,6 +146,7 @@ def _toleration(place: str, t: Any) -> Iterator[str]:
 
 
 def _dns(spec: PodSpec) -> Iterator[str]:
+    """dnsPolicy None needs a dnsConfig with a server; servers, searches and options are limited."""
     config = spec.dnsConfig
     servers = (config.nameservers if config else None) or []
     if spec.dnsPolicy == "None":
@@ -189,6 +192,7 @@ def _namespaces(spec: PodSpec) -> Iterator[str]:
 
 
 def _security(place: str, context: Any) -> Iterator[str]:
+    """The pod's securityContext."""
     yield from ids(place, context, ("runAsUser", "runAsGroup", "fsGroup"))
     for i, group in enumerate(context.supplementalGroups or ()):
         yield from between(f"{place}.supplementalGroups[{i}]", group, 0, MAX_INT32)
@@ -229,6 +233,7 @@ def profiles(place: str, context: Any) -> Iterator[str]:
 
 
 def _placement(spec: PodSpec) -> Iterator[str]:
+    """What concerns the scheduler: node affinity, topology spread, scheduling group."""
     affinity = spec.affinity.nodeAffinity if spec.affinity else None
     wanted = affinity.requiredDuringSchedulingIgnoredDuringExecution if affinity else None
     if wanted is not None and not wanted.nodeSelectorTerms:

@@ -27,6 +27,7 @@ _HEADER: Final = re.compile(r"[-A-Za-z0-9]+\Z")
 
 
 def probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+    """Probes and hooks of a regular container or a sidecar."""
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         yield from _probe(f"{place}.{name}", getattr(c, name), name)
     if c.lifecycle is not None:
@@ -38,6 +39,7 @@ def probes_and_hooks(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
 
 
 def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
+    """The same of an init container, which may have them only if it is a sidecar."""
     if is_sidecar(c):
         yield from probes_and_hooks(place, c, spec)
         return
@@ -48,7 +50,7 @@ def probes_and_hooks_of_init(place: str, c: Container, spec: PodSpec) -> Iterato
 
 
 def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
-    """Of hooks and probes, what depends on the pod; plain init containers have none."""
+    """What depends on the pod's spec, and the headers of requests."""
     if c.lifecycle is not None:
         if c.lifecycle.stopSignal is not None and not (spec.os and spec.os.name):
             field = f"{place}.lifecycle.stopSignal"
@@ -62,7 +64,7 @@ def _of_the_pod(place: str, c: Container, spec: PodSpec) -> Iterator[str]:
 
 
 def _probe(place: str, probe: Probe | None, kind: str) -> Iterator[str]:
-    """PROBE-003."""
+    """The numbers of a probe (PROBE-003), and what it does."""
     if probe is None:
         return
     yield from _handler(place, probe, _HANDLERS)
@@ -95,7 +97,7 @@ def _handler(place: str, handler: Any, kinds: tuple[str, ...]) -> Iterator[str]:
 
 
 def _number_or_name(field: str, port: int | str) -> Iterator[str]:
-    """The port of a handler (PROBE-061): digits in a text are no name."""
+    """The port of a handler, a number or a name; digits in a text are no name (PROBE-061)."""
     if isinstance(port, int):
         if not 1 <= port <= 65535:
             yield invalid(field, port, "must be between 1 and 65535, inclusive")

@@ -79,12 +79,13 @@ _VALUE_SOURCES: Final = (
 
 
 def no_steps_back(field: str, path: str) -> Iterator[str]:
+    """A path without `..` as one of its parts."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def local_path(field: str, path: str) -> Iterator[str]:
-    """Of a file in a volume that the kubelet writes."""
+    """The path of a file that the kubelet writes into a volume."""
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from no_steps_back(field, path)
@@ -143,7 +144,7 @@ def resource_selector(place: str, ref: Any, *, in_volume: bool = False) -> Itera
 
 
 def env_problems(place: str, c: Container) -> Iterator[str]:
-    """Variables, one by one and from whole objects."""
+    """Environment variables: `env` and `envFrom`."""
     for i, env in enumerate(c.env or ()):
         field = f"{place}.env[{i}]"
         if not env.name:
@@ -172,6 +173,7 @@ def env_problems(place: str, c: Container) -> Iterator[str]:
 
 
 def _value_source(place: str, source: Any, *, with_value: bool) -> Iterator[str]:
+    """A valueFrom: exactly one source, and none beside a `value`."""
     given = [name for name in _VALUE_SOURCES if getattr(source, name, None) is not None]
     if source.fieldRef is not None:
         yield from field_selector(f"{place}.fieldRef", source.fieldRef, ENV_FIELDS)

@@ -76,7 +76,7 @@ def resource_name_problems(
 
 
 def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
-    """What a pod takes beside its containers, as limits of a container would be."""
+    """The pod's overhead; its names and amounts are checked as limits of a container are."""
     for name, amount in overhead.items():
         yield from quantity(f"{place}[{name}]", amount)
     yield from _names_of_container(f"{place}.limits", overhead)
@@ -86,6 +86,8 @@ def overhead_problems(place: str, overhead: Mapping[str, str]) -> Iterator[str]:
 
 
 def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterator[str]:
+    """Which of the pod\'s resource claims a container uses: each must be there, and be named
+    once."""
     seen: set[str] = set()
     for i, claim in enumerate(wanted):
         field, name = f"{place}[{i}]", claim.name
@@ -104,7 +106,7 @@ def _claims(place: str, wanted: Sequence[Any], known: Collection[str]) -> Iterat
 
 
 def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
-    """Whole pages of a size that is one."""
+    """Amounts of huge pages must be whole pages, and the size in the name a size."""
     for name, text in amounts.items():
         if not name.startswith(_HUGE):
             continue
@@ -118,7 +120,8 @@ def _huge_pages(place: str, amounts: Mapping[str, str]) -> Iterator[str]:
 def _names_of_pod(
     place: str, limits: Mapping[str, str], requests: Mapping[str, str]
 ) -> Iterator[str]:
-    """A request that is a limit by default is not told again."""
+    """Names that cannot be set for a pod. A name in limits and requests is one error, because the
+    request may be a default that came from the limit."""
     for name in {**limits, **requests}:
         if name not in COMPUTE and not name.startswith(_HUGE):
             which = "limits" if name in limits else "requests"
@@ -154,10 +157,11 @@ def _not_overcommitted(
 
 
 def amount_of(text: str) -> int | None:
+    """Nano units; None for a text that is no quantity."""
     try:
         return parse_nano(text)
     except QuantityError:
-        return None  # told elsewhere
+        return None  # `amount_problems` reports it
 
 
 def _is_fraction(text: str) -> bool:

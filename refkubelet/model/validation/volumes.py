@@ -70,14 +70,14 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "storageos": ("volumeName",),
     "vsphereVolume": ("volumePath",),
 }
-_KINDS: Final = (  # in the order in which they are looked at
+_KINDS: Final = (  # in the order of the checks
     *("emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret"),
     *("nfs", "iscsi", "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs"),
     *("quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume"),
     *("photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO"),
     *("csi", "ephemeral", "image"),
 )
-_SHOWN: Final = {"gcePersistentDisk": "persistentDisk"}  # so the complaints of a kind call it
+_SHOWN: Final = {"gcePersistentDisk": "persistentDisk"}  # the field that errors name instead
 _WITH_MODE: Final = ("secret", "configMap", "downwardAPI", "projected")
 _INITIATORS: Final = {
     "iqn": re.compile(r".*iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\s]+\Z", re.DOTALL),
@@ -92,7 +92,7 @@ _CACHING: Final = ("None", "ReadOnly", "ReadWrite")
 
 
 def volume_problems(place: str, volume: Any) -> Iterator[str]:
-    """All that is wrong with the kind of a volume; what it names beside the first is forbidden."""
+    """What is wrong with the source of a volume; every source after the first is forbidden."""
     given = [kind for kind in _KINDS if getattr(volume, kind) is not None]
     for kind in given[1:]:
         yield forbidden(f"{place}.{kind}", "may not specify more than 1 volume type")
@@ -115,7 +115,7 @@ def _mode(field: str, mode: int | None) -> Iterator[str]:
 
 
 def _items(field: str, source: Any) -> Iterator[str]:
-    """Which keys of a Secret or ConfigMap become which files."""
+    """The keys of a Secret or ConfigMap that become files."""
     for i, item in enumerate(source.items or ()):
         place = f"{field}.items[{i}]"
         for name in ("key", "path"):
@@ -126,6 +126,7 @@ def _items(field: str, source: Any) -> Iterator[str]:
 
 
 def _downward(field: str, source: Any) -> Iterator[str]:
+    """The files of a downwardAPI volume: each from one field or one resource."""
     for item in source.items or ():
         if not item.path:
             yield required(f"{field}.path")
@@ -144,7 +145,8 @@ def _downward(field: str, source: Any) -> Iterator[str]:
 
 
 def _projected(field: str, source: Any) -> Iterator[str]:
-    """Those that need the API are refused anyway (SRC-038); so their own fields do not count."""
+    """The sources of a projected volume. Fields of those that need an API server are not checked:
+    such pods are refused anyway (SRC-038)."""
     paths: set[str] = set()
     for i, part in enumerate(source.sources or ()):
         place = f"{field}.sources[{i}]"

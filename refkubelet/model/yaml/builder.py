@@ -1,8 +1,8 @@
-"""From the events of a YAML parser to values and their lines, counted on the way.
+"""Builds values, and their lines, from the events of a YAML parser, within limits.
 
-One pass over the events of the first document, without recursion: how many values there are and
-how deep they are nested is known at each step, and the first step too far ends the reading. Aliases
-give the very same value again and count as often as they are used.
+One pass over the events of the first document, without recursion: the number of values and the
+depth are known at each event, and the first event beyond a limit ends the reading. An alias gives
+the very same value again, and counts each time it is used.
 Upstream: go.yaml.in/yaml/v2: decode.
 
 What must never happen here: a value that is not counted, or work per value that grows with the
@@ -55,7 +55,8 @@ def line_of(lines: Lines, path: Path) -> int:
 
 
 def check_count(value: Any) -> None:
-    """Raises `YamlError` for more values, or deeper ones, than a text may have."""
+    """Holds a value from another parser to the same limits: `YamlError` if it has too many values
+    or is nested too deeply."""
     level, count = [value], 0
     for _ in range(MAX_DEPTH + 1):
         count += len(level)
@@ -74,7 +75,8 @@ def check_count(value: Any) -> None:
 
 @dataclass(slots=True)
 class _Known:
-    """What an anchor stands for; `count`: how many values that is, 0 while it is being read."""
+    """What an anchor stands for; `count`: the number of values in it, 0 while it is being read;
+    `text`: the event, if it is a scalar."""
 
     value: Any = None
     lines: Lines | None = None
@@ -84,7 +86,8 @@ class _Known:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping that is being read. `key`: of the value that comes next."""
+    """A list or mapping that is being read. `key`: the key of the next value; `began_at`: the
+    number of values before this one."""
 
     value: Any
     lines: Lines
@@ -206,7 +209,7 @@ class Builder:
         self._put(known.value, known.lines or Lines(line, NO_PARTS), line)
 
     def _put(self, value: Any, lines: Lines, line: int) -> None:
-        """The value takes its place in what is open around it."""
+        """Put a finished value into the list or mapping around it."""
         if not self._open:
             self._result = (value, lines)
             return
@@ -230,7 +233,8 @@ def _line(event: yaml.Event) -> int:
 
 
 def _merge(into: dict[str, Any], value: Any, line: int) -> None:
-    """`<<`: of a list the earlier mappings win; what comes later in the text wins over all."""
+    """The key `<<`: of a list of mappings the earlier ones win; keys that come later in the text
+    win over all of them."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         raise YamlError("`<<` wants a mapping to merge", line)

@@ -121,8 +121,9 @@ def _decoded(data: bytes | str) -> str:
 
 
 def _lines_of_json(text: str) -> Lines | None:
-    """Between the parts of JSON tabs are allowed, in YAML not; in its texts they are escaped.
-    Raises `YamlError` for a key that is there twice, naming its lines."""
+    """The lines of a JSON text, found by reading it as YAML; None where YAML cannot read it. Tabs
+    become blanks, because YAML forbids them between values (within JSON texts they are escaped).
+    Raises `YamlError` for a duplicate key, naming its lines."""
     try:
         return read_yaml(text.replace("\t", " ")).lines()
     except YamlError as e:
@@ -132,8 +133,8 @@ def _lines_of_json(text: str) -> Lines | None:
 
 
 def _json_value(text: str, twice: list[str]) -> Any:
-    """As JSON means it; `twice` gets a key that an object has twice. Half a pair of surrogates
-    becomes U+FFFD, as in Go."""
+    """The value of a JSON text. The first duplicate key is appended to `twice`. Lone surrogates
+    become U+FFFD, as in Go."""
 
     def of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -158,7 +159,7 @@ def _json_value(text: str, twice: list[str]) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """What has so many digits that no field takes it, is no integer."""
+    """Integers with more digits than any field takes become floats."""
     return int(digits) if len(digits) <= MAX_JSON_DIGITS else float(digits)
 
 

@@ -1,9 +1,9 @@
-"""What a scalar of YAML means, as kubelets read it: YAML 1.1 as Go's yaml has it.
+"""The meaning of YAML scalars, as kubelets read them: YAML 1.1 as Go's yaml has it. Pure.
 
 No timestamps and no base-60 numbers (`2024-01-01` and `12:30:00` stay texts); `0644` and `0o644`
 are octal, `08` is the number 8, `y` and `on` are booleans. Explicit tags count: `!!str 5` is a
 text.
-Pure. Upstream: go.yaml.in/yaml/v2: resolve; sigs.k8s.io/yaml: convertToJSONableObject.
+Upstream: go.yaml.in/yaml/v2: resolve; sigs.k8s.io/yaml: convertToJSONableObject.
 
 What must never happen here: an exception other than `ScalarError`, or work that grows faster than
 the text.
@@ -45,7 +45,7 @@ class ScalarError(ValueError):
 
 
 def scalar(text: str, tag: str | None, *, plain: bool) -> Any:
-    """What a scalar means. `plain`: neither quoted nor a block; `tag`: its explicit tag, or None.
+    """The value of a scalar. `plain`: neither quoted nor a block; `tag`: its explicit tag, or None.
     Raises `ScalarError`."""
     if tag is None or tag == "!":
         return plain_scalar(text) if plain and tag is None else text
@@ -80,7 +80,7 @@ def key(text: str, tag: str | None, *, plain: bool) -> str:
 
 
 def plain_scalar(text: str) -> Any:
-    """What an unquoted scalar means.
+    """The value of an unquoted scalar.
 
     >>> [plain_scalar(t) for t in ("y", "0644", "12:30", "2024-01-01", "1e3", "1.5", "08", "~")]
     [True, 420, '12:30', '2024-01-01', 1000, 1.5, 8, None]
@@ -102,7 +102,8 @@ def plain_scalar(text: str) -> Any:
 
 
 def _integer(text: str) -> int | None:
-    """What 64 bits hold, written as Go reads it."""
+    """The integer that the text is in one of Go's notations; None if it is none, or does not fit
+    into 64 bits."""
     if len(text) > MAX_DIGITS:
         return None
     for pattern, base in _RADIX:
@@ -114,7 +115,8 @@ def _integer(text: str) -> int | None:
 
 
 def number(value: float) -> int | float:
-    """Kubernetes makes JSON of YAML, and JSON writes `30.0` and `3e1` as 30."""
+    """Whole floats below 1e21 become integers: Kubernetes turns YAML into JSON, and Go's JSON
+    writes `30.0` and `3e1` as 30."""
     if abs(value) < LEAST_WITH_EXPONENT and value.is_integer():
         return int(Decimal(repr(value)))
     return value

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from criapi.deviceplugin import api_pb2 as api
 from device_world import WIDGET, DeviceWorld, Towards, asking, container, pod
 
 from fakecri.deviceplugin import FakeDevicePlugin, PluginDevice
-from fakecri.errors import CriError
 from refkubelet.container_manager.devices import checkpoint
 from refkubelet.container_manager.devices.inventory import Amounts
 from refkubelet.container_manager.devices.types import Allotment
@@ -20,104 +17,71 @@ from refkubelet.container_manager.providers.hints import AllocationError, Topolo
 from refkubelet.model.objects import ContainerStatus, PodStatus
 from simtime import run_virtual
 
-Story = Callable[[DeviceWorld], Awaitable[None]]
+pytestmark = pytest.mark.virtual_time
 
 
-@pytest.fixture
-def play(tmp_path: Path) -> Callable[[Story], None]:
-    """Runs a story in virtual time on a started manager."""
-
-    def run(story: Story) -> None:
-        async def main() -> None:
-            world = DeviceWorld(tmp_path)
-            await world.start()
-            await story(world)
-            await world.stop()
-
-        run_virtual(main, limit_s=10_000)
-
-    return run
-
-
-Play = Callable[[Story], None]
+async def test_devices_are_given_once_and_come_back_CG_084(world: DeviceWorld) -> None:
+    await world.plugin("a", "b")
+    one, two, three = (pod(name, asking(1)) for name in ("one", "two", "three"))
+    assert await world.admit(one) is None
+    assert await world.admit(two) is None
+    assert (world.given(one), world.given(two)) == (["a"], ["b"])
+    assert await world.admit(three) == (
+        "Allocate failed due to requested number of devices unavailable for "
+        f"{WIDGET}. Requested: 1, Available: 0, which is unexpected"
+    )
+    world.pods.remove(one)
+    assert await world.admit(three) is None
+    assert world.given(three) == ["a"]
 
 
-def test_devices_are_given_once_and_come_back_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a", "b")
-        one, two, three = (pod(name, asking(1)) for name in ("one", "two", "three"))
-        assert await world.admit(one) is None
-        assert await world.admit(two) is None
-        assert (world.given(one), world.given(two)) == (["a"], ["b"])
-        assert await world.admit(three) == (
-            "Allocate failed due to requested number of devices unavailable for "
-            f"{WIDGET}. Requested: 1, Available: 0, which is unexpected"
-        )
-        world.pods.remove(one)
-        assert await world.admit(three) is None
-        assert world.given(three) == ["a"]
-
-    play(story)
+async def test_nothing_is_taken_back_before_all_sources_were_seen_CG_084(
+    world: DeviceWorld,
+) -> None:
+    await world.plugin("a")
+    await world.admit(pod("one", asking(1)))
+    world.pods.clear()
+    world.sources_ready = False
+    assert "Requested: 1, Available: 0" in str(await world.admit(pod("two", asking(1))))
+    world.sources_ready = True
+    assert await world.admit(pod("two", asking(1))) is None
 
 
-def test_nothing_is_taken_back_before_all_sources_were_seen_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a")
-        await world.admit(pod("one", asking(1)))
-        world.pods.clear()
-        world.sources_ready = False
-        assert "Requested: 1, Available: 0" in str(await world.admit(pod("two", asking(1))))
-        world.sources_ready = True
-        assert await world.admit(pod("two", asking(1))) is None
-
-    play(story)
+async def test_a_resource_nobody_registered_is_none_of_our_business_CG_084(
+    world: DeviceWorld,
+) -> None:
+    await world.plugin("a")
+    plain = pod("plain", asking(5, resource="vendor.example/other"), asking(0, "zero"))
+    assert await world.admit(plain) is None
+    assert world.given(plain) == []
 
 
-def test_a_resource_nobody_registered_is_none_of_our_business_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a")
-        plain = pod("plain", asking(5, resource="vendor.example/other"), asking(0, "zero"))
-        assert await world.admit(plain) is None
-        assert world.given(plain) == []
-
-    play(story)
-
-
-def test_allocating_again_changes_nothing_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        one = pod("one", asking(1))
-        await world.admit(one)
-        await world.manager.allocate(one, container(one))
-        assert plugin.allocated == [("a",)]
-        changed = pod("one", asking(2))
-        with pytest.raises(AllocationError, match="changed request for resource"):
-            await world.manager.allocate(changed, container(changed))
-
-    play(story)
+async def test_allocating_again_changes_nothing_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a", "b")
+    one = pod("one", asking(1))
+    await world.admit(one)
+    await world.manager.allocate(one, container(one))
+    assert plugin.allocated == [("a",)]
+    changed = pod("one", asking(2))
+    with pytest.raises(AllocationError, match="changed request for resource"):
+        await world.manager.allocate(changed, container(changed))
 
 
-def test_init_containers_hand_their_devices_on_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a", "b", "c")
-        init = [asking(2, "first"), asking(1, "side", restartPolicy="Always"), asking(1, "second")]
-        one = pod("one", asking(2), init=init)
-        assert await world.admit(one) is None
-        given = {n: world.given(one, n) for n in ("first", "side", "second", "main")}
-        assert given == {"first": ["a", "b"], "side": ["a"], "second": ["b"], "main": ["b", "c"]}
-
-    play(story)
+async def test_init_containers_hand_their_devices_on_CG_084(world: DeviceWorld) -> None:
+    await world.plugin("a", "b", "c")
+    init = [asking(2, "first"), asking(1, "side", restartPolicy="Always"), asking(1, "second")]
+    one = pod("one", asking(2), init=init)
+    assert await world.admit(one) is None
+    given = {n: world.given(one, n) for n in ("first", "side", "second", "main")}
+    assert given == {"first": ["a", "b"], "side": ["a"], "second": ["b"], "main": ["b", "c"]}
 
 
-def test_the_devices_of_one_pod_are_not_left_to_another_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a", "b")
-        await world.admit(pod("one", {"name": "main"}, init=[asking(1, "first")]))
-        two = pod("two", asking(1))
-        await world.admit(two)
-        assert world.given(two) == ["b"]
-
-    play(story)
+async def test_the_devices_of_one_pod_are_not_left_to_another_CG_084(world: DeviceWorld) -> None:
+    await world.plugin("a", "b")
+    await world.admit(pod("one", {"name": "main"}, init=[asking(1, "first")]))
+    two = pod("two", asking(1))
+    await world.admit(two)
+    assert world.given(two) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -128,345 +92,193 @@ def test_the_devices_of_one_pod_are_not_left_to_another_CG_084(play: Play) -> No
         (0b10, ["e", "b"], ["c", "e"]),  # b is not near: the plugin cannot have it
     ],
 )
-def test_near_devices_first_then_preferred_ones_CG_084(
-    play: Play, mask: int, prefers: list[str], given: list[str]
+async def test_near_devices_first_then_preferred_ones_CG_084(
+    world: DeviceWorld, mask: int, prefers: list[str], given: list[str]
 ) -> None:
-    async def story(world: DeviceWorld) -> None:
-        nodes = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 1}
-        plugin = FakeDevicePlugin(WIDGET, [PluginDevice(n, nodes=(w,)) for n, w in nodes.items()])
-        plugin.preferred_allocation = bool(prefers)
-        plugin.prefers = lambda available, must, size: prefers
-        await world.plugins.start(plugin)
-        await world.clock.sleep(0.1)
-        world.affinities = Towards(mask)
-        one = pod("one", asking(2))
-        assert await world.admit(one) is None
-        assert world.given(one) == given
-
-    play(story)
+    nodes = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 1}
+    plugin = FakeDevicePlugin(WIDGET, [PluginDevice(n, nodes=(w,)) for n, w in nodes.items()])
+    plugin.preferred_allocation = bool(prefers)
+    plugin.prefers = lambda available, must, size: prefers
+    await world.plugins.start(plugin)
+    await world.clock.sleep(0.1)
+    world.affinities = Towards(mask)
+    one = pod("one", asking(2))
+    assert await world.admit(one) is None
+    assert world.given(one) == given
 
 
-def test_with_too_few_near_devices_the_plugin_chooses_the_rest_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        nodes = {"a": 0, "b": 0, "c": 1}
-        plugin = FakeDevicePlugin(WIDGET, [PluginDevice(n, nodes=(w,)) for n, w in nodes.items()])
-        plugin.preferred_allocation = True
-        plugin.prefers = lambda available, must, size: ["b", *must]
-        await world.plugins.start(plugin)
-        await world.clock.sleep(0.1)
-        world.affinities = Towards(0b10)
-        one = pod("one", asking(2))
-        await world.admit(one)
-        assert world.given(one) == ["b", "c"]
-        (asked,) = [c for c in plugin.calls if c.method == "GetPreferredAllocation"]
-        (wish,) = asked.request.container_requests
-        assert (list(wish.must_include_deviceIDs), wish.allocation_size) == (["c"], 2)
-
-    play(story)
-
-
-def test_registrations_and_allocations_are_counted_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a")
-        await world.plugins.start(plugin)
-        plugin.delays("Allocate", 0.3)
-        await world.admit(pod("one", asking(1)))
-        counted = world.manager.metrics
-        assert counted.registrations == {WIDGET: 2}
-        assert counted.allocations[WIDGET].sum_s == pytest.approx(0.3)
-        assert dict(counted.allocations[WIDGET].cumulative())["0.5"] == 1
-
-    play(story)
-
-
-def test_a_failing_preference_rejects_the_pod_and_takes_nothing_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "ab")
-        plugin.preferred_allocation = True
-        plugin.fails("GetPreferredAllocation", "cannot choose", times=1)
-        await world.plugins.start(plugin)
-        await world.clock.sleep(0.1)
-        assert await world.admit(pod("one", asking(1))) == (
-            "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: "
-            "rpc error: code = Unknown desc = cannot choose, which is unexpected"
-        )
-        assert await world.admit(pod("two", asking(2))) is None
-
-    play(story)
-
-
-def test_hints_for_containers_and_pods_CG_083(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin(PluginDevice("a", nodes=(0,)), PluginDevice("b", nodes=(1,)))
-        await world.plugin("x", resource="vendor.example/flat")
-        flat = asking(1, "flat", "vendor.example/flat")
-        one = pod("one", asking(1), flat)
-        both = (TopologyHint(0b01, True), TopologyHint(0b10, True), TopologyHint(0b11, False))
-        assert world.manager.topology_hints(one, container(one)) == {WIDGET: both}
-        no_preference = {"vendor.example/flat": None}
-        assert world.manager.topology_hints(one, container(one, "flat")) == no_preference
-        assert world.manager.pod_topology_hints(one) == {WIDGET: both} | no_preference
-        await world.admit(one)
-        kept = {WIDGET: (TopologyHint(0b01, True), TopologyHint(0b11, False))}
-        assert world.manager.topology_hints(one, container(one)) == kept
-        greedy = pod("two", asking(2))
-        assert world.manager.topology_hints(greedy, container(greedy)) == {WIDGET: ()}
-
-    play(story)
-
-
-def test_what_a_container_gets_and_when_its_plugin_is_told_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "ab")
-        plugin.pre_start_required = True
-        await world.plugins.start(plugin)
-        other = await world.plugin("z", resource="vendor.example/other")
-        other.answers = lambda ids: api.ContainerAllocateResponse(
-            envs={"OTHER": "z", "DEVICES_VENDOR_EXAMPLE_WIDGET": "no"}
-        )
-        limits = {WIDGET: "2", "vendor.example/other": "1"}
-        one = pod("one", {"name": "main", "resources": {"limits": limits}}, {"name": "plain"})
-        await world.admit(one)
-        settings = await world.manager.settings(one, container(one))
-        assert settings.envs == {"DEVICES_VENDOR_EXAMPLE_WIDGET": "a,b", "OTHER": "z"}
-        told = [c.request.devices_ids for c in plugin.calls if c.method == "PreStartContainer"]
-        assert [list(ids) for ids in told] == [["a", "b"]]
-        assert (await world.manager.settings(one, container(one, "plain"))).envs == {}
-
-    play(story)
-
-
-def test_a_pre_start_that_hangs_is_given_up_after_30_s_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "a")
-        plugin.pre_start_required = True
-        plugin.hangs("PreStartContainer")
-        await world.plugins.start(plugin)
-        await world.clock.sleep(0.1)
-        one = pod("one", asking(1))
-        await world.admit(one)
-        began_s = world.clock.monotonic_s()
-        with pytest.raises(AllocationError, match="DeadlineExceeded"):
-            await world.manager.settings(one, container(one))
-        assert world.clock.monotonic_s() - began_s == pytest.approx(30)
-
-    play(story)
-
-
-def test_an_allocate_that_hangs_is_given_up_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a")
-        plugin.hangs("Allocate", times=1)
-        assert "code = DeadlineExceeded" in str(await world.admit(pod("one", asking(1))))
-        assert await world.admit(pod("two", asking(1))) is None
-
-    play(story)
-
-
-def test_a_container_without_devices_in_the_books_gets_them_at_its_start_CG_084(
-    play: Play,
+async def test_with_too_few_near_devices_the_plugin_chooses_the_rest_CG_084(
+    world: DeviceWorld,
 ) -> None:
-    async def story(world: DeviceWorld) -> None:
-        one = pod("one", asking(1))
-        assert await world.admit(one) is None  # nothing was registered yet
-        await world.plugin("a")
-        assert (await world.manager.settings(one, container(one))).envs != {}
-        assert world.given(one) == ["a"]
-        over = pod("over", asking(1))
-        assert (await world.manager.settings(over, container(over))).envs == {}
-
-    play(story)
-
-
-def test_a_plugin_that_died_gives_nothing_and_counts_for_five_minutes_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        one = pod("one", asking(1))
-        await world.admit(one)
-        await world.plugins.stop(plugin)
-        await world.clock.sleep(1)
-        assert world.manager.amounts() == Amounts({WIDGET: 2}, {WIDGET: 0})
-        assert world.manager.allocatable() == {WIDGET: 1}
-        assert "no healthy devices present" in str(await world.admit(pod("two", asking(1))))
-        await world.clock.sleep(298)
-        assert world.manager.amounts().capacity == {WIDGET: 2}
-        await world.clock.sleep(2)
-        assert world.manager.amounts() == Amounts({WIDGET: 0}, {WIDGET: 0})
-        rejected = await world.admit(pod("two", asking(1)))
-        assert f"cannot allocate unregistered device {WIDGET}" in str(rejected)
-        with pytest.raises(AllocationError, match="endpoint not found in cache"):
-            await world.manager.settings(one, container(one))
-        assert world.given(one) == ["a"]
-
-    play(story)
+    nodes = {"a": 0, "b": 0, "c": 1}
+    plugin = FakeDevicePlugin(WIDGET, [PluginDevice(n, nodes=(w,)) for n, w in nodes.items()])
+    plugin.preferred_allocation = True
+    plugin.prefers = lambda available, must, size: ["b", *must]
+    await world.plugins.start(plugin)
+    await world.clock.sleep(0.1)
+    world.affinities = Towards(0b10)
+    one = pod("one", asking(2))
+    await world.admit(one)
+    assert world.given(one) == ["b", "c"]
+    (asked,) = [c for c in plugin.calls if c.method == "GetPreferredAllocation"]
+    (wish,) = asked.request.container_requests
+    assert (list(wish.must_include_deviceIDs), wish.allocation_size) == (["c"], 2)
 
 
-def test_a_plugin_that_registers_again_takes_over_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        old = await world.plugin("a")
-        new = FakeDevicePlugin(WIDGET, "ab", endpoint="new.sock")
-        await world.plugins.start(new)
-        await world.clock.sleep(0.1)
-        await world.plugins.stop(old)  # its end is not the end of the new one
-        await world.clock.sleep(1)
-        assert world.manager.amounts().allocatable == {WIDGET: 2}
-        assert await world.admit(pod("one", asking(2))) is None
-        assert (old.allocated, new.allocated) == ([], [("a", "b")])
-
-    play(story)
+async def test_registrations_and_allocations_are_counted_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a")
+    await world.plugins.start(plugin)
+    plugin.delays("Allocate", 0.3)
+    await world.admit(pod("one", asking(1)))
+    counted = world.manager.metrics
+    assert counted.registrations == {WIDGET: 2}
+    assert counted.allocations[WIDGET].sum_s == pytest.approx(0.3)
+    assert dict(counted.allocations[WIDGET].cumulative())["0.5"] == 1
 
 
-@pytest.mark.parametrize(("old_s", "new_s"), [(5.0, 0.0), (0.0, 5.0), (5.0, 5.0), (5.0, 4.0)])
-def test_of_two_registrations_at_a_time_the_newer_wins_whole_CG_084(
-    play: Play, old_s: float, new_s: float
+async def test_a_failing_preference_rejects_the_pod_and_takes_nothing_CG_084(
+    world: DeviceWorld,
 ) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("z")  # both replace it
-        old = FakeDevicePlugin(WIDGET, "abc", endpoint="old.sock")
-        new = FakeDevicePlugin(WIDGET, "de", endpoint="new.sock")
-        old.delays("GetDevicePluginOptions", old_s)
-        new.delays("GetDevicePluginOptions", new_s)
-        first = asyncio.create_task(world.plugins.start(old))
-        await asyncio.sleep(0)
-        await asyncio.gather(first, world.plugins.start(new))  # neither is refused
-        await world.clock.sleep(0.1)
-        assert world.manager.amounts().capacity == {WIDGET: 2}
-        old.set_devices("f")
-        await world.plugins.stop(old)
-        new.set_devices("d", "e", "g")
-        await world.clock.sleep(0.1)
-        assert world.manager.amounts().allocatable == {WIDGET: 3}
-        assert await world.admit(pod("one", asking(3))) is None
-        assert (old.allocated, new.allocated) == ([], [("d", "e", "g")])
-
-    play(story)
+    plugin = FakeDevicePlugin(WIDGET, "ab")
+    plugin.preferred_allocation = True
+    plugin.fails("GetPreferredAllocation", "cannot choose", times=1)
+    await world.plugins.start(plugin)
+    await world.clock.sleep(0.1)
+    assert await world.admit(pod("one", asking(1))) == (
+        "Allocate failed due to device plugin GetPreferredAllocation rpc failed with err: "
+        "rpc error: code = Unknown desc = cannot choose, which is unexpected"
+    )
+    assert await world.admit(pod("two", asking(2))) is None
 
 
-def test_a_newer_registration_that_fails_leaves_the_older_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        old = FakeDevicePlugin(WIDGET, "abc", endpoint="old.sock")
-        new = FakeDevicePlugin(WIDGET, "de", endpoint="new.sock")
-        old.delays("GetDevicePluginOptions", 1.0)
-        new.fails("GetDevicePluginOptions", "no")
-        first = asyncio.create_task(world.plugins.start(old))
-        await asyncio.sleep(0)
-        with pytest.raises(CriError, match="failed to get device plugin options"):
-            await world.plugins.start(new)
-        await first
-        await world.clock.sleep(0.1)
-        assert world.manager.amounts().allocatable == {WIDGET: 3}
-
-    play(story)
-
-
-def test_devices_change_while_they_are_given_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        one = pod("one", asking(1))
-        await world.admit(one)
-        plugin.set_devices("b", "c")
-        await world.clock.sleep(0.1)
-        assert world.manager.amounts() == Amounts({WIDGET: 2}, {WIDGET: 2})
-        with pytest.raises(AllocationError, match="previously allocated devices are no longer"):
-            await world.manager.allocate(one, container(one))
-        two = pod("two", asking(2))
-        assert await world.admit(two) is None
-        assert world.given(two) == ["b", "c"]
-
-    play(story)
+async def test_hints_for_containers_and_pods_CG_083(world: DeviceWorld) -> None:
+    await world.plugin(PluginDevice("a", nodes=(0,)), PluginDevice("b", nodes=(1,)))
+    await world.plugin("x", resource="vendor.example/flat")
+    flat = asking(1, "flat", "vendor.example/flat")
+    one = pod("one", asking(1), flat)
+    both = (TopologyHint(0b01, True), TopologyHint(0b10, True), TopologyHint(0b11, False))
+    assert world.manager.topology_hints(one, container(one)) == {WIDGET: both}
+    no_preference = {"vendor.example/flat": None}
+    assert world.manager.topology_hints(one, container(one, "flat")) == no_preference
+    assert world.manager.pod_topology_hints(one) == {WIDGET: both} | no_preference
+    await world.admit(one)
+    kept = {WIDGET: (TopologyHint(0b01, True), TopologyHint(0b11, False))}
+    assert world.manager.topology_hints(one, container(one)) == kept
+    greedy = pod("two", asking(2))
+    assert world.manager.topology_hints(greedy, container(greedy)) == {WIDGET: ()}
 
 
-def test_two_devices_with_one_id_are_one_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a", PluginDevice("a", health="Broken"), "b")
-        assert world.manager.amounts() == Amounts({WIDGET: 2}, {WIDGET: 1})
+async def test_what_a_container_gets_and_when_its_plugin_is_told_CG_084(world: DeviceWorld) -> None:
+    plugin = FakeDevicePlugin(WIDGET, "ab")
+    plugin.pre_start_required = True
+    await world.plugins.start(plugin)
+    other = await world.plugin("z", resource="vendor.example/other")
+    other.answers = lambda ids: api.ContainerAllocateResponse(
+        envs={"OTHER": "z", "DEVICES_VENDOR_EXAMPLE_WIDGET": "no"}
+    )
+    limits = {WIDGET: "2", "vendor.example/other": "1"}
+    one = pod("one", {"name": "main", "resources": {"limits": limits}}, {"name": "plain"})
+    await world.admit(one)
+    settings = await world.manager.settings(one, container(one))
+    assert settings.envs == {"DEVICES_VENDOR_EXAMPLE_WIDGET": "a,b", "OTHER": "z"}
+    told = [c.request.devices_ids for c in plugin.calls if c.method == "PreStartContainer"]
+    assert [list(ids) for ids in told] == [["a", "b"]]
+    assert (await world.manager.settings(one, container(one, "plain"))).envs == {}
 
-    play(story)
+
+async def test_a_pre_start_that_hangs_is_given_up_after_30_s_CG_084(world: DeviceWorld) -> None:
+    plugin = FakeDevicePlugin(WIDGET, "a")
+    plugin.pre_start_required = True
+    plugin.hangs("PreStartContainer")
+    await world.plugins.start(plugin)
+    await world.clock.sleep(0.1)
+    one = pod("one", asking(1))
+    await world.admit(one)
+    began_s = world.clock.monotonic_s()
+    with pytest.raises(AllocationError, match="DeadlineExceeded"):
+        await world.manager.settings(one, container(one))
+    assert world.clock.monotonic_s() - began_s == pytest.approx(30)
 
 
-def test_numa_nodes_that_cannot_be_are_left_out(
-    play: Play, caplog: pytest.LogCaptureFixture
+async def test_an_allocate_that_hangs_is_given_up_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a")
+    plugin.hangs("Allocate", times=1)
+    assert "code = DeadlineExceeded" in str(await world.admit(pod("one", asking(1))))
+    assert await world.admit(pod("two", asking(1))) is None
+
+
+async def test_a_container_without_devices_in_the_books_gets_them_at_its_start_CG_084(
+    world: DeviceWorld,
 ) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin(PluginDevice("a", nodes=(-5, 1, 10**12)))
-        one = pod("one", asking(1))
-        await world.admit(one)
-        assert world.manager.given("uid-one", "main") == ((WIDGET, "a", 1),)
+    one = pod("one", asking(1))
+    assert await world.admit(one) is None  # nothing was registered yet
+    await world.plugin("a")
+    assert (await world.manager.settings(one, container(one))).envs != {}
+    assert world.given(one) == ["a"]
+    over = pod("over", asking(1))
+    assert (await world.manager.settings(over, container(over))).envs == {}
 
-    play(story)
-    assert "device a tells of NUMA nodes [-5, 1, 1000000000000]" in caplog.text
 
-
-def test_health_in_the_status_of_pods_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        one = pod("one", asking(2), {"name": "plain"})
-        await world.admit(one)
-        plugin.set_health("b", "Melted")
-        await world.clock.sleep(0.1)
-        assert world.health_changed == ["uid-one"]
-        names = ("main", "plain")
-        statuses = [
-            ContainerStatus(name=n, image="", imageID="", ready=True, restartCount=0) for n in names
-        ]
-        shown = world.manager.with_health(one, PodStatus(containerStatuses=statuses))
-        main, plain = shown.containerStatuses or ()
-        (row,) = main.allocatedResourcesStatus or ()
-        health = [(r.resourceID, r.health) for r in row.resources or ()]
-        assert (row.name, health) == (WIDGET, [("a", "Healthy"), ("b", "Unhealthy")])
-        assert plain.allocatedResourcesStatus is None
-        other = PodStatus(containerStatuses=statuses)
-        assert world.manager.with_health(pod("two", asking(1)), other) is other
-
-    play(story)
+async def test_health_in_the_status_of_pods_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a", "b")
+    one = pod("one", asking(2), {"name": "plain"})
+    await world.admit(one)
+    plugin.set_health("b", "Melted")
+    await world.clock.sleep(0.1)
+    assert world.health_changed == ["uid-one"]
+    names = ("main", "plain")
+    statuses = [
+        ContainerStatus(name=n, image="", imageID="", ready=True, restartCount=0) for n in names
+    ]
+    shown = world.manager.with_health(one, PodStatus(containerStatuses=statuses))
+    main, plain = shown.containerStatuses or ()
+    (row,) = main.allocatedResourcesStatus or ()
+    health = [(r.resourceID, r.health) for r in row.resources or ()]
+    assert (row.name, health) == (WIDGET, [("a", "Healthy"), ("b", "Unhealthy")])
+    assert plain.allocatedResourcesStatus is None
+    other = PodStatus(containerStatuses=statuses)
+    assert world.manager.with_health(pod("two", asking(1)), other) is other
 
 
 # Restarts
 
 
-def test_a_restart_keeps_what_running_containers_have_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        one = pod("one", asking(1))
-        await world.admit(one)
-        await world.plugins.stop(plugin)
-        world.sources_ready = False
-        world.running = [("uid-one", "main")]
-        await world.restart()
-        assert world.manager.amounts() == Amounts({WIDGET: 0}, {WIDGET: 0})
-        await world.manager.allocate(one, container(one))  # it runs: nothing is asked
-        world.sources_ready = True
-        await world.plugins.start(plugin)
-        await world.clock.sleep(0.1)
-        two = pod("two", asking(1))
-        assert await world.admit(two) is None
-        assert (world.given(one), world.given(two)) == (["a"], ["b"])
-        assert plugin.allocated == [("a",), ("b",)]
-
-    play(story)
+async def test_a_restart_keeps_what_running_containers_have_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a", "b")
+    one = pod("one", asking(1))
+    await world.admit(one)
+    await world.plugins.stop(plugin)
+    world.sources_ready = False
+    world.running = [("uid-one", "main")]
+    await world.restart()
+    assert world.manager.amounts() == Amounts({WIDGET: 0}, {WIDGET: 0})
+    await world.manager.allocate(one, container(one))  # it runs: nothing is asked
+    world.sources_ready = True
+    await world.plugins.start(plugin)
+    await world.clock.sleep(0.1)
+    two = pod("two", asking(1))
+    assert await world.admit(two) is None
+    assert (world.given(one), world.given(two)) == (["a"], ["b"])
+    assert plugin.allocated == [("a",), ("b",)]
 
 
-def test_after_a_reboot_pods_wait_for_nothing_and_are_refused_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a")
-        one = pod("one", asking(1))
-        await world.admit(one)
-        await world.plugins.stop(plugin)
-        world.sources_ready = False  # and nothing runs
-        await world.restart()
-        with pytest.raises(AllocationError, match="no healthy devices present"):
-            await world.manager.allocate(one, container(one))
+async def test_after_a_reboot_pods_wait_for_nothing_and_are_refused_CG_084(
+    world: DeviceWorld,
+) -> None:
+    plugin = await world.plugin("a")
+    one = pod("one", asking(1))
+    await world.admit(one)
+    await world.plugins.stop(plugin)
+    world.sources_ready = False  # and nothing runs
+    await world.restart()
+    with pytest.raises(AllocationError, match="no healthy devices present"):
+        await world.manager.allocate(one, container(one))
 
-    play(story)
 
-
-def test_faithful_plugins_come_back_after_a_restart_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        await world.plugin("a")
-        await world.restart()
-        assert world.manager.amounts().allocatable == {WIDGET: 1}
-
-    play(story)
+async def test_faithful_plugins_come_back_after_a_restart_CG_084(world: DeviceWorld) -> None:
+    await world.plugin("a")
+    await world.restart()
+    assert world.manager.amounts().allocatable == {WIDGET: 1}
 
 
 @pytest.mark.parametrize(
@@ -513,16 +325,13 @@ def test_a_row_whose_answer_is_none_is_left_out(
     assert "row of ('uid-one', 'main', 'vendor.example/widget')" in caplog.text
 
 
-def test_a_checkpoint_that_cannot_be_written_rejects_the_pod(
-    play: Play, caplog: pytest.LogCaptureFixture
+async def test_a_checkpoint_that_cannot_be_written_rejects_the_pod(
+    world: DeviceWorld, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(world: DeviceWorld) -> None:
-        (world.root_dir / "device-plugins").write_text("a file, where a directory should be")
-        await world.plugin("a")
-        message = await world.admit(pod("one", asking(1)))
-        assert "Allocate failed due to failed to write checkpoint file" in str(message)
-
-    play(story)
+    (world.root_dir / "device-plugins").write_text("a file, where a directory should be")
+    await world.plugin("a")
+    message = await world.admit(pod("one", asking(1)))
+    assert "Allocate failed due to failed to write checkpoint file" in str(message)
     assert "cannot write" in caplog.text
 
 
@@ -533,103 +342,26 @@ def test_a_node_without_a_checkpoint_is_new(tmp_path: Path) -> None:
     run_virtual(main)
 
 
-# Registrations
+async def test_what_is_being_given_is_not_free_for_others_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin("a", "b")
+    over, one, two, three = (pod(name, asking(1)) for name in ("over", "one", "two", "three"))
+    await world.admit(over)
+    plugin.delays("Allocate", 5.0, times=1)
+    first = asyncio.create_task(world.admit(one))
+    await world.clock.sleep(1)
+    world.pods.remove(over)
+    world.given(one)  # a monitor asks, and what was over's becomes free
+    await first
+    assert await world.admit(two) is None
+    assert "Requested: 1, Available: 0" in str(await world.admit(three))
+    assert sorted((*world.given(one), *world.given(two))) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("change", "answer"),
-    [
-        (
-            {"version": "v1"},
-            'requested API version "v1" is not supported by kubelet. '
-            'Supported version is ["v1beta1"]',
-        ),
-        ({"resource": "cpu"}, 'the ResourceName "cpu" is invalid'),
-        ({"resource": ""}, 'the ResourceName "" is invalid'),
-    ],
-)
-def test_registrations_that_are_refused_CG_084(
-    play: Play, change: dict[str, str], answer: str
-) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "a", endpoint="p.sock")
-        for name, value in change.items():
-            setattr(plugin, name, value)
-        with pytest.raises(CriError) as error:
-            await world.plugins.start(plugin)
-        assert error.value.details() == answer
-        assert world.manager.amounts().capacity == {}
-
-    play(story)
-
-
-def test_a_plugin_that_registers_before_it_listens_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "a")
-        with pytest.raises(Exception, match="failed to dial device plugin: no plugin listens"):
-            await world.manager.register(plugin.registration())
-
-    play(story)
-
-
-def test_a_plugin_whose_options_fail_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = FakeDevicePlugin(WIDGET, "a")
-        plugin.fails("GetDevicePluginOptions", "busy")
-        with pytest.raises(CriError) as error:
-            await world.plugins.start(plugin)
-        assert error.value.details() == (
-            "failed to get device plugin options: rpc error: code = Unknown desc = busy"
-        )
-
-    play(story)
-
-
-def test_a_directory_that_cannot_be_used_is_told_and_the_kubelet_goes_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def main() -> None:
-        world = DeviceWorld(tmp_path)
-
-        async def no(register: object) -> None:
-            raise PermissionError(13, "Permission denied", "/x/device-plugins")
-
-        world.plugins.open = no  # type: ignore[method-assign]
-        await world.start()
-        await world.clock.sleep(1)
-        await world.stop()
-
-    with caplog.at_level(logging.ERROR):
-        run_virtual(main)
-    assert "device plugins cannot register: /x/device-plugins: " in caplog.text
-
-
-def test_what_is_being_given_is_not_free_for_others_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin("a", "b")
-        over, one, two, three = (pod(name, asking(1)) for name in ("over", "one", "two", "three"))
-        await world.admit(over)
-        plugin.delays("Allocate", 5.0, times=1)
-        first = asyncio.create_task(world.admit(one))
-        await world.clock.sleep(1)
-        world.pods.remove(over)
-        world.given(one)  # a monitor asks, and what was over's becomes free
-        await first
-        assert await world.admit(two) is None
-        assert "Requested: 1, Available: 0" in str(await world.admit(three))
-        assert sorted((*world.given(one), *world.given(two))) == ["a", "b"]
-
-    play(story)
-
-
-def test_many_pods_at_once_share_no_device_CG_084(play: Play) -> None:
-    async def story(world: DeviceWorld) -> None:
-        plugin = await world.plugin(*(f"d{n:02}" for n in range(20)))
-        plugin.delays("Allocate", 1.0)
-        pods = [pod(f"p{n}", asking(2)) for n in range(12)]
-        answers = await asyncio.gather(*(world.admit(one) for one in pods))
-        assert [answer is None for answer in answers].count(True) == 10
-        given = [device for one in pods for device in world.given(one)]
-        assert len(given) == len(set(given)) == 20
-
-    play(story)
+async def test_many_pods_at_once_share_no_device_CG_084(world: DeviceWorld) -> None:
+    plugin = await world.plugin(*(f"d{n:02}" for n in range(20)))
+    plugin.delays("Allocate", 1.0)
+    pods = [pod(f"p{n}", asking(2)) for n in range(12)]
+    answers = await asyncio.gather(*(world.admit(one) for one in pods))
+    assert [answer is None for answer in answers].count(True) == 10
+    given = [device for one in pods for device in world.given(one)]
+    assert len(given) == len(set(given)) == 20
